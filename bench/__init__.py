@@ -6,7 +6,7 @@ Measurements, one result row each:
 
 - `stream_decoding`, `import_time`: processor time
 - `workflow_counts`, `aws_call_counts`: state transitions and AWS calls
-- `calls_before_model_request`: AWS calls in series before the model is asked (`call_series`)
+- `calls_before_model_request`: AWS calls in series before the model is asked (`serial_call_count`)
 - `reference_turn_cost`: DynamoDB units and cost of one turn (`turn_cost`, `aws_prices`, `dynamodb_units`)
 - `latency`: time that the service adds to the model's
 - `fault_and_load`: killed functions, concurrent turns, long conversations

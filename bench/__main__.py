@@ -17,7 +17,7 @@ from bench import (
     fault_and_load,
     large_site,
     latency,
-    local_processes,
+    local_cloud_load,
     reference_turn_cost,
     workflow_counts,
 )
@@ -132,12 +132,12 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield large_site.measure_function_memory(harness)
         yield workflow_counts.measure_state_size(harness)
     yield from measure_simulated_aws(directory, size)
-    limits = {"idle_seconds": local_processes.IDLE_SECONDS}
-    clocks = local_processes.WAITING_CLOCKS
+    limits = {"idle_seconds": local_cloud_load.IDLE_SECONDS}
+    clocks = local_cloud_load.WAITING_CLOCKS
     with open_harness(
         directory / "memory", minute_seconds=SCHEDULE_MINUTE_SECONDS, function_limits=limits, parameters=clocks
     ) as harness:
-        yield from local_processes.measure_memory(harness, size.answered_turns)
+        yield from local_cloud_load.measure_memory(harness, size.answered_turns)
 
 
 def measure_simulated_aws(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
@@ -162,8 +162,8 @@ def measure_times(harness: BenchHarness, size: BenchmarkSize) -> Iterator[Result
     yield fault_and_load.measure_killed_function(harness, max(1, size.repetitions // 10))
     yield fault_and_load.measure_long_conversation(harness, size.message_count)
     yield fault_and_load.measure_concurrent_turns(harness, size.concurrent_turns)
-    yield from local_processes.measure_stream_cpu(harness, max(1, size.repetitions // 10))
-    yield local_processes.measure_streams(harness, size.concurrent_turns)
+    yield from local_cloud_load.measure_stream_cpu(harness, max(1, size.repetitions // 10))
+    yield local_cloud_load.measure_streams(harness, size.concurrent_turns)
 
 
 def template_timings() -> dict[str, str]:

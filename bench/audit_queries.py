@@ -16,7 +16,7 @@ from bench.report import ResultRow
 from bench.stats import NS_PER_MS, LatencySamples
 from bench.synthetic_ledger import DAY_SECONDS, LEDGER_DAYS, generate_ledger_rows, usage_from_row
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.usage.audit import user_labels

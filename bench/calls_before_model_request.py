@@ -1,7 +1,7 @@
 """Count the AWS calls in series between a person's or a browser's request and the model's, in warm processes.
 
 The functions run in this process one after the other, on the local cloud and with its demo model. What is counted does
-not depend on time or on what is cheap on one machine (bench/call_series.py).
+not depend on time or on what is cheap on one machine (bench/serial_call_count.py).
 """
 
 import io
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.aws_latencies import TYPICAL_LATENCY_MS
-from bench.call_series import RecordingWorkflow, SeriesClock
 from bench.harness import BenchHarness, instant_tool_output
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP
 from bench.report import ResultRow
+from bench.serial_call_count import RecordingWorkflow, SeriesClock
 from fermata.aws.resources import Resources
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.http_connection import HttpConnection

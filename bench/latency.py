@@ -12,7 +12,7 @@ from typing import Any
 from bench.harness import BenchHarness, ScriptStep
 from bench.report import ResultRow
 from bench.stats import NS_PER_MS, LatencySamples
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 
 SERVER_TOOL_STEP: ScriptStep = {"toolCalls": [{"name": "list_documents"}]}
 """A call of a tool that the service runs."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.domain.model_io import TokenUsage
 from fermata.usage.ledger.ledger_store import RequestUsage
 

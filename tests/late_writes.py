@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from botocore.exceptions import ClientError
 
-from fermata.aws.dynamodb_types import Write
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 
 REFUSALS = ("ConditionalCheckFailedException", "TransactionCanceledException")

@@ -9,7 +9,7 @@ from fermata.aws import uploads
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store, scope_defaults
-from fermata.credentials.clear_removed_credentials import clear_removed_credentials
+from fermata.credentials.clear_conversation_credentials import clear_removed_credentials
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES

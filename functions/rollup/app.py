@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import deserialize_item
+from fermata.aws.dynamodb_items_and_writes import deserialize_item
 from fermata.aws.resources import get_resources
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 

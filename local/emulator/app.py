@@ -25,7 +25,7 @@ from local.emulator.patches import (
     log_streams,
     registry,
     sam_transform,
-    schedules,
+    schedule_minute,
     simulated_latency,
     task_tokens,
 )
@@ -39,7 +39,7 @@ PATCHES = (
     api_gateway_methods,
     log_streams,
     sam_transform,
-    schedules,
+    schedule_minute,
     snapshots,
     dynamodb_streams,
     journaled_changes,

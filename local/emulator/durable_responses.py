@@ -9,7 +9,7 @@ from typing import Any
 from local.emulator.aws_requests import AwsRequest
 from local.emulator.journal import change_journal
 from local.emulator.snapshots import App, SnapshotWriter
-from local.emulator.stack_changes import is_ended_change_unsaved
+from local.emulator.stack_change_status import is_ended_change_unsaved
 
 OPERATIONS_WITHOUT_SNAPSHOT = {
     "dynamodb": ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),

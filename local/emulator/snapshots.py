@@ -37,7 +37,7 @@ from local.emulator.snapshot_files import (
     publish_snapshot,
     write_synced_file,
 )
-from local.emulator.stack_changes import is_stack_changing, note_saved_stacks, read_stack_statuses
+from local.emulator.stack_change_status import is_stack_changing, note_saved_stacks, read_stack_statuses
 from local.emulator.state_lock import close_inherited_descriptors
 
 INTERVAL_SECONDS = 10.0

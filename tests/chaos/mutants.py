@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fermata.aws import dynamodb_client
-from fermata.aws.dynamodb_types import Write
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.turns.turn_log import TurnEnded
 from fermata.usage.budgets.budget_accounts import BudgetDate
 
@@ -147,7 +147,7 @@ def _fetch_answer_snapshot_first(submit: Callable[..., Any]) -> Callable[..., An
 
 
 NOBODY_RECOVERS = together(
-    replace("tests.chaos.platform_events.recover_turn", _never),
+    replace("tests.chaos.platform_invocations.recover_turn", _never),
     replace("fermata.turns.recover.recover_open_turns.recover_turn", _never),
     replace("fermata.turns.start.conversation_claim.recover_turn", _never),
 )

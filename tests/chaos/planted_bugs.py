@@ -1,4 +1,4 @@
-"""Planted bugs: the product does something wrong with money, edits or what it keeps. The judge must notice each of them."""
+"""Planted bugs: the product does something wrong with money, edits or what it keeps. The judge notices each."""
 
 from collections.abc import Callable
 from typing import Any
@@ -108,7 +108,7 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
     "a turn is recovered a quarter of an hour late": (
         26,
         together(
-            change("tests.chaos.platform_events.recover_turn", _recover_late),
+            change("tests.chaos.platform_invocations.recover_turn", _recover_late),
             change("fermata.turns.recover.recover_open_turns.recover_turn", _recover_late),
         ),
     ),

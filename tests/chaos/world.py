@@ -25,14 +25,14 @@ from fermata.pricing.token_cost import Price
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant_store import add_tenant
 from tests.chaos.account_recorder import AccountRecorder, to_plain_row
-from tests.chaos.course import Course
 from tests.chaos.evidence import Evidence, Row
 from tests.chaos.fault_rules import RULES, FaultPlan, FaultRule
 from tests.chaos.page import Page
-from tests.chaos.platform_events import PlatformEvents
+from tests.chaos.platform_invocations import PlatformEvents
 from tests.chaos.provider_responses import HOSTS
 from tests.chaos.scheduler import Process, Scheduler
 from tests.chaos.simulated_cloud import SimulatedCloud
+from tests.chaos.user_actions import Course
 from tests.chaos.users import AUDIENCE, ISSUER, SECRET, TENANT, User
 
 MODELS = {name: "gpt-5" if name == "openai" else "model-1" for name in HOSTS.values()}

@@ -14,7 +14,7 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, LocalResources
-from tests.e2e import canaries, session_checks
+from tests.e2e import canaries, whole_cloud_checks
 from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import DemoModelClient
 from tests.e2e.deployment_parameters import SHORT_START_GRACE, SHORT_TIMINGS, function_folders
@@ -55,8 +55,8 @@ def cloud(tmp_path_factory: pytest.TempPathFactory, faults_folder: Path) -> Iter
     with LocalCloud(directory, parameters=SHORT_TIMINGS, environment=environment) as running:
         use_api_key(running, canaries.KEY)
         yield running
-        session_checks.check_executions(running)
-        session_checks.check_logs(running)
+        whole_cloud_checks.check_executions(running)
+        whole_cloud_checks.check_logs(running)
 
 
 def use_api_key(cloud: LocalCloud, key: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata.aws.blob_store import conversation_folder
-from fermata.aws.dynamodb_types import Update
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.conversations import message_store
 from fermata_client.cli import main
 from fermata_client.commands.options import SCOPES

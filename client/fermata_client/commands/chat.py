@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from fermata_client.commands.check_model_is_offered import check_model
 from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.model_check import check_model
 from fermata_client.commands.options import SCOPES, turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.program_name import suggest_command

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.preamble import preamble_end
 from fermata_client.html.tags import name_set
+from fermata_client.html.template_preamble import preamble_end
 
 HTML_EXTENSIONS = (".html", ".htm", ".xhtml", ".xht", ".shtml")
 TEMPLATE_EXTENSIONS = name_set(

@@ -20,10 +20,10 @@ from fermata_client.html.indentation import detect_indent_unit, detect_newline, 
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice
 from fermata_client.html.linked_files import is_for_screens
 from fermata_client.html.markdown_fences import strip_markdown_fence
-from fermata_client.html.preamble import UTF8_BOM
 from fermata_client.html.sanitize import sanitize_html
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG
+from fermata_client.html.template_preamble import UTF8_BOM
 from fermata_client.html.tree import Element
 from fermata_client.service.json_types import JsonObject
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from fermata_client.document.disk_files import NotAnHtmlFileError, read_html_file
 from fermata_client.document.disk_writes import FileChangedError, FileWrite, check_content, write_files
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.document.page_folder import PageFolder
+from fermata_client.document.page_code_files import PageFolder
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import linked_file_paths
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fermata_client.document.patch_hunk import EditConflictError, PatchHunk, content_digest
+from fermata_client.document.undo_hunk import EditConflictError, PatchHunk, content_digest
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice, apply_splices
 

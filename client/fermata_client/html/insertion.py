@@ -13,9 +13,9 @@ from fermata_client.html.indentation import (
     reindent_text,
     widen_to_lines,
 )
-from fermata_client.html.preamble import head_block_end, is_filled_into_template
 from fermata_client.html.splices import Splice
 from fermata_client.html.tags import ROOT_TAG
+from fermata_client.html.template_preamble import head_block_end, is_filled_into_template
 from fermata_client.html.tree import Element, HtmlTree
 
 _BLANK_LINE_GAP = re.compile(rb"[^\n]*\n[ \t]*\r?\n")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import tree_sitter_html
 from tree_sitter import Language, Node, Parser, Tree
 
-from fermata_client.html.preamble import UTF8_BOM, preamble_end
 from fermata_client.html.tags import (
     FOREIGN_TAGS,
     HEAD_TAGS,
@@ -24,6 +23,7 @@ from fermata_client.html.tags import (
     VOID_TAGS,
     ImpliedEnd,
 )
+from fermata_client.html.template_preamble import UTF8_BOM, preamble_end
 from fermata_client.html.tree import Attribute, Element, HtmlTree
 
 _LANGUAGE = Language(tree_sitter_html.language())

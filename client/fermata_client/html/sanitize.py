@@ -22,8 +22,8 @@ from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment, close_elements, fragment_from_markup, has_only_inline_elements
 from fermata_client.html.indentation import widen_to_lines
 from fermata_client.html.parser import parse_html
-from fermata_client.html.preamble import UTF8_BOM
 from fermata_client.html.splices import Splice, apply_splices
+from fermata_client.html.template_preamble import UTF8_BOM
 from fermata_client.html.tree import Attribute, Element, HtmlTree
 
 _SERVER_CODE = re.compile(rb"<\?(?:(?!<\?).)*?\?>|<%(?:(?!<%).)*?%>|<\?(?:php|=).*\Z", re.DOTALL | re.IGNORECASE)

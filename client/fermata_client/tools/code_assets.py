@@ -19,8 +19,8 @@ from fermata_client.html.indentation import detect_newline
 from fermata_client.html.insertion import insertion_splice
 from fermata_client.html.linked_files import is_script, is_stylesheet, link_address, linked_file_paths
 from fermata_client.html.markdown_fences import strip_markdown_fence
-from fermata_client.html.preamble import UTF8_BOM
 from fermata_client.html.splices import Splice
+from fermata_client.html.template_preamble import UTF8_BOM
 from fermata_client.html.tree import Element
 from fermata_client.service.json_types import JsonObject
 from fermata_client.tools.arguments import (
@@ -31,7 +31,7 @@ from fermata_client.tools.arguments import (
     required_objects,
     required_text,
 )
-from fermata_client.tools.check_edited_page import check_no_new_server_code, check_same_end
+from fermata_client.tools.guard_against_code import check_no_new_server_code, check_same_end
 from fermata_client.tools.page_html import require_current_document
 from fermata_client.tools.tool_function import ToolEffectWithData
 

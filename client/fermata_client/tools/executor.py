@@ -6,8 +6,8 @@ from itertools import islice
 from fermata_client.document.disk_writes import FileChangedError
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.html_file import HtmlFile
-from fermata_client.document.patch_hunk import EditConflictError
 from fermata_client.document.site_snapshot import build_site_snapshot
+from fermata_client.document.undo_hunk import EditConflictError
 from fermata_client.html.edit_error import EditError
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.diff import unified_diff_lines

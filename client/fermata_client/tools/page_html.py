@@ -6,8 +6,8 @@ from html import escape
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.broken_links import describe_broken_links
 from fermata_client.html.edit_error import EditError
-from fermata_client.html.preamble import is_filled_into_template
 from fermata_client.html.splices import Splice
+from fermata_client.html.template_preamble import is_filled_into_template
 from fermata_client.tools.arguments import ToolArguments, optional_integer, optional_text, required_text
 from fermata_client.tools.tool_function import ToolEffect, ToolEffectWithData
 

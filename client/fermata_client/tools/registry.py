@@ -9,10 +9,10 @@ from fermata_client.tools import (
     page_html,
     static_render,
 )
-from fermata_client.tools.check_edited_page import guard_against_code
 from fermata_client.tools.design_tokens.colors import set_color_tokens
 from fermata_client.tools.design_tokens.fonts import set_font_tokens
 from fermata_client.tools.design_tokens.scales import set_spacing_scale, set_type_scale
+from fermata_client.tools.guard_against_code import guard_against_code
 from fermata_client.tools.page_html import UNSUPPORTED_TOOLS
 from fermata_client.tools.restore import RESTORE_TOOL, restore_edits
 from fermata_client.tools.tool_function import ToolFunction

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import wraps
 from html import unescape
 
-from fermata_client.css.imports import foreign_imports
+from fermata_client.css.foreign_imports import foreign_imports
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.content_model import UNNESTABLE_TAGS
 from fermata_client.tools.arguments import ToolArguments

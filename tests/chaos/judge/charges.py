@@ -1,11 +1,11 @@
-"""Judge who is charged what: the price of each row, whose it is, which turns are billable, and what a budget lets pass."""
+"""Judge charges: the price of each row, whose it is, which turns are billable, and what a budget lets pass."""
 
 from collections.abc import Iterator
 from decimal import Decimal
 
 from tests.chaos.evidence import TERMINAL_TYPES, Evidence, Row
+from tests.chaos.judge.find_rows import read_log
 from tests.chaos.judge.money import is_request_row, name_of
-from tests.chaos.judge.rows import read_log
 
 MILLION = Decimal(1_000_000)
 BILLABLE_CODES = ("refused", "no_answer", "budget_exhausted")

@@ -1,10 +1,10 @@
-"""Judge contents: what the model is told of results and undos, which snapshots are kept, and how conversations are named."""
+"""Judge contents: what the model is told of results and undos, which snapshots are kept, and titles."""
 
 import gzip
 from collections.abc import Iterator
 
 from tests.chaos.evidence import ClientTurn, Evidence
-from tests.chaos.judge.rows import read_log
+from tests.chaos.judge.find_rows import read_log
 
 READING_TOOLS = ("getNodeHtml",)
 NOTE_STARTS = ("[The user took edits of yours back.", "[The user redid edits of yours that had been taken back.")

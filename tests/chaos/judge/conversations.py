@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from tests.chaos.evidence import ClientTurn, Evidence, Row
-from tests.chaos.judge.rows import read_log
+from tests.chaos.judge.find_rows import read_log
 from tests.chaos.judge.turns import fold_text
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from tests.chaos.evidence import Evidence, Row, ServedRequest
-from tests.chaos.judge.rows import LoggedEvent, read_log, turn_of
+from tests.chaos.judge.find_rows import LoggedEvent, read_log, turn_of
 
 MAX_UNSENT_MS = 15_000
 """How long after its announcement a request may still be unsent: a slow answer of AWS, and clocks that differ."""

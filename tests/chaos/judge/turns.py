@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tests.chaos.evidence import TERMINAL_TYPES, ClientTurn, Event, Evidence, Reader
-from tests.chaos.judge.rows import LoggedEvent, find_entries, read_log
+from tests.chaos.judge.find_rows import LoggedEvent, find_entries, read_log
 
 UNKNOWN_TO_INSTATIC = ("roundRetracted", "held", "reasoning")
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.chaos.evidence import TERMINAL_TYPES, Event, Evidence
-from tests.chaos.judge.rows import read_log, turn_of
+from tests.chaos.judge.find_rows import read_log, turn_of
 
 NOT_REACHED = ("The undo ended before it reached this edit.", "The editor was asked to undo it and did not answer")
 

@@ -26,9 +26,9 @@ from tests.chaos.real.collected_evidence import (
     find_unexpected_errors,
     read_rows,
 )
-from tests.chaos.real.course import TenantCourse
 from tests.chaos.real.fault_plan import FaultPlan, plan_faults
 from tests.chaos.real.real_cloud import RealCloud
+from tests.chaos.real.tenant_actions import TenantCourse
 from tests.tenant_tokens import make_tenant
 
 TENANTS = 3

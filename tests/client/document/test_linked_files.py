@@ -9,7 +9,7 @@ import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor
 from fermata_client.document.disk_files import NotAnHtmlFileError
-from fermata_client.document.patch_hunk import content_digest
+from fermata_client.document.undo_hunk import content_digest
 
 PAGE = (
     '<head>\n  <title>T</title>\n  <link rel="stylesheet" href="css/site.css">\n  <script src="app.js"></script>\n'

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument, HtmlFile, HtmlFileExecutor
-from fermata_client.document.patch_hunk import EditConflictError
 from fermata_client.document.reversals import shortest_splice
+from fermata_client.document.undo_hunk import EditConflictError
 from fermata_client.html.edit_error import EditError
 from fermata_client.tools.registry import WRITE_TOOLS
 from fermata_client.tools.restore import inverse_calls, restore_edits

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fermata.tools.site.design_tokens.listing import list_tokens
-from fermata.tools.site.documents import list_site_documents
+from fermata.tools.site.document_listing import list_site_documents
 from fermata_client import HtmlDocument
 from fermata_client.document.base_document import page_id_from_path
 from fermata_client.document.site_snapshot import build_site_snapshot

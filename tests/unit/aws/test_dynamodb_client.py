@@ -8,7 +8,14 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 
 from fermata.aws.dynamodb_client import MAX_WRITE_ATTEMPTS
 from fermata.aws.dynamodb_errors import is_write_conflict, translate_write_error
-from fermata.aws.dynamodb_types import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled, Update
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionCheck,
+    ConditionFailed,
+    Delete,
+    Put,
+    TransactionCanceled,
+    Update,
+)
 from fermata.aws.resources import Resources
 from tests.faults import FaultScript
 from tests.late_writes import repeat_single_writes

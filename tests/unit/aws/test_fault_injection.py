@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from fermata.aws import fault_injection
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.fault_injection import FaultInjector
 from fermata.aws.resources import Resources
 from tests.faults import ProcessDied

@@ -14,7 +14,7 @@ from bench.harness import DEMO_PAGE
 from bench.large_site import PAGE_COUNT, STYLE_RULE_COUNT, add_asset, enlarge_snapshot, peak_memory_kb
 from bench.synthetic_ledger import generate_ledger_rows, usage_from_row
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.tools import registry
 from fermata.usage.ledger import ledger_store

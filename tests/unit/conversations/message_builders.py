@@ -9,7 +9,7 @@ thread.add_result("a", data=1)
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fermata.aws.dynamodb_types import serialize_item
+from fermata.aws.dynamodb_items_and_writes import serialize_item
 from fermata.aws.resources import Resources
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.message_store import build_message_put

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Update
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import (
     UNTITLED_CONVERSATION,

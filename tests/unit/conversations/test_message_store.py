@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.conversations.block_store import MAX_ROW_BYTES, MAX_ROW_ERROR_CHARS, BlockFetcher
 from fermata.conversations.message_store import (

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.credentials import credential_store, scope_defaults

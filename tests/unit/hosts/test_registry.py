@@ -5,7 +5,7 @@ from typing import Any
 import jwt
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import InvalidCatalogue, PricedModel, parse_catalogue, price_per_million_tokens

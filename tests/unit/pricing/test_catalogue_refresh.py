@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.pricing import catalogue, catalogue_refresh
 from fermata.pricing.catalogue_refresh import CatalogueUnavailable, RefreshResult, refresh_catalogue

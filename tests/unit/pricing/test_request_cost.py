@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.providers.openrouter import get_reported_cost

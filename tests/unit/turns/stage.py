@@ -28,7 +28,7 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
 
 from fermata.aws.blob_store import CompressedJson
-from fermata.aws.dynamodb_types import Item, deserialize_item
+from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store

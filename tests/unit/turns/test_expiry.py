@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.domain.errors import NotFound
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from tests.unit.turns.scenarios import LARGE_TEXT, make_patient_tool, run_until_waiting

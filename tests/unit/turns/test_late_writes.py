@@ -7,7 +7,7 @@ import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
-from fermata.aws.dynamodb_types import Item, Put
+from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.conversations.conversation_store import create_conversation, delete_conversation, update_conversation
 from fermata.conversations.message_store import conversation_partition, message_sort_key
 from fermata.domain.blocks import TextBlock

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.domain.events import UsageEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TextDelta, TokenUsage
 from fermata.turns.accounting import build_request_usage

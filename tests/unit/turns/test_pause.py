@@ -2,7 +2,7 @@
 
 import pytest
 
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.domain.errors import NotFound, ServiceUnavailable
 from fermata.turns.pause import build_pause_key, store_pause_version
 from fermata.turns.turn_log import StaleState

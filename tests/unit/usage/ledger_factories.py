@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.model_io import TokenUsage
 from fermata.usage.ledger.ledger_parsing import load_ledger_records

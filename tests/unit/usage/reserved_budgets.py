@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-from fermata.aws.dynamodb_types import ConditionFailed, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.usage.budgets.holds import AccountsChanged, BudgetedRequest, reserve_budget_and_commit
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ConnectionClosedError
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import Update
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
 from fermata.domain.errors import Conflict, PaymentRequired, ProviderError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.clock import Clock
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import PaymentRequired

@@ -4,7 +4,7 @@ import pytest
 
 from bench.synthetic_ledger import generate_ledger_rows
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_types import Item, Put
+from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.aws.resources import Resources
 from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
 from fermata.usage.audit.audit_from_rollups import audit_usage

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.pricing.token_cost import Price
 from fermata.usage.audit.audit_from_rollups import audit_usage

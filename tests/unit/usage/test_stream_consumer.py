@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fermata.aws.clock import Clock
-from fermata.aws.dynamodb_types import Item, Put, Write, serialize_item
+from fermata.aws.dynamodb_items_and_writes import Item, Put, Write, serialize_item
 from fermata.aws.resources import Resources, get_resources
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.rollups import rollup_store

@@ -23,8 +23,16 @@ from fermata.aws.dynamodb_errors import (
     is_write_conflict,
     translate_write_error,
 )
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Item,
+    ItemKey,
+    Put,
+    Write,
+    deserialize_item,
+    serialize_item,
+)
 from fermata.aws.dynamodb_requests import build_partition_query, build_write_request, serialize_key
-from fermata.aws.dynamodb_types import ConditionFailed, Item, ItemKey, Put, Write, deserialize_item, serialize_item
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -52,21 +60,25 @@ class DynamoClient:
         response = self._client.get_item(TableName=table, Key=serialize_key(pk, sk), ConsistentRead=consistent)
         return deserialize_item(response["Item"]) if "Item" in response else None
 
-    def read_item(self, key: ItemKey) -> Item | None:
-        """Read one item consistently; None if there is none."""
+    def get_item_by_key(self, key: ItemKey) -> Item | None:
+        """Read one item consistently with a request of its own; return None if there is none.
+
+        For several keys, `batch_get_by_keys` needs one request.
+        """
         return self.get_item(*key)
 
     def batch_get_items(
         self, table: str, keys: Sequence[tuple[str, str]], *, consistent: bool = True
     ) -> dict[tuple[str, str], Item]:
         """Read up to 100 items of one table; return those that exist, by (pk, sk). `consistent` is as in `get_item`."""
-        items = self.read_items([ItemKey(table, pk, sk) for pk, sk in keys], consistent=consistent)
+        items = self.batch_get_by_keys([ItemKey(table, pk, sk) for pk, sk in keys], consistent=consistent)
         return {(key.pk, key.sk): item for key, item in items.items()}
 
-    def read_items(self, keys: Iterable[ItemKey], *, consistent: bool = True) -> dict[ItemKey, Item]:
+    def batch_get_by_keys(self, keys: Iterable[ItemKey], *, consistent: bool = True) -> dict[ItemKey, Item]:
         """Read up to 100 items of any tables with one request; return those that exist.
 
-        They are not read at the same instant. Keys that DynamoDB leaves unprocessed are requested again.
+        They are not read at the same instant. Keys that DynamoDB leaves unprocessed are requested again. One key alone
+        is read by `get_item_by_key`.
         """
         items: dict[ItemKey, Item] = {}
         pending: Any = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from fermata.aws.dynamodb_types import (
+from fermata.aws.dynamodb_items_and_writes import (
     CancellationReason,
     ConditionFailed,
     Put,

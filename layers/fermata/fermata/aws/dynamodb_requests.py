@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata.aws.dynamodb_types import Put, Update, Write, serialize_item
+from fermata.aws.dynamodb_items_and_writes import Put, Update, Write, serialize_item
 
 _LOWEST_SORT_KEY = " "
 _HIGHEST_SORT_KEY = "\U0010ffff"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb_types import ConditionFailed, Item, ItemKey, Put, ReadItem, Update
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, ReadItem, Update
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
@@ -238,7 +238,7 @@ def to_conversation_view(conversation: Conversation) -> dict[str, Any]:
 def _get_own_row(resources: Resources, caller: Caller, conversation_id: str, read_item: ReadItem | None = None) -> Item:
     if not is_valid_id(conversation_id):
         raise NotFound(CONVERSATION_NOT_FOUND)
-    read_item = read_item or resources.tables.read_item
+    read_item = read_item or resources.tables.get_item_by_key
     row = read_item(build_conversation_key(resources, caller.tenant, conversation_id))
     if row is None or row["user"] != caller.user:
         raise NotFound(CONVERSATION_NOT_FOUND)

@@ -7,7 +7,7 @@ The row goes last, so that the next purge resumes one that was interrupted. The 
 from collections.abc import Callable
 
 from fermata.aws import blob_store, observability
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import BIN_SHARD_COUNT, USER_INDEX, bin_shard_partition
 from fermata.conversations.message_store import conversation_partition

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb_types import (
+from fermata.aws.dynamodb_items_and_writes import (
     ConditionCheck,
     Delete,
     Item,
@@ -174,7 +174,7 @@ def read_credential(
     """Return a credential of any user of the tenant."""
     if not is_valid_id(credential_id):
         return None
-    item = (read_item or resources.tables.read_item)(build_credential_key(resources, tenant, credential_id))
+    item = (read_item or resources.tables.get_item_by_key)(build_credential_key(resources, tenant, credential_id))
     return Credential.from_stored(item) if item else None
 
 

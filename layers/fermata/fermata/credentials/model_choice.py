@@ -1,6 +1,6 @@
 """Choose the credential and model of a turn, once, when the turn starts."""
 
-from fermata.aws.dynamodb_types import ReadItem
+from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.credentials import scope_defaults
 from fermata.credentials.credential_store import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import (
+from fermata.aws.dynamodb_items_and_writes import (
     ConditionCheck,
     ConditionFailed,
     Delete,
@@ -107,7 +107,7 @@ def read_default(
         scope: One of SCOPES.
         read_item: Reads the row; by default from its table.
     """
-    item = (read_item or resources.tables.read_item)(build_default_key(resources, tenant, scope))
+    item = (read_item or resources.tables.get_item_by_key)(build_default_key(resources, tenant, scope))
     return ScopeDefault.model_validate(item) if item else None
 
 

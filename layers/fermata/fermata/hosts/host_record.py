@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from fermata.aws.dynamodb_types import Item, ItemKey
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 

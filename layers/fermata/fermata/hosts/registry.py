@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_types import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel, StoredModel, StoredNames
 from fermata.pricing.model_names import normalize_model_name, undated_model_name

@@ -8,7 +8,7 @@ import httpx
 
 from fermata.aws import observability
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_types import ConditionFailed, Item, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CATALOGUE_CACHE_SECONDS, InvalidCatalogue

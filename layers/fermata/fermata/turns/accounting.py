@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TypeVar
 
-from fermata.aws.dynamodb_types import Write
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.domain.events import ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
@@ -13,7 +13,7 @@ from fermata.drivers.registry import get_model_traits
 from fermata.pricing.request_cost import find_price, get_request_cost
 from fermata.pricing.token_cost import compute_max_cost
 from fermata.turns.turn import Turn
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets import holds
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
 

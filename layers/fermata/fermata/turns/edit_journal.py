@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from fermata.aws import blob_store
-from fermata.aws.dynamodb_types import Item, Put
+from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.tools.calls.edit_results import InverseStep
@@ -25,7 +25,7 @@ StepState = Literal["open", "partly", "applied"]
 MARK_SUFFIX = "#u"
 JOURNAL_BATCH_SIZE = 10
 """Edits that an undo reads with one query."""
-_STORED_STEP_NAMES = StoredNames({"edit_key": "edit", "is_redo": "redoes", "replacement_tool": "tool"})
+_STORED_STEP_NAMES = StoredNames({"edit_key": "edit", "is_redo": "redoes", "newer_inverse_tool": "tool"})
 _STORED_EDIT_NAMES = StoredNames(
     {
         "entry_number": "seq",
@@ -72,7 +72,7 @@ class StepMark(StoredModel, alias_generator=_STORED_STEP_NAMES):
     Undoing that edit changes the state. Empty in marks that were stored as a count.
     """
     is_redo: bool = False
-    replacement_tool: str = ""
+    newer_inverse_tool: str = ""
     """The tool of that edit's inverse, if it takes the place of the call and is a single call."""
 
 
@@ -163,7 +163,7 @@ class JournalEntry:
         return "applied" if states == {"open"} else "partly"
 
     def with_mark(self, mark: EditMark) -> "JournalEntry":
-        newer_tools = {step.step: step.replacement_tool for step in mark.steps if step.replacement_tool}
+        newer_tools = {step.step: step.newer_inverse_tool for step in mark.steps if step.newer_inverse_tool}
         inverse_tools = tuple(newer_tools.get(step, tool) for step, tool in enumerate(self.inverse_item["tools"]))
         return replace(self, inverse_tools=inverse_tools, mark=mark)
 

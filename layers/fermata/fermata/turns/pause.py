@@ -11,14 +11,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fermata.aws import blob_store
-from fermata.aws.dynamodb_types import ConditionFailed, Item, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.tools import ToolOutput
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_log import StaleState
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 
 CallState = Literal["waiting", "requested", "started", "answered", "expired"]
 CallRunner = Literal["browser", "server", "settled"]

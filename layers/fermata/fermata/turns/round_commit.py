@@ -6,7 +6,7 @@ The log entry, the message rows, the pause and the ledger rows of a commit becom
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fermata.aws.dynamodb_types import TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import message_store
 from fermata.domain.blocks import Block, ImageBlock, ToolResultBlock
@@ -17,7 +17,7 @@ from fermata.turns.accounting import add_usage
 from fermata.turns.call_transitions import Transition
 from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause_put
 from fermata.turns.turn_log import LogEntry, StaleState, TurnLog, fixed_events
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes
 

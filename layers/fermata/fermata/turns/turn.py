@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import is_valid_id, iso_from_epoch
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability

@@ -12,12 +12,19 @@ from dataclasses import dataclass, replace
 
 from fermata.aws import blob_store, observability
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_types import CancellationReason, ConditionFailed, Item, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import (
+    CancellationReason,
+    ConditionFailed,
+    Item,
+    Put,
+    TransactionCanceled,
+    Write,
+)
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import Event, RoundStartedEvent, parse_events
 from fermata.turns.turn import Turn, TurnPartition
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 
 MAX_APPEND_ATTEMPTS = 50
 

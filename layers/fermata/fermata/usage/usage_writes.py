@@ -5,7 +5,7 @@ A turn writes them in the transaction that ends a request or the turn, so its lo
 
 from collections.abc import Sequence
 
-from fermata.aws.dynamodb_types import Write
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.usage.budgets.holds import build_settlement_writes
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, build_request_put, build_turn_end_put

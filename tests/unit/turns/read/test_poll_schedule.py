@@ -8,7 +8,7 @@ from fermata.aws.settings import Settings
 from fermata.domain.events import Event, RoundStartedEvent, TextEvent, ToolRequestEvent
 from fermata.turns.read.poll_schedule import PollSchedule
 from fermata.turns.turn_log import LogEntry
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 
 STEADY_POLLS_PER_SECOND = 10
 TEXT = TextEvent(text="x")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Update
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.conversations import message_store
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel

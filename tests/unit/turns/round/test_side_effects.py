@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.conversations.message_store import conversation_partition, message_sort_key
 from fermata.domain.events import ToolResultEvent, ToolStartedEvent
 from fermata.tools.tool import NoInput, ToolContext

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from fermata.aws.dynamodb_types import Item, ItemKey
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.conversations import message_store
 from fermata.domain.blocks import ImageBlock
@@ -34,16 +34,16 @@ BEN = Caller(tenant="bakery", user="ben", capabilities=ADA.capabilities)
 def act_amid_reading(stage: Stage, act: Callable[[], object]) -> None:
     """Let the next START read its Idempotency-Key before `act` and all else after it: a batch is no snapshot."""
     tables = stage.resources.__dict__["tables"] = copy.copy(stage.resources.tables)
-    read_items = tables.read_items
+    batch_get_by_keys = tables.batch_get_by_keys
 
     def read_in_two_parts(keys: Iterable[ItemKey]) -> dict[ItemKey, Item]:
-        tables.read_items = read_items
+        tables.batch_get_by_keys = batch_get_by_keys
         early = [key for key in keys if key.pk.endswith("#idempotency")]
-        items = read_items(early)
+        items = batch_get_by_keys(early)
         act()
-        return items | read_items(set(keys) - set(early))
+        return items | batch_get_by_keys(set(keys) - set(early))
 
-    tables.read_items = read_in_two_parts
+    tables.batch_get_by_keys = read_in_two_parts
 
 
 def terminal_events_of(stage: Stage, turn: Turn) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.hosts.host_record import HostRecord
 from fermata.tools.registry import get_toolset
 from tests.unit.turns.stage import ADA, Stage

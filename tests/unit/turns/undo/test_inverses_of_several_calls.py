@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Put
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.domain.errors import Conflict
 from fermata.turns.pause import InverseCallKey, UndoTarget
 from fermata.turns.turn import Turn

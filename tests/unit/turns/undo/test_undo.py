@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_types import Delete
+from fermata.aws.dynamodb_items_and_writes import Delete
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.turns.read.abandonment import AbandonmentWatcher

@@ -47,8 +47,8 @@ CONTENT_SERVER_TOOLS = (
         description="Lists the collections whose entries are content, each with its id, slug, label, kind and how "
         "many documents it holds; start here when you do not know where something is kept.",
         permissions=CAN_READ_SCHEMAS,
-        handler=DeferredHandler("fermata.tools.content.collections:list_collections"),
-        works_without_host=SnapshotCheck("fermata.tools.content.collections:has_listed_collections"),
+        handler=DeferredHandler("fermata.tools.content.collection_handlers:list_collections"),
+        works_without_host=SnapshotCheck("fermata.tools.content.collection_handlers:has_listed_collections"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="get_collection_schema",
@@ -56,8 +56,8 @@ CONTENT_SERVER_TOOLS = (
         "media field or a relation accepts; look before you write to fields you have not seen.",
         input_model=GetCollectionSchemaInput,
         permissions=CAN_READ_SCHEMAS,
-        handler=DeferredHandler("fermata.tools.content.collections:get_collection_schema"),
-        works_without_host=SnapshotCheck("fermata.tools.content.collections:has_described_collection"),
+        handler=DeferredHandler("fermata.tools.content.collection_handlers:get_collection_schema"),
+        works_without_host=SnapshotCheck("fermata.tools.content.collection_handlers:has_described_collection"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="list_documents",
@@ -65,7 +65,7 @@ CONTENT_SERVER_TOOLS = (
         "filtered by status or author if you like; `total` says how many there are, and `offset` gets the next ones.",
         input_model=ListDocumentsInput,
         permissions=CAN_READ_DOCUMENTS,
-        handler=DeferredHandler("fermata.tools.content.documents:list_content_documents"),
+        handler=DeferredHandler("fermata.tools.content.document_handlers:list_content_documents"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="get_document",
@@ -73,7 +73,7 @@ CONTENT_SERVER_TOOLS = (
         "is shown there, unsaved changes included.",
         input_model=GetDocumentInput,
         permissions=CAN_READ_DOCUMENTS,
-        handler=DeferredHandler("fermata.tools.content.documents:get_content_document"),
+        handler=DeferredHandler("fermata.tools.content.document_handlers:get_content_document"),
         works_without_host=SnapshotCheck("fermata.tools.content.snapshot:read_active_document"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
@@ -82,13 +82,13 @@ CONTENT_SERVER_TOOLS = (
         "where each one is kept.",
         input_model=SearchDocumentsInput,
         permissions=CAN_READ_DOCUMENTS,
-        handler=DeferredHandler("fermata.tools.content.documents:search_content_documents"),
+        handler=DeferredHandler("fermata.tools.content.document_handlers:search_content_documents"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="list_users",
         description="Lists the people who can be a document's author, with their ids.",
         permissions=CAN_MANAGE_USERS,
-        handler=DeferredHandler("fermata.tools.content.users_and_media:list_content_users"),
+        handler=DeferredHandler("fermata.tools.content.user_and_media_handlers:list_content_users"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="list_media",
@@ -96,6 +96,6 @@ CONTENT_SERVER_TOOLS = (
         "and alternative texts, `mimeType` (such as image) into the type.",
         input_model=ListMediaInput,
         permissions=CAN_READ_MEDIA,
-        handler=DeferredHandler("fermata.tools.content.users_and_media:list_media"),
+        handler=DeferredHandler("fermata.tools.content.user_and_media_handlers:list_media"),
     ),
 )

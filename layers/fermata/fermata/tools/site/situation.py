@@ -10,7 +10,7 @@ from fermata.tools.site.design_tokens.colors import assign_slugs, to_hsla_text
 from fermata.tools.site.design_tokens.fonts import describe_fonts
 from fermata.tools.site.design_tokens.listing import DesignSettings, read_design_settings
 from fermata.tools.site.design_tokens.scales import SPACING_SCALE, TYPE_SCALE, describe_scales, format_step_variable
-from fermata.tools.site.documents import describe_documents
+from fermata.tools.site.document_listing import describe_documents
 from fermata.tools.site.snapshot import SiteEditorView, SnapshotPage, SnapshotSite
 from fermata.tools.tool import ToolFailure
 from fermata.tools.tool_names import ToolNaming, format_tool_name

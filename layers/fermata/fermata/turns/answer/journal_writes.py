@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from fermata.aws.dynamodb_types import Write
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.edit_results import EditResult, InverseStep, parse_inverse

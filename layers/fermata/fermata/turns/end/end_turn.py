@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import Put, TransactionCanceled, Update, Write
+from fermata.aws.dynamodb_items_and_writes import Put, TransactionCanceled, Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import message_store
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
@@ -22,7 +22,7 @@ from fermata.turns.call_transitions import build_closing_events
 from fermata.turns.pause import load_pause
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, read_entries_from
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_turn_end_writes
 

@@ -3,7 +3,7 @@
 Only the service on one machine sees a reader leave. A row says so, because functions run in processes of their own.
 """
 
-from fermata.aws.dynamodb_types import Delete, Put
+from fermata.aws.dynamodb_items_and_writes import Delete, Put
 from fermata.aws.resources import Resources
 from fermata.turns.turn import Turn
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from fermata.aws import observability
 from fermata.aws.clock import JoinableThread
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import LogRewound, NotFound
 from fermata.turns.read.poll_schedule import PollSchedule

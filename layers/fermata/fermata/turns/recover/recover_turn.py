@@ -1,7 +1,7 @@
 """Recover one turn: give it a new workflow execution, or end it with an error."""
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import ConditionFailed, Update
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
 from fermata.domain.events import ErrorEvent
 from fermata.turns.end.stop_turn import stop_turn

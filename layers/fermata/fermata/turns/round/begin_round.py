@@ -13,7 +13,7 @@ from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, add_usage, estim
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause
 from fermata.turns.round.turn_context import TurnContext
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fermata.aws.dynamodb_types import TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import ReasoningEvent, RequestFailedEvent, RequestStartedEvent, TextEvent

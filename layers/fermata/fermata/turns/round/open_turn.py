@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 
 from fermata.aws.background_call import BackgroundCall
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.conversations.history.conversation_history import read_first_batch

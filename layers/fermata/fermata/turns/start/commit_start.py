@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fermata.aws import observability
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_types import CancellationReason, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import CancellationReason, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.errors import Conflict
@@ -13,7 +13,7 @@ from fermata.domain.events import BridgeReadyEvent
 from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE
 from fermata.turns.turn import Turn, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.holds import AccountsChanged
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import Update
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.conversations import message_store

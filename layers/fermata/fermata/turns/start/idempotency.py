@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 
-from fermata.aws.dynamodb_types import Item, ItemKey, Put, ReadItem
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put, ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, Conflict
@@ -70,7 +70,9 @@ def find_started_turn(
     """
     if not key:
         return None
-    item = (read_item or resources.tables.read_item)(build_idempotency_key(resources, caller.tenant, caller.user, key))
+    item = (read_item or resources.tables.get_item_by_key)(
+        build_idempotency_key(resources, caller.tenant, caller.user, key)
+    )
     if item is None or item["ttl"] <= resources.clock.time():
         return None
     if item["digest"] != digest:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fermata.aws.clock import is_valid_id
-from fermata.aws.dynamodb_types import Item, ItemKey
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import build_conversation_key
 from fermata.credentials.credential_store import build_credential_key
@@ -29,11 +29,11 @@ class PrefetchedRows:
         self._resources = resources
         self._guess_key = ("credential guess", caller.tenant, scope)
         self._keys = frozenset(self._list_keys(caller, scope, conversation_id, idempotency_key))
-        self._items = resources.tables.read_items(self._keys)
+        self._items = resources.tables.batch_get_by_keys(self._keys)
 
     def read_item(self, key: ItemKey) -> Item | None:
         """Return the item as it was read with the others, or read it now."""
-        return self._items.get(key) if key in self._keys else self._resources.tables.read_item(key)
+        return self._items.get(key) if key in self._keys else self._resources.tables.get_item_by_key(key)
 
     def remember_credential(self, credential_id: str) -> None:
         """Guess this credential for the scope's next prompt."""

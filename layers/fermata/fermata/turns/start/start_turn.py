@@ -10,7 +10,7 @@ from typing import Any
 from fermata.aws import blob_store, observability
 from fermata.aws.background_call import BackgroundCall
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_types import Write
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
@@ -40,7 +40,7 @@ from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import compute_block_identity, normalize_prompt_images
 from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.turn import Turn
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.audit import user_labels
 from fermata.usage.budgets.budget_limits import Budgets, get_budgets
 

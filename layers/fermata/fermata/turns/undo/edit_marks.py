@@ -144,7 +144,7 @@ class UndoStep:
         """Return the mark of a call whose state this answer's edit holds."""
         edit_key = build_edit_key(self.pause.round, self.pause.calls.index(self.call))
         return StepMark(
-            step=step, state=state, turn=self.pause.turn, edit_key=edit_key, is_redo=is_redo, replacement_tool=tool
+            step=step, state=state, turn=self.pause.turn, edit_key=edit_key, is_redo=is_redo, newer_inverse_tool=tool
         )
 
     def _has_begun(self, old_mark: EditMark | None) -> bool:

@@ -25,7 +25,7 @@ from fermata.turns.start.conversation_claim import build_claim_update, ensure_cl
 from fermata.turns.start.idempotency import build_idempotency_puts, start_once
 from fermata.turns.turn import UNDO_MARGIN_SECONDS, Turn, find_turn_for_caller
 from fermata.turns.turn_log import read_end_type
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 
 UNDOABLE_STATES = ("applied", "partly")
 TURN_RUNNING_MESSAGE = "This turn is still running. Wait for it to end, or cancel it, before you undo its edits."

@@ -6,7 +6,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.events import SkippedEdit, UndoReport
 from fermata.turns.edit_journal import JournalEdit, JournalEntry, list_journal_entries
 from fermata.turns.turn import Turn
-from fermata.turns.turn_state import TurnState
+from fermata.turns.turn_state_from_log import TurnState
 from fermata.turns.undo.inverse_plan import UndoObstacle, plan_undo
 
 UNANSWERED_REASON = "The editor was asked to undo it and did not answer: check whether it did."

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.usage.audit.audit_response import AuditTotals, to_audit_response
 from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.ledger.ledger_parsing import parse_request_row

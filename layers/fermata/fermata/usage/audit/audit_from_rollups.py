@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.usage.audit.audit_response import AuditTotals, to_audit_response
 from fermata.usage.audit.local_days import LocalDays

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from fermata.aws.dynamodb_types import Item, Update
+from fermata.aws.dynamodb_items_and_writes import Item, Update
 from fermata.usage.usage_totals import ZERO_USD
 
 ACCOUNT_RETENTION_SECONDS = 62 * 86400
@@ -114,7 +114,7 @@ class AccountState:
     item: Item
 
     @property
-    def is_opened(self) -> bool:
+    def includes_earlier_spending(self) -> bool:
         """Whether the account contains what was spent before its limits were set; without limits nothing counts."""
         return "begun" in self.item and str(self.item["begun"]) >= self.account.limits_since
 

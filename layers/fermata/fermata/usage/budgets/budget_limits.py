@@ -8,7 +8,7 @@ from decimal import Decimal
 from pydantic import Field
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import ConditionFailed, Item, ItemKey, Put, ReadItem
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller
@@ -96,7 +96,7 @@ def build_budgets_key(resources: Resources, tenant: str) -> ItemKey:
 
 
 def read_budgets(resources: Resources, tenant: str, read_item: ReadItem | None = None) -> Budgets:
-    item = (read_item or resources.tables.read_item)(build_budgets_key(resources, tenant))
+    item = (read_item or resources.tables.get_item_by_key)(build_budgets_key(resources, tenant))
     return Budgets.from_stored(item) if item else Budgets()
 
 

@@ -58,7 +58,7 @@ def _load_account_state(
     account = account.with_limits(limits.daily_usd, limits.monthly_usd, limits.since)
     item = resources.tables.get_item(resources.settings.bridges_table, account.pk, date.month) or {}
     state = AccountState(account, date, item)
-    if state.is_opened and limits.has_limits:
+    if state.includes_earlier_spending and limits.has_limits:
         return state
     month_rollup, day_rollup = load_rollups()
     spent = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
 
-from fermata.aws.dynamodb_types import ConditionFailed, Item, Put, Update, Write
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Update, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import PaymentRequired, ServiceUnavailable
 from fermata.usage.budgets.budget_accounts import (
@@ -124,7 +124,7 @@ def _prepare_accounts(resources: Resources, states: Sequence[AccountState], repl
             update = build_release_update(table, state.account.pk, state.date.month, hold)
             resources.tables.write_items(update)
             is_changed = True
-        if not state.is_opened:
+        if not state.includes_earlier_spending:
             _open_account(resources, state)
             is_changed = True
     return is_changed

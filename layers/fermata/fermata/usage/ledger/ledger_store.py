@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from fermata.aws.dynamodb_types import Item, Put
+from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.model_io import TokenUsage

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.usage.ledger.ledger_parsing import find_row_defect, load_ledger_records
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows

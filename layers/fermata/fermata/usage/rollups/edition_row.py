@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_types import ConditionFailed, Item, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_types import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.usage.ledger.ledger_parsing import find_row_defect, load_ledger_records

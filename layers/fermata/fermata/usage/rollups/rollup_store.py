@@ -13,7 +13,7 @@ is the one that was read (decision 0050).
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fermata.aws.dynamodb_types import Item, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.usage.ledger.usage_increments import MAX_INCREMENTS_PER_TRANSACTION, LedgerRecord
 from fermata.usage.rollups.conversation_activity import ConversationActivity

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import is_transient_error
 from fermata.usage.ledger.ledger_parsing import UnreadableRow, load_ledger_records

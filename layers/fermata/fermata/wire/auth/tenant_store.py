@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_types import ConditionFailed, Delete, Item, Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound

@@ -27,7 +27,7 @@ class ListTokensInput(ToolInput):
 
 
 def _list_documents(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
-    from fermata.tools.site.documents import list_site_documents
+    from fermata.tools.site.document_listing import list_site_documents
 
     return list_site_documents(context.snapshot)
 

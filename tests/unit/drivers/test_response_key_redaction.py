@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.drivers.protocols.key_redaction import KeyRedactor
+from fermata.drivers.protocols.response_key_redaction import KeyRedactor
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.stream_decoders import SseDecoder

@@ -6,7 +6,7 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.site.documents import list_site_documents
+from fermata.tools.site.document_listing import list_site_documents
 from fermata.tools.site.toolset import SITE_TOOLSET
 from tests.unit.tools.builders import make_call, make_context, make_site_snapshot, run_tool
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.aws.dynamodb_types import deserialize_item
+from fermata.aws.dynamodb_items_and_writes import deserialize_item
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.round.invocation import invocation_from_event

@@ -6,7 +6,7 @@ The same checks run at the end of each session, for everything that its cloud ha
 import pytest
 
 from local.cloud import LocalCloud
-from tests.e2e import canaries, session_checks
+from tests.e2e import canaries, whole_cloud_checks
 from tests.e2e.chat_session import (
     DOCUMENTS_CALL,
     INSERT_CALL,
@@ -34,8 +34,8 @@ def test_no_execution_and_no_log_line_holds_content_or_a_secret(cloud: LocalClou
     cloud.run_recovery_sweep()
     for folder in CHECKED_FUNCTIONS:
         wait_until(lambda folder=folder: cloud.read_log_lines(folder), f"{folder} has log lines")  # type: ignore[misc]
-    session_checks.check_executions(cloud)
-    session_checks.check_logs(cloud)
+    whole_cloud_checks.check_executions(cloud)
+    whole_cloud_checks.check_logs(cloud)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_no_execution_and_no_log_line_holds_content_or_a_secret(cloud: LocalClou
     ],
 )
 def test_a_task_token_is_told_from_an_id_that_looks_like_its_beginning(line: str, is_leak: bool) -> None:
-    assert session_checks.has_secret(line, canaries.ALL_CANARIES) is is_leak
+    assert whole_cloud_checks.has_secret(line, canaries.ALL_CANARIES) is is_leak

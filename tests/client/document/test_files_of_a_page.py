@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor
-from fermata_client.document.patch_hunk import content_digest
+from fermata_client.document.undo_hunk import content_digest
 from fermata_client.html.linked_files import is_code_path, local_path_from_address
 
 SECRET = "SECRET=1\n"

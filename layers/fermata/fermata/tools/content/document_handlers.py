@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from fermata.hosts.client import HostClient
-from fermata.tools.content.collections import CONTENT_TABLE_KINDS, collection_not_found
+from fermata.tools.content.collection_handlers import CONTENT_TABLE_KINDS, collection_not_found
 from fermata.tools.content.server_tools import GetDocumentInput, ListDocumentsInput, SearchDocumentsInput
 from fermata.tools.content.snapshot import ActiveDocument, read_active_document
 from fermata.tools.host_queries import HostItemNotFound, HostTables, query_host

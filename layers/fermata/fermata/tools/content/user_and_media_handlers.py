@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.hosts.client import HostClient
-from fermata.tools.content.documents import DEFAULT_PAGE_SIZE
+from fermata.tools.content.document_handlers import DEFAULT_PAGE_SIZE
 from fermata.tools.content.server_tools import ListMediaInput
 from fermata.tools.host_queries import query_host
 from fermata.tools.lenient_models import LenientModel

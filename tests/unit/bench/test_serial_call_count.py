@@ -4,7 +4,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from bench.call_series import SeriesClock
+from bench.serial_call_count import SeriesClock
 from tests.resources import REGION
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from fermata_client import HtmlDocument
 from fermata_client.html.edit_error import EditError
-from fermata_client.html.preamble import preamble_end
+from fermata_client.html.template_preamble import preamble_end
 from fermata_client.tools.registry import WRITE_TOOLS
 
 PREAMBLES = [

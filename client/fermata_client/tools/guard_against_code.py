@@ -10,7 +10,7 @@ from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.active_content import ActiveContent
 from fermata_client.html.browser_parser import count_elements, count_raw_texts
 from fermata_client.html.edit_error import EditError
-from fermata_client.html.preamble import find_server_code
+from fermata_client.html.template_preamble import find_server_code
 from fermata_client.tools.arguments import ToolArguments
 from fermata_client.tools.tool_function import ToolEffect, ToolFunction
 
