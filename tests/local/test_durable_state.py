@@ -362,7 +362,7 @@ def test_a_snapshot_that_lacks_a_file_is_not_loaded_and_replaces_none(tmp_path: 
     write_snapshot(tmp_path, 3)
     write_snapshot(tmp_path, 5)
     assert find_snapshot(tmp_path).number == 5
-    (tmp_path / "snapshot-5/kms.json").unlink()
+    (tmp_path / "snapshot-5" / "kms.json").unlink()
     assert find_snapshot(tmp_path).number == 3
     with pytest.raises(IncompleteSnapshotError):
         write_snapshot(tmp_path, 7, missing_bytes=1)
