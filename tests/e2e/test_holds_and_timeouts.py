@@ -93,8 +93,8 @@ class TestAHold:
         outcome = session.run_turn(tool_call_step(INSERT_CALL), text_step("Worth the wait."), executor=thinks)
         assert held
         assert outcome.view.text == "Worth the wait."
+        assert turn_checks.check_turn(session) == outcome.view  # it waits for the execution, which ends after the turn
         assert entered_states(session)[-6:] == ["Next", "Hold", "Next", "RunRound", "Next", "Finished"]
-        assert turn_checks.check_turn(session) == outcome.view
 
     def test_cancelled_while_held_the_execution_ends_before_the_hold_does(self, session: ChatSession) -> None:
         session.start_turn(tool_call_step(INSERT_CALL), text_step("Never."))
