@@ -13,6 +13,7 @@ from fermata_client.document.edit_result_data import created_elements_to_wire, n
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
 from fermata_client.document.vendor_sheets import is_vendor_sheet
 from fermata_client.html.browser_parser import FragmentContext, count_elements
+from fermata_client.html.browser_placement import check_browser_place
 from fermata_client.html.content_model import check_nesting, check_place, choose_place
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment
@@ -190,6 +191,7 @@ class HtmlDocument(BaseDocument):
             raise EditError(
                 f"This HTML is not allowed at this place in <{parent.tag}>. Choose another parent or index."
             )
+        check_browser_place(edited.source, edited.find_element(parent.uid), top_level)
         data: JsonObject = {
             "nodeIds": [element.uid for element in top_level],
             "created": created_elements_to_wire(created),

@@ -10,7 +10,9 @@ def name_set(text: str) -> frozenset[str]:
 
 ROOT_TAG = "#document"
 """Tag of the element that represents the whole file."""
-VOID_TAGS = name_set("area base br col embed hr img input link meta param source track wbr")
+VOID_TAGS = name_set(
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
+)
 RAW_TEXT_TAGS = frozenset({"script", "style", "textarea", "title"})
 HEAD_TAGS = name_set("base link meta noscript script style template title")
 FOREIGN_TAGS = frozenset({"svg", "math"})

@@ -7,9 +7,10 @@ from fermata_client.css.white_space import find_preformatted_selectors
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
 from fermata_client.document.transfer_ids import CarriedIds
 from fermata_client.html.broken_links import ID_REFERENCE_ATTRIBUTES
-from fermata_client.html.content_model import check_place
+from fermata_client.html.browser_placement import check_browser_keeps_all, check_browser_place
+from fermata_client.html.content_model import check_nesting, check_place
 from fermata_client.html.edit_error import EditError
-from fermata_client.html.fragment import close_elements, fragment_from_page
+from fermata_client.html.fragment import close_elements, fragment_from_page, is_within_preformatted
 from fermata_client.html.indentation import indent_at, is_at_line_start
 from fermata_client.html.insertion import (
     insertion_splice,
@@ -37,6 +38,7 @@ def move_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
     parent = document.find_container(required_text(arguments, "newParentId"))
     _check_no_cycle(element, parent)
     check_place(parent, [element.tag])
+    check_nesting(parent, [inner.tag for inner in document.tree.elements if element.start <= inner.start < element.end])
     index = optional_integer(arguments, "newIndex")
     sibling_count = sum(child is not element for child in parent.children)
     if index is None or index > sibling_count:
@@ -62,11 +64,18 @@ def _move_element(document: HtmlDocument, element: Element, parent_id: str, inde
     child_index = index if index < len(parent.children) else None
     splice = insertion_splice(removed.source, parent, child_index, fragment)
     moved = removed.with_splices([splice], parent, carried=CarriedIds(splice, uids))
-    if moved.find_element(element.uid).parent is not moved.find_element(parent_id):
+    _check_place(moved, element.uid, parent_id)
+    check_browser_keeps_all(source, removed.source, moved.source)
+    return moved
+
+
+def _check_place(moved: HtmlDocument, uid: str, parent_id: str) -> None:
+    element, parent = moved.find_element(uid), moved.find_element(parent_id)
+    if element.parent is not parent:
         raise EditError(
             f"A <{element.tag}> is not allowed at this place in <{parent.tag}>. Choose another parent or index."
         )
-    return moved
+    check_browser_place(moved.source, parent, [element])
 
 
 def _check_no_cycle(element: Element, parent: Element) -> None:
@@ -95,6 +104,8 @@ def duplicate_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffe
         raise EditError(
             f"This <{element.tag}> has no end tag, so a copy would become part of it. Add the end tag by hand."
         )
+    check_browser_place(edited.source, parent, created)
+    check_browser_keeps_all(document.source, document.source, edited.source)
     uids = [child.uid for child in created]
     data: JsonObject = {"nodeId": uids[0], "nodeIds": uids}
     if new_ids:
@@ -105,6 +116,8 @@ def duplicate_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffe
 def _copies_splice(source: bytes, element: Element, copies: list[bytes]) -> Splice:
     """Insert copies after the element: on lines of their own, or on its line."""
     assert element.parent is not None
+    if is_within_preformatted(element.parent):
+        return Splice(element.end, element.end, b"".join(copies))
     if is_at_line_start(source, element.start):
         position = trailing_comment_end(source, element.end)
         gap = sibling_gap(source, element.parent) + indent_at(source, element.start)

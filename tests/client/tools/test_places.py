@@ -213,3 +213,69 @@ def test_no_tool_adds_code_that_a_server_would_run(code: str) -> None:
         "&gt;", ">"
     )
     assert run(page, "duplicateNode", nodeId=main)[1]["nodeIds"]
+
+
+@pytest.mark.parametrize(
+    ("page", "tag", "html"),
+    [
+        ("<svg><g></g></svg>", "svg", "<p>a</p>"),
+        ("<svg><g></g></svg>", "g", "<span>a</span>"),
+        ("<math><mi>x</mi></math>", "math", "<div>a</div>"),
+        ("<frameset><frame src=a></frameset>", "frameset", "<p>a</p>"),
+        ("<head><noscript><style></style></noscript></head><body></body>", "noscript", "<p>a</p>"),
+        ("<p><span>a</span></p>", "span", "<div>b</div>"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["insertHtml", "replaceNodeHtml"])
+def test_elements_that_a_browser_moves_out_of_their_parent_are_refused(
+    page: str, tag: str, html: str, tool: str
+) -> None:
+    parsed = document(page)
+    name = "parentId" if tool == "insertHtml" else "nodeId"
+    with pytest.raises(EditError):
+        run(parsed, tool, html=html, **{name: uid_of(parsed, tag)})
+
+
+@pytest.mark.parametrize(
+    ("page", "tag", "html"),
+    [
+        ("<svg><g></g></svg>", "g", '<circle r="1"/>'),
+        ("<svg><foreignObject></foreignObject></svg>", "foreignobject", "<p>a</p>"),
+        ("<table><tr><td>a</table>", "table", "<tr><td>b</td></tr>"),
+        ("<template><table></table></template>", "table", "<tr><td>b</td></tr>"),
+        ("<x-card></x-card>", "x-card", "<p>a</p>"),
+        ("<body><noscript></noscript></body>", "noscript", "<p>a</p>"),
+    ],
+)
+def test_elements_that_a_browser_leaves_in_their_parent_are_inserted(page: str, tag: str, html: str) -> None:
+    assert html in insert(page, tag, html)
+
+
+@pytest.mark.parametrize(
+    ("page", "moved", "parent"),
+    [
+        ("<a href=a>x<i>y</i></a><a href=b>z</a>", ("a", 0), ("a", 1)),
+        ("<div><a href=a>x</a></div><a href=b>z</a>", ("div", 0), ("a", 1)),
+        ("<dl><dt>a</dt></dl><p><b>c</b></p>", ("dt", 0), ("b", 0)),
+        ("<div>a</div><p><span>b</span></p>", ("div", 0), ("span", 0)),
+        ("<div><form></form></div><form><main></main></form>", ("div", 0), ("main", 0)),
+        ("<span>a</span><svg><g></g></svg>", ("span", 0), ("g", 0)),
+    ],
+)
+def test_nodes_are_not_moved_where_a_browser_would_not_leave_them(
+    page: str, moved: tuple[str, int], parent: tuple[str, int]
+) -> None:
+    parsed = document(page)
+    with pytest.raises(EditError):
+        run(parsed, "moveNode", nodeId=uid_of(parsed, *moved), newParentId=uid_of(parsed, *parent), newIndex=0)
+
+
+def test_a_copy_in_preformatted_text_adds_no_white_space() -> None:
+    parsed = document("<pre>\n  <b>a</b> c\n</pre>\n")
+    source, _ = run(parsed, "duplicateNode", nodeId=uid_of(parsed, "b"))
+    assert source == "<pre>\n  <b>a</b><b>a</b> c\n</pre>\n"
+
+
+def test_frames_have_no_content() -> None:
+    parsed = document("<frameset>\n<frame src=a>\n<frame src=b>\n</frameset>\n")
+    assert run(parsed, "deleteNode", nodeId=uid_of(parsed, "frame"))[0] == "<frameset>\n<frame src=b>\n</frameset>\n"
