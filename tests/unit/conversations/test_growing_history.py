@@ -87,3 +87,23 @@ def test_a_message_is_paired_once(monkeypatch: pytest.MonkeyPatch) -> None:
         compiler.add_messages(thread.messages[-2:])
         compiler.compile_messages()
     assert len(paired) == len(set(paired)) == 5
+
+
+def test_a_result_is_examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn of two hundred rounds would otherwise examine twenty thousand results."""
+    thread = ThreadBuilder()
+    thread.add_prompt("Look")
+    examined: list[str] = []
+
+    def note_and_deny(name: str) -> bool:
+        examined.append(name)
+        return False
+
+    profile = replace(ANTHROPIC_PROFILE, is_heavy_tool=note_and_deny)
+    compiler = HistoryCompiler(profile)
+    for number in range(5):
+        thread.add_reply(make_call(f"c{number}", f"read{number}"))
+        thread.add_result(f"c{number}", f"read{number}", data=number)
+        compiler.add_messages(thread.messages[-2:] if number else thread.messages)
+        compiler.compile_messages()
+    assert examined == [f"read{number}" for number in range(5)]

@@ -3,10 +3,16 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fermata.credentials import credential_store
 from fermata.domain.events import WarningEvent
+from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
+from fermata.turns.round import forced_answer
+from fermata.turns.round.forced_answer import TurnProgress
+from tests.unit.conversations.message_builders import ThreadBuilder, make_call
 from tests.unit.turns import invariants
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
@@ -138,3 +144,59 @@ def test_a_prompt_that_ollama_would_cut_in_silence_is_refused_with_what_helps(st
     assert error.to_wire()["code"] == "provider_overflow"
     assert "It is saved." in error.to_wire()["message"]
     assert "larger context window" in error.to_wire()["message"]
+
+
+ROUNDS = st.lists(
+    st.lists(st.tuples(st.sampled_from(["read", "edit"]), st.integers(1, 2), st.booleans()), max_size=3), max_size=8
+)
+
+
+def is_edit(tool_name: str) -> bool:
+    return tool_name == "edit"
+
+
+def build_messages(rounds: list[list[tuple[str, int, bool]]]) -> list[list[Message]]:
+    thread = ThreadBuilder()
+    thread.add_prompt("Work")
+    groups = [list(thread.messages)]
+    for calls in rounds:
+        begin = len(thread.messages)
+        names = [f"c{begin}-{index}" for index in range(len(calls))]
+        thread.add_reply("So", *(make_call(c, name, n=n) for c, (name, n, _) in zip(names, calls, strict=True)))
+        for call_id, (name, _, ok) in zip(names, calls, strict=True):
+            thread.add_result(call_id, name, ok=ok)
+        groups.append(thread.messages[begin:])
+    return groups
+
+
+@given(rounds=ROUNDS)
+def test_a_function_that_takes_the_turn_over_counts_as_the_one_that_ran_it(
+    rounds: list[list[tuple[str, int, bool]]],
+) -> None:
+    stored: list[Message] = []
+    progress = TurnProgress("turn-1", is_edit)
+    for messages in build_messages(rounds):
+        stored += messages
+        progress.read_messages(stored)
+        anew = TurnProgress("turn-1", is_edit)
+        anew.read_messages(stored)
+        assert progress.most_repeated_call[1] == anew.most_repeated_call[1]
+        assert progress.failed_rounds == anew.failed_rounds
+
+
+def test_a_round_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn of two hundred rounds would otherwise count twenty thousand."""
+    counted: list[int] = []
+    describe_inputs = forced_answer.describe_inputs
+
+    def note_reply(reply: Message) -> dict[str | None, str]:
+        counted.append(reply.position)
+        return describe_inputs(reply)
+
+    monkeypatch.setattr(forced_answer, "describe_inputs", note_reply)
+    progress = TurnProgress("turn-1", is_edit)
+    stored: list[Message] = []
+    for messages in build_messages([[("read", number, True)] for number in range(5)]):
+        stored += messages
+        progress.read_messages(stored)
+    assert len(counted) == len(set(counted)) == 5

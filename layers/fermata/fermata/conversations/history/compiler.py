@@ -19,8 +19,8 @@ from fermata.conversations.history.fitting import FetchBlocks, fit_history
 from fermata.conversations.history.image_selection import select_images
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import HistoryRepair, repair_history
-from fermata.conversations.history.stale_results import elide_stale_results
-from fermata.conversations.history.truncation import truncate_history
+from fermata.conversations.history.stale_results import ResultElision, elide_stale_results
+from fermata.conversations.history.truncation import has_room, truncate_history
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
@@ -59,6 +59,7 @@ class HistoryCompiler:
         self._fetch = fetch
         self._messages: list[Message] = []
         self._repair = HistoryRepair(profile.display_name)
+        self._elision = ResultElision(profile)
 
     @property
     def stored_messages(self) -> Sequence[Message]:
@@ -76,7 +77,9 @@ class HistoryCompiler:
 
     def compile_messages(self, *, is_complete: bool = True) -> list[Message]:
         """Return what `compile_history` returns for all messages."""
-        prepared = elide_stale_results(self._repair.messages, self._profile)
+        prepared = self._elision.elide_stale_results(self._repair.messages)
+        if is_complete and has_room(prepared, self._profile):
+            return select_images(prepared, self._profile)
         history = truncate_history(prepared, self._profile, is_complete=is_complete)
         return select_images(fit_history(history, self._profile, self._fetch), self._profile)
 

@@ -1,7 +1,7 @@
 """Elide tool results that newer ones have made stale, with a note that asks the model to call the tool again."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fermata.conversations.block_kinds import has_images, is_tool_call
 from fermata.conversations.history.model_profile import ModelProfile
@@ -28,25 +28,56 @@ def elide_stale_results(messages: Sequence[Message], profile: ModelProfile) -> l
     had the same input: the second part of a page is no version of the first (decision 0201). In later turns, the result
     of a tool that wants to be forgotten is a success without data. Failures stay (decision 0064).
     """
-    current_turn = messages[-1].turn if messages else ""
-    subjects = _find_heavy_subjects([message for message in messages if message.turn == current_turn], profile)
-    newest_rounds = dict(subjects.values())
-    return [
-        _elide_if_stale(message, message.turn != current_turn, subjects, newest_rounds, profile) for message in messages
-    ]
+    return ResultElision(profile).elide_stale_results(messages)
 
 
-def _find_heavy_subjects(messages: Sequence[Message], profile: ModelProfile) -> dict[str | None, tuple[_Subject, int]]:
-    """Return what each heavy result of the turn is about, and its round, by call id."""
-    inputs: dict[str | None, str] = {}
-    subjects: dict[str | None, tuple[_Subject, int]] = {}
-    for message in messages:
+class ResultElision:
+    """Elides again and again in a history that grows. Each message is looked at once (decision 0184)."""
+
+    def __init__(self, profile: ModelProfile) -> None:
+        self._profile = profile
+        self._begin((), "")
+
+    def _begin(self, messages: Sequence[Message], current_turn: str) -> None:
+        self._seen_messages = messages
+        self._current_turn = current_turn
+        self._elided: list[Message] = []
+        self._inputs: dict[str | None, str] = {}
+        self._newest_results: dict[_Subject, tuple[int, list[int]]] = {}
+        """The round of the newest results of a heavy call, and their places."""
+
+    def elide_stale_results(self, messages: Sequence[Message]) -> list[Message]:
+        """Return what `elide_stale_results` returns.
+
+        Args:
+            messages: A new sequence, or that of the last time, to which others were added.
+        """
+        current_turn = messages[-1].turn if messages else ""
+        if messages is not self._seen_messages or current_turn != self._current_turn:
+            self._begin(messages, current_turn)
+        for message in messages[len(self._elided) :]:
+            self._add_message(message)
+        return list(self._elided)
+
+    def _add_message(self, message: Message) -> None:
+        if message.turn != self._current_turn:
+            self._elided.append(_elide_of_earlier_turn(message, self._profile))
+            return
+        self._elided.append(message)
         if message.role == "assistant":
-            inputs.update(describe_inputs(message))
-        elif _is_heavy(message, profile):
-            subject = (message.tool_name, inputs.get(message.tool_call_id, ""))
-            subjects[message.tool_call_id] = (subject, message.round)
-    return subjects
+            self._inputs.update(describe_inputs(message))
+        elif _is_heavy(message, self._profile):
+            self._add_heavy_result(message, len(self._elided) - 1)
+
+    def _add_heavy_result(self, message: Message, place: int) -> None:
+        subject = (message.tool_name, self._inputs.get(message.tool_call_id, ""))
+        round_, places = self._newest_results.get(subject, (message.round, []))
+        if round_ != message.round:
+            for stale in places:
+                note = make_elided_result(self._elided[stale].tool_name or "")
+                self._elided[stale] = with_only_block(self._elided[stale], note)
+            places = []
+        self._newest_results[subject] = (message.round, [*places, place])
 
 
 @WeakCache
@@ -64,24 +95,14 @@ def _describe_input(block: ToolCallBlock | BlobBlock) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def _elide_if_stale(
-    message: Message,
-    is_old: bool,
-    subjects: Mapping[str | None, tuple[_Subject, int]],
-    newest_rounds: Mapping[_Subject, int],
-    profile: ModelProfile,
-) -> Message:
+def _elide_of_earlier_turn(message: Message, profile: ModelProfile) -> Message:
     if message.role != "tool":
         return message
     tool_name = message.tool_name or ""
-    if is_old and _is_heavy(message, profile):
+    if _is_heavy(message, profile):
         return with_only_block(message, make_elided_result(tool_name))
-    if is_old and profile.is_forgotten_tool(tool_name) and is_success(message):
+    if profile.is_forgotten_tool(tool_name) and is_success(message):
         return with_only_block(message, ToolResultBlock(ok=True))
-    if not is_old and message.tool_call_id in subjects:
-        subject, round_ = subjects[message.tool_call_id]
-        if newest_rounds[subject] != round_:
-            return with_only_block(message, make_elided_result(tool_name))
     return message
 
 

@@ -1,8 +1,9 @@
 """A JSON array whose items are encoded once, however often they are sent (decision 0204)."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
+from itertools import chain
 from typing import Any
 
 encode_compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -34,36 +35,31 @@ class EncodedItems(list[JsonItem]):
 
     def __init__(self, parts: Iterable[EncodedPart]) -> None:
         self.parts = [part for part in parts if part.items]
-        super().__init__(item for part in self.parts for item in part.items)
+        super().__init__(chain.from_iterable([part.items for part in self.parts]))
 
-    def iter_encoded(self) -> Iterator[bytes]:
-        """Yield the pieces of the array's JSON."""
+    def write_encoded(self, buffer: BytesIO) -> None:
+        """Write the array as JSON."""
         separator = b"["
         for part in self.parts:
-            yield separator
-            yield part.encoded
+            buffer.write(separator)
+            buffer.write(part.encoded)
             separator = b","
-        yield b"]" if self.parts else b"[]"
+        buffer.write(b"]" if self.parts else b"[]")
 
 
 def encode_body(body: JsonItem) -> bytes:
     """Encode the JSON body of a request."""
-    encoded = BytesIO()  # a join would hold all pieces beside the whole
-    for piece in _iter_encoded_body(body):
-        encoded.write(piece)
-    return encoded.getvalue()
-
-
-def _iter_encoded_body(body: JsonItem) -> Iterator[bytes]:
+    buffer = BytesIO()  # a join would hold all pieces beside the whole
     separator = b"{"
     for name, value in body.items():
-        yield separator + _encode_value(name) + b":"
+        buffer.write(separator + _encode_value(name) + b":")
         if isinstance(value, EncodedItems):
-            yield from value.iter_encoded()
+            value.write_encoded(buffer)
         else:
-            yield _encode_value(value)
+            buffer.write(_encode_value(value))
         separator = b","
-    yield b"}"
+    buffer.write(b"}")
+    return buffer.getvalue()
 
 
 def _encode_value(value: Any) -> bytes:

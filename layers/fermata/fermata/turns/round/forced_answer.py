@@ -4,8 +4,8 @@ This follows from the stored messages of the turn, so every invocation decides t
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from fermata.conversations.history.stale_results import describe_inputs, is_success
@@ -48,20 +48,71 @@ def force_answer_in_last_round(round_: int, max_rounds: int) -> ForcedAnswer | N
     return ForcedAnswer("roundLimit", _INSTRUCTION.format(begun))
 
 
+_Call = tuple[str, str]
+"""A tool's name and its input."""
+
+
+class TurnProgress:
+    """What a turn has come to: counts that grow with its messages, so that no round is looked at twice."""
+
+    def __init__(self, turn: str, is_edit: Callable[[str], bool]) -> None:
+        """
+        Args:
+            turn: The turn's id. Messages of other turns do not count.
+            is_edit: Whether the tool of that name changes something.
+        """
+        self._turn = turn
+        self._is_edit = is_edit
+        self._read_count = 0
+        self._counts: Counter[_Call] = Counter()
+        """In how many rounds each call was answered since the document was changed by another one."""
+        self._most_repeated: _Call = ("", "")
+        self.failed_rounds = 0
+        """Rounds in a row whose calls have all failed."""
+
+    @property
+    def most_repeated_call(self) -> tuple[str, int]:
+        """The tool of the call that was answered in most rounds, and how many these are."""
+        return self._most_repeated[0], self._counts[self._most_repeated]
+
+    def read_messages(self, stored: Sequence[Message]) -> None:
+        """Count the messages that were added since the last time. They end with the last result of a round.
+
+        Args:
+            stored: The messages of the conversation, in order; those of the last time and what follows them.
+        """
+        added = stored[self._read_count :]
+        self._read_count = len(stored)
+        for round_messages in _group_rounds(message for message in added if message.turn == self._turn):
+            self._add_round(round_messages)
+
+    def _add_round(self, messages: list[Message]) -> None:
+        """Count the answered calls of a round. What is read again after an edit is not the same any more."""
+        reply, *results = messages
+        results = [message for message in results if message.role == "tool"]
+        if not results:
+            return
+        inputs = describe_inputs(reply)
+        calls = {(result.tool_name or "", inputs.get(result.tool_call_id, "")): result for result in results}
+        edits = {call for call, result in calls.items() if is_success(result) and self._is_edit(call[0])}
+        if edits:
+            self._counts = Counter({call: self._counts[call] for call in edits if call in self._counts})
+            self._most_repeated = max(self._counts, key=self._counts.__getitem__, default=("", ""))
+        self._counts.update(calls.keys())
+        self._most_repeated = max(self._most_repeated, *calls, key=self._counts.__getitem__)
+        self.failed_rounds = 0 if any(map(is_success, results)) else self.failed_rounds + 1
+
+
 def force_answer_of_stuck_model(
-    messages: Iterable[Message], is_edit: Callable[[str], bool], max_repeated_calls: int, max_failed_rounds: int
+    progress: TurnProgress, max_repeated_calls: int, max_failed_rounds: int
 ) -> ForcedAnswer | None:
     """Return why a model that makes no progress gets no more tools.
 
     Args:
-        messages: The messages of the turn, in order.
-        is_edit: Whether the tool of that name changes something.
+        progress: Of the turn, with all its messages.
         max_repeated_calls: Rounds in which the same call with the same input may be answered; 0 for any number.
         max_failed_rounds: Rounds in a row whose calls may all fail; 0 for any number.
     """
-    progress = _Progress()
-    for round_messages in _group_rounds(messages):
-        progress.add_round(round_messages, is_edit)
     tool_name, repeated = progress.most_repeated_call
     if max_repeated_calls and repeated >= max_repeated_calls:
         return ForcedAnswer(
@@ -92,33 +143,3 @@ def _group_rounds(messages: Iterable[Message]) -> Iterator[list[Message]]:
             group.append(message)
     if group:
         yield group
-
-
-_Call = tuple[str, str]
-"""A tool's name and its input."""
-
-
-@dataclass
-class _Progress:
-    counts: Counter[_Call] = field(default_factory=Counter)
-    """In how many rounds each call was answered since the document was changed by another one."""
-    failed_rounds: int = 0
-
-    @property
-    def most_repeated_call(self) -> tuple[str, int]:
-        (((tool_name, _), count),) = self.counts.most_common(1) or [(("", ""), 0)]
-        return tool_name, count
-
-    def add_round(self, messages: list[Message], is_edit: Callable[[str], bool]) -> None:
-        """Count the answered calls of a round. What is read again after an edit is not the same any more."""
-        reply, *results = messages
-        results = [message for message in results if message.role == "tool"]
-        if not results:
-            return
-        inputs = describe_inputs(reply)
-        calls = {(result.tool_name or "", inputs.get(result.tool_call_id, "")): result for result in results}
-        edits = {call for call, result in calls.items() if is_success(result) and is_edit(call[0])}
-        if edits:
-            self.counts = Counter({call: count for call, count in self.counts.items() if call in edits})
-        self.counts.update(calls.keys())
-        self.failed_rounds = 0 if any(map(is_success, results)) else self.failed_rounds + 1

@@ -27,6 +27,7 @@ from fermata.turns.pause import Pause
 from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.forced_answer import (
     ForcedAnswer,
+    TurnProgress,
     force_answer_in_last_round,
     force_answer_of_stuck_model,
 )
@@ -70,6 +71,7 @@ class TurnContext:
     def __post_init__(self) -> None:
         self.heartbeat = Heartbeat(self.resources, self.invocation.token)
         self.prefix_cache = PrefixCache()
+        self._progress = TurnProgress(self.turn.id, self._is_edit)
 
     @cached_property
     def retry_policy(self) -> RetryPolicy:
@@ -96,17 +98,16 @@ class TurnContext:
             self.history = ConversationHistory(
                 self.resources, turn.tenant, turn.conversation, self.model_profile, self.newest_messages
             )
+            self._progress = TurnProgress(turn.id, self._is_edit)
         return self.history.compile_messages()
 
     def find_forced_answer(self) -> ForcedAnswer | None:
         """Return why the current round is asked without tools, if it is. Call it with the history loaded."""
-        turn, settings = self.turn, self.resources.settings
-        messages = self.history.stored_messages if self.history else ()
-        return force_answer_in_last_round(self.log.state.round, turn.max_rounds) or force_answer_of_stuck_model(
-            [message for message in messages if message.turn == turn.id],
-            self._is_edit,
-            settings.max_repeated_calls,
-            settings.max_failed_rounds,
+        settings = self.resources.settings
+        if self.history is not None:
+            self._progress.read_messages(self.history.stored_messages)
+        return force_answer_in_last_round(self.log.state.round, self.turn.max_rounds) or force_answer_of_stuck_model(
+            self._progress, settings.max_repeated_calls, settings.max_failed_rounds
         )
 
     def _is_edit(self, tool_name: str) -> bool:
