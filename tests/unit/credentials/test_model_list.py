@@ -186,9 +186,8 @@ class TestPicturesForAListedModel:
         credential = enter_credential(local_resources, "openai-compatible", url=server.url)
         list_models_of(local_resources, credential)
         credential_store.delete_credential(local_resources, ADA, credential.id)
-        assert (
-            list(local_resources.tables.query_items(local_resources.settings.settings_table, f"t#{ADA.tenant}")) == []
-        )
+        rows = local_resources.tables.query_items(local_resources.settings.settings_table, f"t#{ADA.tenant}")
+        assert [row["sk"] for row in rows] == ["removals"]
 
 
 def lets_through(resources: Resources, credential: Credential, name: str) -> bool:

@@ -217,7 +217,8 @@ class DynamoClient:
         Args:
             table: The table's name, from the settings.
             item: The whole item, which replaces an older one.
-            time_attribute: The attribute whose text orders the versions, an ISO instant. Equal ones replace each other.
+            time_attribute: The attribute that orders the versions: an ISO instant, or a number. Equal ones replace each
+                other.
         """
         condition = "attribute_not_exists(#at) OR #at <= :at"
         put = Put(table, item, condition=condition, values={":at": item[time_attribute]}, names={"#at": time_attribute})

@@ -24,6 +24,7 @@ class Credential(StoredModel, alias_generator=StoredNames({"sealed_key": "sealed
         sealed_key: The encrypted key; None if the server at `base_url` needs none.
         kms_key_id: The KMS key that encrypted it.
         version: Counts the API keys and addresses the credential has had.
+        revision: Counts all changes of the row, so that a copy of a write that lands late is refused (decision 0173).
     """
 
     id: str
@@ -36,6 +37,7 @@ class Credential(StoredModel, alias_generator=StoredNames({"sealed_key": "sealed
     sealed_key: Annotated[bytes | None, BeforeValidator(_to_bytes)] = None
     kms_key_id: str | None = None
     version: int = 1
+    revision: int = 0
     created_at: str
 
     def to_row(self) -> Item:

@@ -7,7 +7,6 @@ from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionCheck,
     Delete,
-    Item,
     ItemKey,
     Put,
     ReadItem,
@@ -24,12 +23,22 @@ from fermata.credentials.credential import (
     model_list_sort_key,
 )
 from fermata.credentials.credential_input_checks import check_new_credential, check_url_change
+from fermata.credentials.credential_writes import (
+    CredentialChanged,
+    build_credential_put,
+    build_label_row,
+    build_removal_check,
+    build_removal_put,
+    build_unchanged_condition,
+    read_removal_count,
+)
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES
 
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100
+MAX_CREATION_ATTEMPTS = 3
 CREDENTIAL_CHANGED = "This credential has just been changed by another request. Check it, and try again."
 CREDENTIAL_NOT_FOUND = "Credential not found or no longer accessible."
 
@@ -122,11 +131,14 @@ def update_credential(
         new = new.model_copy(update={"base_url": base_url, "version": old.version + 1})
     if api_key is not None:
         new = _with_key(resources, new, api_key).model_copy(update={"version": old.version + 1})
+    if new == old:
+        return old
     table = resources.settings.settings_table
-    writes: list[Write] = [Put(table, _build_label_row(new)), _put_if_unchanged(table, old, new)]
+    new = new.model_copy(update={"revision": old.revision + 1})
+    writes: list[Write] = [Put(table, build_label_row(new)), build_credential_put(table, old, new)]
     if new.display_label != old.display_label:
         old_label = label_sort_key(old.user, old.provider_id, old.display_label)
-        writes[0] = Put(table, _build_label_row(new), if_absent=True)
+        writes[0] = Put(table, build_label_row(new), if_absent=True)
         writes.append(Delete(table, f"t#{old.tenant}", old_label))
     _commit(resources, new, *writes)
     _audit("updated", new)
@@ -142,17 +154,17 @@ def delete_credential(resources: Resources, caller: Caller, credential_id: str) 
     """
     old = get_own_credential(resources, caller, credential_id)
     table, pk = resources.settings.settings_table, f"t#{old.tenant}"
-    is_unused = "attribute_not_exists(pk) OR credential_id <> :id"
+    is_unused = "attribute_not_exists(credential_id) OR credential_id <> :id"
     checks = [ConditionCheck(table, pk, f"default#{scope}", is_unused, {":id": old.id}) for scope in SCOPES]
     # A credential that was renamed meanwhile has another label row.
-    has_label = "display_label = :label"
     deletes = [
-        Delete(table, pk, credential_sort_key(old.id), has_label, {":label": old.display_label}),
+        Delete(table, pk, credential_sort_key(old.id), *build_unchanged_condition(old)),
         Delete(table, pk, label_sort_key(old.user, old.provider_id, old.display_label)),
         Delete(table, pk, model_list_sort_key(old.id)),
     ]
+    removal = build_removal_put(resources, old.tenant, read_removal_count(resources, old.tenant))
     try:
-        resources.tables.write_items(*checks, *deletes)
+        resources.tables.write_items(*checks, *deletes, removal)
     except TransactionCanceled as error:
         scopes = [scope for scope, reason in zip(SCOPES, error.reasons, strict=False) if reason.condition_failed]
         if not scopes:
@@ -238,13 +250,17 @@ def unreadable_key_error(credential: Credential) -> Conflict:
 
 
 def _store_new(resources: Resources, credential: Credential) -> None:
+    """Store a new credential, unless one was removed since: then this may be a late copy of the write that made it."""
     table = resources.settings.settings_table
-    _commit(
-        resources,
-        credential,
-        Put(table, _build_label_row(credential), if_absent=True),
-        Put(table, credential.to_row(), if_absent=True),
-    )
+    rows = [Put(table, row, if_absent=True) for row in (build_label_row(credential), credential.to_row())]
+    for attempt in range(1, MAX_CREATION_ATTEMPTS + 1):
+        removal_count = read_removal_count(resources, credential.tenant)
+        try:
+            _commit(resources, credential, *rows, build_removal_check(resources, credential.tenant, removal_count))
+            return
+        except CredentialChanged:
+            if attempt == MAX_CREATION_ATTEMPTS:
+                raise
 
 
 def _with_key(resources: Resources, credential: Credential, api_key: str) -> Credential:
@@ -260,17 +276,6 @@ def _seal_key(resources: Resources, tenant: str, credential_id: str, api_key: st
     return resources.vault.seal_secret(api_key, purpose="provider-key", tenant=tenant, name=credential_id)
 
 
-def _build_label_row(credential: Credential) -> Item:
-    """The row that makes the label unique."""
-    key = label_sort_key(credential.user, credential.provider_id, credential.display_label)
-    return {"pk": f"t#{credential.tenant}", "sk": key, "v": 1, "credential": credential.id}
-
-
-def _put_if_unchanged(table: str, old: Credential, new: Credential) -> Put:
-    condition = "version = :version AND display_label = :label"
-    return Put(table, new.to_row(), condition=condition, values={":version": old.version, ":label": old.display_label})
-
-
 def _commit(resources: Resources, credential: Credential, *writes: Write) -> None:
     """Write the rows. The first write is the label row, which fails if the label is taken."""
     try:
@@ -279,7 +284,7 @@ def _commit(resources: Resources, credential: Credential, *writes: Write) -> Non
         if error.reasons[0].condition_failed:
             label, provider = credential.display_label, credential.provider_id
             raise Conflict(f"You have a credential {label!r} for {provider} already.") from error
-        raise Conflict(CREDENTIAL_CHANGED) from error
+        raise CredentialChanged(CREDENTIAL_CHANGED) from error
 
 
 def _audit(action: str, credential: Credential) -> None:

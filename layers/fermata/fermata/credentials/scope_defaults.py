@@ -1,12 +1,17 @@
-"""Store each scope's default: the credential and model of a conversation that names none."""
+"""Store each scope's default: the credential and model of a conversation that names none.
 
+A default's row counts its versions, and stays when the default is removed. So a copy of a write that lands late finds
+another version than the one it replaces (decision 0173).
+"""
+
+import contextlib
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionCheck,
     ConditionFailed,
-    Delete,
+    Item,
     ItemKey,
     Put,
     ReadItem,
@@ -16,8 +21,10 @@ from fermata.aws.resources import Resources
 from fermata.credentials.credential import credential_sort_key
 from fermata.domain.base import DomainModel
 from fermata.domain.caller import Caller
-from fermata.domain.errors import InvalidRequest
+from fermata.domain.errors import InvalidRequest, ServiceUnavailable
 from fermata.domain.scopes import SCOPES
+
+MAX_CHANGE_ATTEMPTS = 5
 
 
 class ScopeDefault(DomainModel):
@@ -51,44 +58,39 @@ def set_default(resources: Resources, caller: Caller, scope: str, credential_id:
 
     Raises:
         InvalidRequest: The tenant has no such credential.
+        ServiceUnavailable: Other requests changed the default in each of MAX_CHANGE_ATTEMPTS attempts.
     """
     default = _make_default(resources, caller, scope, credential_id, model_id)
-    try:
-        resources.tables.write_items(
-            _put_default(resources, caller.tenant, default),
-            _check_credential_exists(resources, caller.tenant, credential_id),
-        )
-    except TransactionCanceled as error:
-        raise InvalidRequest("Credential not found. Pick an existing credential.") from error
-    _audit(caller, default)
-    return default
+    for _ in range(MAX_CHANGE_ATTEMPTS):
+        if _replace_default(resources, caller.tenant, default, _read_row(resources, caller.tenant, scope)):
+            _audit(caller, default)
+            return default
+    raise ServiceUnavailable("Other requests are changing this default. Try again.", retry_after=1)
 
 
 def set_default_if_absent(resources: Resources, caller: Caller, scope: str, credential_id: str, model_id: str) -> None:
     """Set a scope's default if it has none. Does nothing if another request set it, or deleted the credential."""
     default = _make_default(resources, caller, scope, credential_id, model_id)
-    put = _put_default(resources, caller.tenant, default, if_absent=True)
-    try:
-        resources.tables.write_items(put, _check_credential_exists(resources, caller.tenant, credential_id))
-    except TransactionCanceled:
+    row = _read_row(resources, caller.tenant, scope)
+    if row is not None and "credential_id" in row:
         return
-    _audit(caller, default, is_automatic=True)
+    with contextlib.suppress(InvalidRequest):
+        if _replace_default(resources, caller.tenant, default, row):
+            _audit(caller, default, is_automatic=True)
 
 
 def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
     """Remove a scope's default, if it has one. A default that another request sets meanwhile stays."""
-    default = read_default(resources, caller.tenant, scope)
-    if default is None:
+    row = _read_row(resources, caller.tenant, scope)
+    if row is None or "credential_id" not in row:
         return
-    key = (f"t#{caller.tenant}", f"default#{scope}")
-    # A copy of this write that lands late must not remove a later default (decision 0143).
-    values = {":credential": default.credential_id, ":at": default.updated_at}
-    condition = "credential_id = :credential AND updated_at = :at"
-    delete = Delete(resources.settings.settings_table, *key, condition, values)
+    removed = {"scope": scope, "updated_at": resources.clock.now_iso(), "updated_by": caller.user}
+    put = _build_put(resources, caller.tenant, removed, row)
     try:
-        resources.tables.write_items(delete)
-    except ConditionFailed:
-        return
+        resources.tables.write_items(put)
+    except ConditionFailed as refused:
+        if refused.item != put.item:  # else a copy of this write was faster
+            return
     observability.log_audit_event("ai.default.cleared", tenant=caller.tenant, user=caller.user, scope=scope)
 
 
@@ -108,7 +110,7 @@ def read_default(
         read_item: Reads the row; by default from its table.
     """
     item = (read_item or resources.tables.get_item_by_key)(build_default_key(resources, tenant, scope))
-    return ScopeDefault.model_validate(item) if item else None
+    return ScopeDefault.model_validate(item) if item and "credential_id" in item else None
 
 
 def get_defaults_view(resources: Resources, tenant: str) -> dict[str, Any]:
@@ -116,7 +118,8 @@ def get_defaults_view(resources: Resources, tenant: str) -> dict[str, Any]:
     items = resources.tables.query_items(
         resources.settings.settings_table, f"t#{tenant}", min_sk="default#", max_sk="default#~"
     )
-    return {item["scope"]: {"credentialId": item["credential_id"], "modelId": item["model_id"]} for item in items}
+    defaults = [item for item in items if "credential_id" in item]
+    return {item["scope"]: {"credentialId": item["credential_id"], "modelId": item["model_id"]} for item in defaults}
 
 
 def _make_default(resources: Resources, caller: Caller, scope: str, credential_id: str, model_id: str) -> ScopeDefault:
@@ -126,9 +129,38 @@ def _make_default(resources: Resources, caller: Caller, scope: str, credential_i
     )
 
 
-def _put_default(resources: Resources, tenant: str, default: ScopeDefault, *, if_absent: bool = False) -> Put:
-    item = {"pk": f"t#{tenant}", "sk": f"default#{default.scope}", "v": 1, **default.model_dump()}
-    return Put(resources.settings.settings_table, item, if_absent=if_absent)
+def _read_row(resources: Resources, tenant: str, scope: str) -> Item | None:
+    return resources.tables.get_item_by_key(build_default_key(resources, tenant, scope))
+
+
+def _replace_default(resources: Resources, tenant: str, default: ScopeDefault, row: Item | None) -> bool:
+    """Store a default in place of the row that was read, and return whether it is stored.
+
+    Raises:
+        InvalidRequest: The tenant has no such credential.
+    """
+    put = _build_put(resources, tenant, default.model_dump(), row)
+    try:
+        resources.tables.write_items(_check_credential_exists(resources, tenant, default.credential_id), put)
+    except TransactionCanceled as error:
+        if error.reasons[0].condition_failed:
+            raise InvalidRequest("Credential not found. Pick an existing credential.") from error
+        return error.reasons[1].item == put.item
+    return True
+
+
+def _build_put(resources: Resources, tenant: str, content: Item, row: Item | None) -> Put:
+    """Return the write that stores the next version of a row. Rows from before decision 0173 have no version."""
+    read_version = (row or {}).get("version", 0)
+    key = {"pk": f"t#{tenant}", "sk": f"default#{content['scope']}", "v": 1}
+    condition = "#version = :read" if read_version else "attribute_not_exists(#version)"
+    return Put(
+        resources.settings.settings_table,
+        {**key, **content, "version": read_version + 1},
+        condition=condition,
+        values={":read": read_version} if read_version else {},
+        names={"#version": "version"},
+    )
 
 
 def _check_credential_exists(resources: Resources, tenant: str, credential_id: str) -> ConditionCheck:

@@ -8,7 +8,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionCheck,
+    ConditionFailed,
+    Item,
+    Put,
+    TransactionCanceled,
+)
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
@@ -52,7 +58,9 @@ def register_host(
         return _replace(resources, old, moved), None
     text = secret or secrets.token_urlsafe(HOST_SECRET_BYTES)
     new_secret = _seal(resources, tenant, text, since=int(resources.clock.time()))
-    record = HostRecord(tenant=tenant, url=url, secrets=(new_secret,), created_at=now, updated_at=now)
+    removed = _read_row(resources, tenant)
+    version = removed["version"] + 1 if removed else 1
+    record = HostRecord(tenant=tenant, url=url, secrets=(new_secret,), version=version, created_at=now, updated_at=now)
     _store_new(resources, record)
     return record, text
 
@@ -84,17 +92,22 @@ def rotate_host_secret(resources: Resources, tenant: str, *, overlap_seconds: in
 def remove_host(resources: Resources, tenant: str) -> None:
     """Remove a tenant's host with its secrets. Other processes may call it for HOST_CACHE_SECONDS more.
 
+    A row with its version stays, so that a copy of its registration that lands late is refused (decision 0173).
+
     Raises:
         NotFound: The tenant has no host.
         Conflict: The host was changed at the same time.
     """
     old = _require_host(resources, tenant)
+    removed: Item = {"pk": host_partition(tenant), "sk": HOST_SORT_KEY, "v": 1, "version": old.version + 1}
+    removed |= {"removed_at": resources.clock.now_iso()}
+    condition, values = _version_condition(old)
     try:
         resources.tables.write_items(
-            Delete(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY, *_version_condition(old))
+            Put(resources.settings.settings_table, removed, condition=condition, values=values)
         )
     except ConditionFailed as error:
-        if error.item is not None:  # otherwise this write was repeated, because its response was lost
+        if error.item != removed:  # otherwise this write was repeated, because its response was lost
             raise _conflict(tenant) from error
     resources.cache.invalidate(("host", tenant))
 
@@ -112,8 +125,12 @@ def get_cached_host(resources: Resources, tenant: str) -> HostRecord | None:
 
 def read_host(resources: Resources, tenant: str) -> HostRecord | None:
     """Return a tenant's host as it is stored now, or None if it has none."""
-    item = resources.tables.get_item(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY)
-    return HostRecord.model_validate(item) if item else None
+    item = _read_row(resources, tenant)
+    return HostRecord.model_validate(item) if item and "removed_at" not in item else None
+
+
+def _read_row(resources: Resources, tenant: str) -> Item | None:
+    return resources.tables.get_item(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY)
 
 
 def _require_host(resources: Resources, tenant: str) -> HostRecord:
@@ -139,8 +156,17 @@ def _seal(resources: Resources, tenant: str, secret: str, *, since: int) -> Host
 def _store_new(resources: Resources, record: HostRecord) -> None:
     table = resources.settings.settings_table
     tenant_exists = ConditionCheck(table, host_partition(record.tenant), "tenant", "attribute_exists(pk)")
+    is_new = record.version == 1
+    replaced: Item = {} if is_new else {":removed": record.version - 1}
+    put = Put(
+        table,
+        record.to_item(),
+        if_absent=is_new,
+        condition="" if is_new else "version = :removed AND attribute_exists(removed_at)",
+        values=replaced,
+    )
     try:
-        resources.tables.write_items(tenant_exists, Put(table, record.to_item(), if_absent=True))
+        resources.tables.write_items(tenant_exists, put)
     except TransactionCanceled as error:
         if error.reasons[0].condition_failed:
             raise NotFound(f"There is no tenant {record.tenant!r}.") from error

@@ -3,6 +3,7 @@
 One item holds all of it, so that a reader sees one whole catalogue, and replacing it is one write.
 """
 
+import contextlib
 import json
 import zlib
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from fermata.aws import observability
-from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel, StoredModel, StoredNames
 from fermata.pricing.model_names import normalize_model_name, undated_model_name
@@ -131,8 +132,8 @@ def read_stored_catalogue(resources: Resources) -> PriceCatalogue | None:
 def store_catalogue(resources: Resources, catalogue: PriceCatalogue) -> None:
     """Replace the stored catalogue. Raises InvalidCatalogue if it does not fit into one item.
 
-    The write has no condition, so that it replaces an unreadable catalogue too. A copy of it that lands late stores
-    prices of some minutes ago, and the next refresh replaces them (decision 0143).
+    It replaces the catalogue that is stored now, which may be unreadable. If another process stores one meanwhile, that
+    one stays: it is as new. A copy of the write that lands late replaces no later catalogue (decision 0173).
     """
     offers = _priced_models.dump_json(catalogue.priced_models, by_alias=True, exclude_none=True)
     routed = zlib.compress(_openrouter_models.dump_json(catalogue.openrouter_models, by_alias=True, exclude_none=True))
@@ -141,7 +142,17 @@ def store_catalogue(resources: Resources, catalogue: PriceCatalogue) -> None:
         raise InvalidCatalogue(f"its {count:,} models are more than one item holds")
     item = {"pk": CATALOGUE_KEY[0], "sk": CATALOGUE_KEY[1], "v": 1, "refreshed": catalogue.refreshed_at}
     item |= {"offers": offers.decode(), "routed": routed}
-    resources.tables.write_items(Put(resources.settings.pricing_table, item))
+    stored = resources.tables.get_item(resources.settings.pricing_table, *CATALOGUE_KEY)
+    read_version = (stored or {}).get("version", 0)
+    put = Put(
+        resources.settings.pricing_table,
+        item | {"version": read_version + 1},
+        condition="#version = :read" if read_version else "attribute_not_exists(#version)",
+        values={":read": read_version} if read_version else {},
+        names={"#version": "version"},
+    )
+    with contextlib.suppress(ConditionFailed):
+        resources.tables.write_items(put)
     resources.cache.invalidate("catalogue")
     resources.cache.invalidate("catalogue, if any")
 

@@ -3,7 +3,6 @@
 Only the service on one machine sees a reader leave. A row says so, because functions run in processes of their own.
 """
 
-from fermata.aws.dynamodb_items_and_writes import Delete, Put
 from fermata.aws.resources import Resources
 from fermata.turns.turn import Turn
 
@@ -17,14 +16,21 @@ def is_departure_detectable(resources: Resources, turn: Turn) -> bool:
 
 def mark_reader_departed(resources: Resources, turn: Turn) -> None:
     """Write that nobody reads the turn. Safe to repeat."""
-    item = {"pk": turn.pk, "sk": _SORT_KEY, "v": 1, "ttl": turn.expires}
-    resources.tables.write_items(Put(resources.settings.bridges_table, item))
+    _store(resources, turn, is_departed=True)
 
 
 def mark_reader_returned(resources: Resources, turn: Turn) -> None:
     """Write that somebody reads the turn again. Safe to repeat."""
-    resources.tables.write_items(Delete(resources.settings.bridges_table, turn.pk, _SORT_KEY))
+    _store(resources, turn, is_departed=False)
+
+
+def _store(resources: Resources, turn: Turn, *, is_departed: bool) -> None:
+    """Store what became of the turn's readers last. A copy that lands late replaces nothing newer (decision 0143)."""
+    item = {"pk": turn.pk, "sk": _SORT_KEY, "v": 1, "departed": is_departed, "ttl": turn.expires}
+    item["at_us"] = int(resources.clock.time() * 1_000_000)
+    resources.tables.put_newest(resources.settings.bridges_table, item, "at_us")
 
 
 def has_reader_departed(resources: Resources, turn: Turn) -> bool:
-    return resources.tables.get_item(resources.settings.bridges_table, turn.pk, _SORT_KEY) is not None
+    item = resources.tables.get_item(resources.settings.bridges_table, turn.pk, _SORT_KEY)
+    return item is not None and bool(item["departed"])

@@ -1,0 +1,79 @@
+"""Every write of the package has a condition, or is one of those that decision 0173 lists without one."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from fermata import turns
+
+PACKAGE = Path(turns.__file__).parent.parent
+CONDITIONED = {"Put": ("if_absent", "condition"), "Delete": ("condition",), "Update": ("condition",)}
+POSITIONAL_CONDITION = {"Put": 4, "Delete": 4, "Update": 7}
+"""How many positional arguments a write has that gives its condition by its place, or unpacks it."""
+CLIENT_WRITES = ("batch_delete", "put_object", "delete_objects")
+
+UNCONDITIONAL: dict[str, str] = {
+    "turns/edit_journal.py:build_mark_put": "stands beside a log entry",
+    "turns/end/end_turn.py:_build_turn_update": "stands beside a log entry",
+    "usage/budgets/holds.py:_build_account_writes": "stands beside a log entry, and names the hold",
+    "usage/budgets/budget_accounts.py:_build_spending_update": "stands beside a log entry, or releases what is there",
+    "usage/rollups/rebuild.py:_delete_edition": "deletes what is never written again",
+    "conversations/purge.py:_purge_conversation": "deletes what is never written again",
+    "wire/auth/tenant_store.py:_replace_tenant": "origins stand beside the tenant's version",
+    "wire/auth/tenant_store.py:_build_origin_put": "stands beside the tenant's version",
+    "credentials/credential_store.py:update_credential": "labels stand beside the credential's revision",
+    "credentials/credential_store.py:delete_credential": "labels and models stand beside the credential's revision",
+    "aws/blob_store.py:put_compressed_json": "its key is the digest of its content",
+    "aws/blob_store.py:put_bytes": "its key is the digest of its content",
+    "aws/blob_store.py:_delete": "deletes what is never written again",
+}
+"""Functions that build a write without a condition, and why it may land again."""
+
+
+def find_unconditional_writes(source: str) -> Iterator[str]:
+    """Yield the innermost function of each write that has no condition."""
+    for function, call in _iter_calls(ast.parse(source), ""):
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        if name in CLIENT_WRITES or (name in CONDITIONED and not _has_condition(name, call)):
+            yield function
+
+
+def _iter_calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            yield function, child
+        yield from _iter_calls(child, child.name if isinstance(child, ast.FunctionDef) else function)
+
+
+def _has_condition(name: str, call: ast.Call) -> bool:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    conditions = [given[member] for member in CONDITIONED[name] if member in given]
+    if any(not (isinstance(value, ast.Constant) and not value.value) for value in conditions):
+        return True
+    # The default of an Update, that the item exists, does not say which state it replaces.
+    return len(call.args) >= POSITIONAL_CONDITION[name]
+
+
+def test_every_write_has_a_condition_or_is_listed() -> None:
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        if path.name not in ("dynamodb_items_and_writes.py", "dynamodb_client.py"):
+            module = path.relative_to(PACKAGE).as_posix()
+            found |= {f"{module}:{function}" for function in find_unconditional_writes(path.read_text())}
+    assert sorted(found) == sorted(UNCONDITIONAL)
+
+
+def test_writes_without_a_condition_are_found() -> None:
+    source = """
+def create(table, item):
+    return Put(table, item)
+def change(table):
+    return Update(table, "pk", "sk", "SET a = :a"), Update(table, "pk", "sk", "SET a = :a", condition="a = :b")
+def settle(table):
+    return Update(table, "pk", "sk", "SET a = :a", condition="")
+def create_once(table, item):
+    return Put(table, item, if_absent=True), Put(table, item, condition=why)
+def remove(table):
+    return Delete(table, "pk", "sk"), Delete(table, "pk", "sk", *condition)
+"""
+    assert list(find_unconditional_writes(source)) == ["create", "change", "settle", "remove"]

@@ -1,0 +1,181 @@
+"""Writes of settings that land again, more than ten minutes later: no copy replaces what was set since."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.dynamodb.models import dynamodb_backends
+
+from fermata.credentials import credential_store, scope_defaults
+from fermata.domain.errors import Conflict
+from fermata.hosts import registry
+from fermata.pricing.catalogue import PriceCatalogue, store_catalogue
+from fermata.turns.read import departed_reader
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.wire.auth.tenant_store import rotate_tenant_secret, update_tenant
+from tests.late_writes import WriteRecorder
+from tests.resources import REGION
+from tests.tenant_tokens import make_tenant
+from tests.unit.turns.stage import Stage
+
+TABLES = ("settings", "pricing", "bridges")
+MUCH_LATER_SECONDS = 700
+"""Longer than DynamoDB knows the token of a transaction."""
+
+
+def read_rows(stage: Stage) -> dict[str, Any]:
+    tables = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables
+    return {
+        f"{name} {pk.value} {sk.value}": item.to_json()
+        for name in TABLES
+        for pk, rows in tables[name].items.items()
+        for sk, item in rows.items()
+    }
+
+
+@pytest.fixture
+def check_copies(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Returns a function that lets every write so far land again, and checks that none changes anything."""
+    recorder = WriteRecorder(stage.resources, monkeypatch, transactions=True)
+
+    def check() -> None:
+        stage.pass_time(MUCH_LATER_SECONDS)
+        before = read_rows(stage)
+
+        def check_unchanged() -> None:
+            after = read_rows(stage)
+            assert {key for key in before | after if before.get(key) != after.get(key)} == set()
+
+        recorder.land_again(check_unchanged)
+
+    return check
+
+
+def enter_credential(stage: Stage, label: str) -> str:
+    return credential_store.create_credential(
+        stage.resources, stage.caller, "anthropic", "apiKey", label, "sk-ant-secret"
+    ).id
+
+
+def test_a_default_that_was_changed_removed_or_set_anew_stays_so(
+    stage: Stage, check_copies: Callable[[], None]
+) -> None:
+    resources, caller = stage.resources, stage.caller
+    first, second = enter_credential(stage, "One"), enter_credential(stage, "Two")
+    scope_defaults.set_default_if_absent(resources, caller, "site", first, "m1")
+    scope_defaults.set_default(resources, caller, "site", second, "m2")
+    check_copies()
+    scope_defaults.set_default(resources, caller, "site", first, "m1")
+    check_copies()
+    scope_defaults.clear_default(resources, caller, "site")
+    check_copies()
+    assert scope_defaults.get_defaults_view(resources, caller.tenant) == {}
+    scope_defaults.set_default(resources, caller, "site", second, "m3")
+    check_copies()
+    default = scope_defaults.read_default(resources, caller.tenant, "site")
+    assert default is not None
+    assert default.model_id == "m3"
+
+
+def test_a_default_that_another_request_changes_meanwhile_is_set_behind_it(stage: Stage) -> None:
+    resources, caller = stage.resources, stage.caller
+    credential = enter_credential(stage, "One")
+    stage.faults.interrupt(
+        "dynamodb.TransactWriteItems",
+        lambda: scope_defaults.set_default(resources, caller, "site", credential, "theirs"),
+    )
+    scope_defaults.set_default(resources, caller, "site", credential, "ours")
+    default = scope_defaults.read_default(resources, caller.tenant, "site")
+    assert default is not None
+    assert default.model_id == "ours"
+
+
+def test_a_credential_that_was_renamed_back_keyed_anew_or_removed_stays_so(
+    stage: Stage, check_copies: Callable[[], None]
+) -> None:
+    resources, caller = stage.resources, stage.caller
+    credential = enter_credential(stage, "One")
+    for label, key in (("Two", None), ("One", None), (None, "sk-ant-new"), (None, "sk-ant-newer"), ("Two", None)):
+        credential_store.update_credential(resources, caller, credential, label, key)
+        check_copies()
+    assert credential_store.open_api_key(resources, caller.tenant, credential, 3) == "sk-ant-newer"
+    credential_store.delete_credential(resources, caller, credential)
+    check_copies()
+    assert credential_store.read_credential(resources, caller.tenant, credential) is None
+    enter_credential(stage, "One")
+    check_copies()
+
+
+def test_a_removal_that_meets_another_one_asks_to_be_repeated(stage: Stage) -> None:
+    resources, caller = stage.resources, stage.caller
+    first, second = enter_credential(stage, "One"), enter_credential(stage, "Two")
+    stage.faults.interrupt(
+        "dynamodb.TransactWriteItems", lambda: credential_store.delete_credential(resources, caller, second)
+    )
+    with pytest.raises(Conflict, match="try again"):
+        credential_store.delete_credential(resources, caller, first)
+    credential_store.delete_credential(resources, caller, first)
+    assert credential_store.read_credential(resources, caller.tenant, first) is None
+
+
+def test_a_credential_that_is_entered_while_another_is_removed_is_stored(stage: Stage) -> None:
+    resources, caller = stage.resources, stage.caller
+    first = enter_credential(stage, "One")
+    stage.faults.interrupt(
+        "dynamodb.TransactWriteItems", lambda: credential_store.delete_credential(resources, caller, first)
+    )
+    second = enter_credential(stage, "One")
+    assert credential_store.read_credential(resources, caller.tenant, second) is not None
+
+
+def test_a_host_that_was_moved_removed_or_registered_anew_stays_so(
+    stage: Stage, check_copies: Callable[[], None]
+) -> None:
+    resources, tenant = stage.resources, stage.caller.tenant
+    make_tenant(resources, tenant)
+    for url in ("https://8.8.8.8", "https://1.1.1.1", "https://8.8.8.8"):
+        registry.register_host(resources, tenant, url)
+        check_copies()
+    registry.remove_host(resources, tenant)
+    check_copies()
+    assert registry.read_host(resources, tenant) is None
+    registry.register_host(resources, tenant, "https://1.1.1.1")
+    check_copies()
+    registry.rotate_host_secret(resources, tenant)
+    registry.remove_host(resources, tenant)
+    check_copies()
+
+
+def test_a_tenant_and_its_budgets_stay_as_they_were_set_last(stage: Stage, check_copies: Callable[[], None]) -> None:
+    resources, caller = stage.resources, stage.caller
+    make_tenant(resources, caller.tenant)
+    for origins in (["https://one.example"], ["https://two.example"], ["https://one.example"], []):
+        update_tenant(resources, caller.tenant, origins=origins)
+        check_copies()
+    rotate_tenant_secret(resources, caller.tenant)
+    for limit in (5, 50, 5):
+        set_budgets(resources, caller, Budgets(tenant=BudgetLimits(monthly_usd=Decimal(limit))))
+        check_copies()
+
+
+def test_newer_prices_stay(stage: Stage, check_copies: Callable[[], None]) -> None:
+    for _ in range(2):
+        stage.pass_time(60)
+        store_catalogue(
+            stage.resources, PriceCatalogue(refreshed_at=int(stage.resources.clock.time()), priced_models={})
+        )
+        check_copies()
+
+
+def test_a_reader_that_has_returned_has_not_departed(stage: Stage, check_copies: Callable[[], None]) -> None:
+    turn = stage.start_turn()
+    departed_reader.mark_reader_departed(stage.resources, turn)
+    stage.pass_time(1)
+    departed_reader.mark_reader_returned(stage.resources, turn)
+    check_copies()
+    assert not departed_reader.has_reader_departed(stage.resources, turn)
+    departed_reader.mark_reader_departed(stage.resources, turn)
+    check_copies()
+    assert departed_reader.has_reader_departed(stage.resources, turn)
