@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from fermata.domain.caller import Capability
-from fermata.tools.registry import SCOPE_REGISTRY, get_toolset
+from fermata.domain.scopes import SCOPES_WITH_TOOLS
+from fermata.tools.registry import get_toolset
 from fermata.tools.tool import Access, Execution, Tool
 from fermata.tools.tool_names import get_prefixed_name
 
@@ -32,7 +33,7 @@ EXECUTION_LABELS = {
 
 
 def render_page() -> str:
-    return "\n".join([INTRODUCTION, *(line for scope in SCOPE_REGISTRY for line in _render_scope(scope))])
+    return "\n".join([INTRODUCTION, *(line for scope in SCOPES_WITH_TOOLS for line in _render_scope(scope))])
 
 
 def _render_scope(scope: str) -> Iterator[str]:

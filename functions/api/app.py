@@ -177,6 +177,11 @@ def take_upload(context: RequestContext) -> Response:
     return Response(201, view, UNCACHED_HEADERS)
 
 
+@router.handles(editor.LIST_SCOPES)
+def list_scopes(context: RequestContext) -> Response:
+    return Response(200, {"scopes": [{"name": name} for name in SCOPES]}, UNCACHED_HEADERS)
+
+
 def require_existing_scope(request: HttpRequest) -> None:
     if request.path_parameters["scope"] not in SCOPES:
         raise NotFound("Not found")

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from fermata.aws.blob_store import conversation_folder
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.conversations import message_store
+from fermata.domain.scopes import SCOPES
 from fermata_client.cli import main
-from fermata_client.commands.options import SCOPES
 from local.cloud import LocalCloud
 from tests.e2e.chat_session import open_http
 from tests.e2e.deployment_parameters import function_folders

@@ -6,7 +6,7 @@ import click
 
 from fermata_client.commands.check_model_is_offered import check_model
 from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.options import SCOPES, turn_json_option, turn_options
+from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.prompt_images import prompt_content
@@ -22,7 +22,7 @@ DEFAULT_CHAT_SCOPE = "data"
 @click.command()
 @click.argument("prompt")
 @click.option("--conversation", metavar="ID", help="Continue this conversation instead of creating one.")
-@click.option("--scope", type=click.Choice(SCOPES), help="The area of the editor to ask about.  [default: data]")
+@click.option("--scope", metavar="NAME", help="The area of the editor to ask about.  [default: data]")
 @click.option(
     "--image",
     "images",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from fermata_client.commands.errors import report_errors
-from fermata_client.commands.options import SCOPES, json_option, service_options
+from fermata_client.commands.options import json_option, service_options
 from fermata_client.commands.output import print_json
 from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.service_connection import connect_to_service
@@ -27,7 +27,7 @@ def conversations(context: click.Context) -> None:
 
 
 @conversations.command("list")
-@click.option("--scope", type=click.Choice(SCOPES), help="Only those of this scope.")
+@click.option("--scope", metavar="NAME", help="Only those of this scope.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
 @json_option
 @service_options
@@ -35,7 +35,7 @@ def conversations(context: click.Context) -> None:
 def list_conversations(scope: str | None, limit: int, as_json: bool, url: str | None, token: str | None) -> None:
     """List your conversations, the one that was used last first."""
     with connect_to_service(url, token) as client:
-        scopes = [scope] if scope else SCOPES
+        scopes = [scope] if scope else client.list_scopes()
         listed = [conversation for name in scopes for conversation in _iter_newest(client, name, limit)]
     newest = sorted(listed, key=lambda conversation: str(conversation["updatedAt"]), reverse=True)[:limit]
     if as_json:

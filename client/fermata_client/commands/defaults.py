@@ -3,12 +3,12 @@
 import click
 
 from fermata_client.commands.errors import report_errors
-from fermata_client.commands.options import SCOPES, json_option, service_options
+from fermata_client.commands.options import json_option, service_options
 from fermata_client.commands.output import print_json
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.terminal.table import print_table
 
-SCOPE_ARGUMENT = click.argument("scope", type=click.Choice(SCOPES))
+SCOPE_ARGUMENT = click.argument("scope")
 
 
 @click.group(invoke_without_command=True)
@@ -27,10 +27,11 @@ def show_defaults(as_json: bool, url: str | None, token: str | None) -> None:
     """Show the scopes and their default models."""
     with connect_to_service(url, token) as client:
         default_by_scope = client.get_defaults()
+        scopes = [] if as_json else client.list_scopes()
     if as_json:
         print_json(default_by_scope)
         return
-    defaults_by_row = [(scope, default_by_scope.get(scope, {})) for scope in SCOPES]
+    defaults_by_row = [(scope, default_by_scope.get(scope, {})) for scope in scopes]
     rows = [(scope, default.get("modelId"), default.get("credentialId")) for scope, default in defaults_by_row]
     print_table(("scope", "model", "credential"), rows)
 

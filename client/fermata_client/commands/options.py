@@ -8,8 +8,6 @@ import click
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
-SCOPES = ("site", "content", "data", "plugin")
-
 turn_json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object to stdout, and everything else to stderr."
 )

@@ -55,6 +55,11 @@ class SettingsClient:
         path = path_of("providers", provider_id, "models")
         return require_member(self._request("GET", path, params={"credentialId": credential_id}), "models", list)
 
+    def list_scopes(self) -> list[str]:
+        """Return the names of the scopes, in display order."""
+        scopes = require_member(self._request("GET", path_of("scopes")), "scopes", list)
+        return [str(scope["name"]) for scope in scopes]
+
     def get_defaults(self) -> JsonObject:
         """Return `{credentialId, modelId}` of each scope that has a default."""
         return require_member(self._request("GET", path_of("defaults")), "defaults", dict)

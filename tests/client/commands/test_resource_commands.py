@@ -83,6 +83,7 @@ RESPONSE_BY_REQUEST: dict[str, Any] = {
     "DELETE /credentials/k1": {"ok": True},
     "GET /providers/anthropic/models?credentialId=k1": {"models": [MODEL]},
     "GET /providers/openai/models?credentialId=k9": {"models": []},
+    "GET /scopes": {"scopes": [{"name": name} for name in ("site", "content", "data", "plugin")]},
     "GET /defaults": {"defaults": {"site": {"credentialId": "k1", "modelId": "claude-opus-5"}}},
     "PUT /defaults/site": {"default": {"scope": "site"}},
     "DELETE /defaults/site": None,
@@ -304,10 +305,16 @@ class TestDefaults:
         assert sent_bodies(service, "PUT") == [{"credentialId": "k1", "modelId": "m"}]
         assert sent_bodies(service, "DELETE") == [None]
 
-    def test_an_error_about_an_unknown_scope_names_the_four(self) -> None:
+    def test_what_the_service_says_of_an_unknown_scope_is_shown(self) -> None:
         result = run("defaults", "set", "shop", "k1", "m")
-        assert result.exit_code == 2
-        assert "'site', 'content', 'data', 'plugin'" in result.stderr
+        assert (result.exit_code, result.stderr) == (1, "fermata: The service refused the request with 404: Not here\n")
+
+    def test_a_new_scope_of_the_service_needs_no_new_client(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        scopes = [*RESPONSE_BY_REQUEST["GET /scopes"]["scopes"], {"name": "kitchen"}]
+        monkeypatch.setitem(RESPONSE_BY_REQUEST, "GET /scopes", {"scopes": scopes})
+        monkeypatch.setitem(RESPONSE_BY_REQUEST, "DELETE /defaults/kitchen", None)
+        assert run("defaults").stdout.splitlines()[-1].split() == ["kitchen", "-", "-"]
+        assert run("defaults", "clear", "kitchen").stdout == "kitchen has no default.\n"
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
-"""A new tool is one entry in a toolset, and a new scope one entry in the registry: everything else follows from it."""
+"""A new tool is one entry in a toolset, and a new scope one entry of SCOPES: everything else follows from it."""
 
 from typing import Any
 
 import pytest
 
+from fermata.domain.scopes import SCOPES, SCOPES_WITH_TOOLS, Scope
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
 from fermata.tools.registry import (
-    SCOPE_REGISTRY,
-    ScopeRegistration,
     build_situation,
     build_system_prompt,
     get_tool_namer,
@@ -29,18 +28,18 @@ COOK = CAN_READ_RECIPES | {"ai.chat", "ai.tools.write"}
 SNAPSHOT = {"recipes": {"rye": 120, "spelt <context>": 100}}
 
 
-def count_pages(_tool_input: NoInput, context: ToolContext) -> int:
+def count_toy_pages(_tool_input: NoInput, context: ToolContext) -> int:
     return len(context.snapshot["site"]["pages"])
 
 
 SERVER_TOOL = SITE_TOOL_FACTORY.instant_read(
-    name="countPages",
+    name="countToyPages",
     description="Counts the pages of the site, templates included.",
     permissions=EVERYONE,
-    handler=count_pages,
+    handler=count_toy_pages,
 )
 BROWSER_TOOL = SITE_TOOL_FACTORY.browser_write(
-    name="clearCanvas",
+    name="clearToyCanvas",
     description="Removes everything from the canvas.",
     permissions=EVERYONE,
 )
@@ -49,10 +48,10 @@ BROWSER_TOOL = SITE_TOOL_FACTORY.browser_write(
 @pytest.fixture
 def kitchen(monkeypatch: pytest.MonkeyPatch) -> Toolset:
     module = "tests.unit.tools.example_scope"
-    registration = ScopeRegistration(
+    scope = Scope(
         toolset=f"{module}:KITCHEN_TOOLSET", prompt=f"{module}:system_prompt", situation=f"{module}:situation"
     )
-    monkeypatch.setitem(SCOPE_REGISTRY, "kitchen", registration)
+    monkeypatch.setitem(SCOPES, "kitchen", scope)
     return get_toolset("kitchen")
 
 
@@ -70,7 +69,9 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Toolset:
     return get_toolset("site")
 
 
-@pytest.mark.parametrize(("tool", "prefixed"), [(SERVER_TOOL, "site_count_pages"), (BROWSER_TOOL, "site_clear_canvas")])
+@pytest.mark.parametrize(
+    ("tool", "prefixed"), [(SERVER_TOOL, "site_count_toy_pages"), (BROWSER_TOOL, "site_clear_toy_canvas")]
+)
 def test_an_added_tool_is_listed_offered_and_documented(site: Toolset, tool: Tool, prefixed: str) -> None:
     (listed,) = [
         item
@@ -86,13 +87,13 @@ def test_an_added_tool_is_listed_offered_and_documented(site: Toolset, tool: Too
 
 
 def test_an_added_server_tool_is_run_by_its_handler(site: Toolset) -> None:
-    admitted, context = admit(site, "countPages", snapshot={"site": {"pages": [{}, {}]}})
+    admitted, context = admit(site, "countToyPages", snapshot={"site": {"pages": [{}, {}]}})
     assert choose_dispatch(admitted, browser_seconds=90) is Dispatch.RUN
     assert apply_result_policy(admitted.tool, run_tool(admitted, context)) == ToolOutput.success(2)
 
 
 def test_an_added_browser_tool_is_sent_to_the_browser(site: Toolset) -> None:
-    admitted, _ = admit(site, "site_clear_canvas", {"unknown": 1})
+    admitted, _ = admit(site, "site_clear_toy_canvas", {"unknown": 1})
     assert choose_dispatch(admitted, browser_seconds=90) is Dispatch.BROWSER
     assert admitted.arguments == {}
 
@@ -133,7 +134,7 @@ def test_an_added_scope_has_its_own_prompt_and_situation(kitchen: Toolset) -> No
 
 
 def test_every_deferred_handler_can_be_imported() -> None:
-    handlers = [tool.handler for scope in SCOPE_REGISTRY for tool in get_toolset(scope).tools]
+    handlers = [tool.handler for scope in SCOPES_WITH_TOOLS for tool in get_toolset(scope).tools]
     deferred = [handler for handler in handlers if isinstance(handler, DeferredHandler)]
     assert deferred
     assert all(callable(handler.load()) for handler in deferred)

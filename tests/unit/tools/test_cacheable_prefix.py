@@ -9,9 +9,9 @@ from itertools import product
 
 import pytest
 
-from fermata.domain.scopes import SCOPES
+from fermata.domain.scopes import SCOPES, SCOPES_WITH_TOOLS
 from fermata.drivers.providers.openai import make_prompt_cache_key
-from fermata.tools.registry import SCOPE_REGISTRY, build_situation, build_system_prompt, get_toolset
+from fermata.tools.registry import build_situation, build_system_prompt, get_toolset
 from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name
 from tests.unit.tools.builders import ALL_CAPABILITIES, make_site_snapshot
 from tests.unit.tools.content_samples import WORKSPACE
@@ -24,7 +24,7 @@ NOT_IN_PROMPT = {"plugin": {"plugin_rename_file", "plugin_delete_file", "plugin_
 PROGRAM = f"""
 import json, sys
 from tests.unit.tools.test_cacheable_prefix import digest_prefix
-print(json.dumps([digest_prefix(scope, naming) for scope in {SCOPES} for naming in ("seed", "prefixed")]))
+print(json.dumps([digest_prefix(scope, naming) for scope in {tuple(SCOPES)} for naming in ("seed", "prefixed")]))
 """
 
 
@@ -56,7 +56,7 @@ def test_neither_the_tenant_nor_the_turn_changes_a_byte(scope: str, naming: Tool
 
 
 @pytest.mark.parametrize("naming", list(ToolNaming))
-@pytest.mark.parametrize("scope", SCOPE_REGISTRY)
+@pytest.mark.parametrize("scope", SCOPES_WITH_TOOLS)
 def test_the_prompt_uses_the_wire_names_of_the_tools_and_no_other_names(scope: str, naming: ToolNaming) -> None:
     prompt, tools = build_system_prompt(scope, naming), get_toolset(scope).tools
     for tool in tools:

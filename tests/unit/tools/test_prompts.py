@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fermata.tools.registry import SCOPE_REGISTRY, build_situation, build_system_prompt, get_toolset
+from fermata.domain.scopes import SCOPES_WITH_TOOLS
+from fermata.tools.registry import build_situation, build_system_prompt, get_toolset
 from fermata.tools.tool_names import ToolNaming, get_prefixed_name
 from tests.unit.tools.builders import PRIMARY_COLOR, SITE_TOOL_CONTRACT, contract_cases, make_site_snapshot
 from tests.unit.tools.content_samples import OPEN
@@ -166,14 +167,14 @@ def test_every_placeholder_of_the_site_prompt_is_replaced(naming: ToolNaming) ->
     assert placeholders == ["{currentEntry.title}", "{{post.title}}"]
 
 
-@pytest.mark.parametrize("scope", SCOPE_REGISTRY)
+@pytest.mark.parametrize("scope", SCOPES_WITH_TOOLS)
 def test_no_tool_description_names_a_tool(scope: str) -> None:
     tools = get_toolset(scope).tools
     naming = {name for tool in tools for name in (tool.name, get_prefixed_name(tool))}
     assert not any(re.search(rf"\b{name}\b", tool.description) for tool in tools for name in naming)
 
 
-@pytest.mark.parametrize("scope", SCOPE_REGISTRY)
+@pytest.mark.parametrize("scope", SCOPES_WITH_TOOLS)
 def test_a_description_is_a_few_sentences_and_names_only_members_of_the_input(scope: str) -> None:
     for tool in get_toolset(scope).tools:
         assert 40 < len(tool.description) < 450, tool.name

@@ -1,6 +1,7 @@
 """docs/tools.md describes the tools as they are defined."""
 
-from fermata.tools.registry import SCOPE_REGISTRY, get_toolset
+from fermata.domain.scopes import SCOPES_WITH_TOOLS
+from fermata.tools.registry import get_toolset
 from local.tools_page import PAGE_PATH, render_page
 
 
@@ -10,7 +11,7 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_the_page_has_every_tool_of_every_scope() -> None:
     text = PAGE_PATH.read_text()
-    for scope in SCOPE_REGISTRY:
+    for scope in SCOPES_WITH_TOOLS:
         for tool in get_toolset(scope).tools:
             assert f"### `{tool.name}`" in text
             assert tool.description.replace("<", "&lt;") in text

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringC
 from pydantic.config import JsonDict
 
 from fermata.aws import uploads
-from fermata.domain.scopes import Scope
+from fermata.domain.scopes import ScopeName
 from fermata.wire.bodies.fields import ApiKey, NonBlankTitle, NonBlankUrl, ResourceId, StrictBody
 
 _MAX_ANNOUNCED_BYTES = 999_999_999
@@ -34,7 +34,7 @@ class NewUpload(StrictBody):
 class NewConversation(StrictBody):
     """A new conversation. An empty title is the same as none."""
 
-    scope: Scope
+    scope: ScopeName
     title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
     credential_id: ResourceId | None = None
     model_id: ResourceId | None = None

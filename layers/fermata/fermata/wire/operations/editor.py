@@ -10,6 +10,16 @@ from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, CAN_MANAGE_PROV
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
 
+LIST_SCOPES = Operation(
+    name="listScopes",
+    function="api",
+    method="GET",
+    path=f"{API_PREFIX}/scopes",
+    capabilities=CAN_CHAT,
+    summary="List the scopes",
+    description="The parts of the editor that have an assistant.",
+    responses=(SuccessResponse("The scopes, in the order in which they are displayed.", "ScopeListResponse"),),
+)
 LIST_TOOLS = Operation(
     name="listTools",
     function="api",

@@ -1,6 +1,6 @@
 """Define the response bodies of operations on the default model of each scope."""
 
-from fermata.domain.scopes import Scope
+from fermata.domain.scopes import ScopeName
 from fermata.wire.bodies.responses.common import InstantField, ResponseModel
 
 
@@ -12,11 +12,11 @@ class ModelChoiceView(ResponseModel):
 class DefaultListResponse(ResponseModel):
     """The defaults of the scopes that have one."""
 
-    defaults: dict[Scope, ModelChoiceView]
+    defaults: dict[ScopeName, ModelChoiceView]
 
 
 class DefaultView(ModelChoiceView):
-    scope: Scope
+    scope: ScopeName
     updated_at: InstantField
     updated_by: str
 

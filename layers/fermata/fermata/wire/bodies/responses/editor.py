@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from fermata.domain.scopes import ScopeName
 from fermata.wire.bodies.responses.common import InstantField, ResponseModel
 
 
@@ -23,6 +24,16 @@ class UploadResponse(ResponseModel):
     headers: UploadHeaders
     url_expires_at: InstantField
     ref_expires_at: InstantField
+
+
+class ScopeView(ResponseModel):
+    """A scope: what other operations call `scope`."""
+
+    name: ScopeName
+
+
+class ScopeListResponse(ResponseModel):
+    scopes: list[ScopeView]
 
 
 class ToolView(ResponseModel):
