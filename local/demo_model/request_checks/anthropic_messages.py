@@ -168,7 +168,12 @@ def _check_order(messages: list[MergedMessage]) -> None:
 
 def _check_final_blocks(messages: list[MergedMessage]) -> None:
     for index, message in enumerate(messages):
-        kind = message.blocks[-1]["type"]
+        kinds = [block["type"] for block in message.blocks]
+        require(
+            "tool_use" not in kinds or "text" not in kinds[kinds.index("tool_use") :],
+            f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after",
+        )
+        kind = kinds[-1]
         require(
             kind not in _THINKING, f"messages.{index}: The final block in an assistant message cannot be `thinking`."
         )

@@ -16,7 +16,7 @@ _MESSAGE_MEMBERS = {
     "system": {"role", "content"},
     "user": {"role", "content"},
     "assistant": {"role", "content", "tool_calls", "reasoning_content", "reasoning", "reasoning_details"},
-    "tool": {"role", "content", "tool_call_id"},
+    "tool": {"role", "content", "tool_call_id", "name"},
 }
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_TOOLS = 128

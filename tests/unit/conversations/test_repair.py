@@ -106,6 +106,18 @@ def test_two_calls_of_one_reply_with_the_same_id_get_different_ids(thread: Threa
     assert healed[1:] == ["assistant: call x, call x_2", "tool x: ok", f"tool x_2: failed {UNANSWERED_CALL_ERROR}"]
 
 
+@pytest.mark.parametrize(
+    ("name", "sent"), [("2_read", "_2_read"), ("-x", "_-x"), ("", "tool"), ("9" * 64, "_" + "9" * 63)]
+)
+def test_a_made_up_name_of_a_tool_begins_with_a_letter_or_an_underscore(
+    name: str, sent: str, thread: ThreadBuilder
+) -> None:
+    thread.add_prompt("Go")
+    thread.add_reply(make_call("a", name))
+    thread.add_result("a", name, ok=False, error="Unknown")
+    assert [message.tool_name for message in repair_history(thread.messages) if message.role == "tool"] == [sent]
+
+
 @pytest.mark.parametrize("odd", ["", "a b", "toolu/1", "é", "x" * 500, "functions.insertHtml:0"])
 def test_every_id_becomes_one_that_all_providers_accept(thread: ThreadBuilder, odd: str) -> None:
     thread.add_prompt("Go")

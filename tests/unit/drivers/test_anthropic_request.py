@@ -128,6 +128,17 @@ def test_tool_results_come_first_and_together_even_with_text_in_between() -> Non
     assert [block.get("tool_use_id", "text") for block in blocks] == ["t1", "t2", "text"]
 
 
+def test_calls_end_a_message_of_the_model() -> None:
+    rows = [
+        user_message("a"),
+        model_message(thinking_block("Hm."), tool_call("t1"), "I look.", tool_call("t2")),
+        tool_result("t1"),
+        tool_result("t2"),
+    ]
+    _, blocks = build_messages(model_request(*rows))[1]
+    assert [block["type"] for block in blocks] == ["thinking", "text", "tool_use", "tool_use"]
+
+
 def test_a_success_without_data_says_so_and_an_empty_error_says_something() -> None:
     rows = [
         user_message("a"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelResponse, TextDelta
@@ -186,3 +187,91 @@ def test_a_thread_that_only_thinking_ends_in_goes_on(
         request = build_request(ANTHROPIC, *messages, thinking_tokens=2000)
         assert collect_parts(ANTHROPIC, request, connection, server)
     assert server.refusals == []
+
+
+def number_rows(*rows: Message) -> list[Message]:
+    return [row.model_copy(update={"position": position}) for position, row in enumerate(rows)]
+
+
+def test_thinking_of_another_account_is_left_out_and_that_of_the_present_one_is_sent(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    """After a change of the key, signatures of before are invalid. Those of later answers are not."""
+    server = running(ANTHROPIC)
+    assert isinstance(server, StrictAnthropic)
+    old, new = thinking_block("Old.", "b2xk"), thinking_block("New.", "bmV3")
+    server._sent_thinking += [old.payload, new.payload]
+    words = "messages.1.content.0: Invalid `signature` in `thinking` block"
+    server.rules.append(lambda body: words if "b2xk" in json.dumps(body) else None)
+    rows = number_rows(
+        user_message("Hi", turn="t1"), model_message(old, "Hello.", turn="t1"), user_message("More", turn="t2")
+    )
+    answer = ask(ANTHROPIC, server, connection, *rows)
+    calling = model_message(*answer.content[:1], new, tool_call("call_2"), turn="t2")
+    later = number_rows(*rows, calling, tool_result("call_2", {"n": 1}, turn="t2"))
+    answer = ask(ANTHROPIC, server, connection, *later)
+    ask(ANTHROPIC, server, connection, *number_rows(*later, answer, user_message("On", turn="t3")))
+    assert server.refusals == [words]
+    assert ["b2xk" in json.dumps(body) for body in server.bodies[1:]] == [False] * 3
+    assert ["bmV3" in json.dumps(body) for body in server.bodies[1:]] == [False, True, True]
+
+
+def test_a_server_that_refuses_all_thinking_is_sent_none_from_the_second_refusal_on(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(ANTHROPIC)
+    assert isinstance(server, StrictAnthropic)
+    words = "messages.1.content.0: Invalid `signature` in `thinking` block"
+    server.rules.append(lambda body: words if '"thinking", "thinking"' in json.dumps(body) else None)
+    rows = [user_message("Hi", turn="t0")]
+    for number in range(4):
+        thought = thinking_block(f"Thought {number}", f"c2ln{number}")
+        server._sent_thinking.append(thought.payload)
+        rows = number_rows(*rows, model_message(thought, "Hm.", turn=f"t{number}"), user_message("So?"))
+        answer = ask(ANTHROPIC, server, connection, *rows)
+        rows = number_rows(*rows, answer, user_message("Go on"))
+    assert server.refusals == [words, words]
+
+
+@each_provider
+def test_calls_after_a_repair_are_sent_as_calls(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+    words = "messages.1: this tool result is not acceptable"
+    server.rules.append(lambda body: words if "call_long_identifier_1" in json.dumps(body) else None)
+    answer = ask(peer, server, connection, *number_rows(*EARLIER_TURN[:3]))
+    rows = number_rows(*EARLIER_TURN[:3], answer, NEXT_PROMPT, *CURRENT_ROUND)
+    ask(peer, server, connection, *rows)
+    assert len(server.refusals) <= 2
+    sent = json.dumps(server.bodies[-1])
+    assert "[Called read_document with" in sent
+    assert "call_long_identifier_2" in sent
+
+
+@each_provider
+def test_a_repaired_history_keeps_its_beginning_to_the_byte(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+    words = "messages.1: no tool result"
+    server.rules.append(lambda body: words if "call_long_identifier_1" in json.dumps(body) else None)
+    answer = ask(peer, server, connection, *number_rows(*EARLIER_TURN, NEXT_PROMPT))
+    rows = number_rows(*EARLIER_TURN, NEXT_PROMPT, answer, user_message("More", turn="t3"))
+    answer = ask(peer, server, connection, *rows)
+    ask(peer, server, connection, *number_rows(*rows, answer, user_message("Still more", turn="t4")))
+    sent = [body.get("messages") or body["input"] for body in server.bodies[1:]]
+    assert len(server.refusals) == 1
+    without_breakpoints = [
+        json.dumps(items[:3]).replace(', "cache_control": {"type": "ephemeral"}', "") for items in sent
+    ]
+    assert len(set(without_breakpoints)) == 1
+
+
+def test_a_mark_without_a_position_is_about_all_messages(running: StartServer, connection: HttpConnection) -> None:
+    """Marks that were stored before they had a position."""
+    server = running(ANTHROPIC)
+    payload = {"type": "fermata.repair", "names": ["flatten the history"]}
+    mark = ReasoningBlock(provider="anthropic", model=ANTHROPIC.model, payload=payload)
+    ask(ANTHROPIC, server, connection, *number_rows(NEXT_PROMPT, model_message(mark, "Hm."), *CURRENT_ROUND))
+    assert "tool_use" not in json.dumps(server.bodies[-1]["messages"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fermata.domain.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS
+from fermata.drivers.adjustments import OMIT_REASONING_ITEMS
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_provider
 from local.demo_model.request_checks.errors import RequestRejected

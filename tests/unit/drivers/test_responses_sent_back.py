@@ -15,7 +15,7 @@ from fermata.domain.blocks import ReasoningBlock, TextBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, TokenUsage
-from fermata.drivers.protocols.anthropic_messages.request import OMIT_THINKING_BLOCKS
+from fermata.drivers.adjustments import OMIT_THINKING_BLOCKS
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_provider
 from local.demo_model.request_checks import anthropic_messages, chat_completions, ollama_chat, openai_responses

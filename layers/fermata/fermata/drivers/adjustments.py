@@ -53,15 +53,29 @@ def drop_field(field_name: str, refusal_pattern: str) -> Adjustment:
 
 NINE_CHARACTER_CALL_IDS = make_adjustment("nine-character call ids", r"tool call id.{0,120}length of 9")
 """For Mistral, which any gateway may stand in front of; the mappers of all protocols know it."""
+OMIT_THINKING_BLOCKS = "omit thinking blocks"
+"""For a server that cannot verify Anthropic's signatures: those of another account or another gateway."""
+OMIT_REASONING_ITEMS = "omit reasoning items"
+"""For a server that cannot decrypt OpenAI's reasoning: of another account, or too old."""
+OMIT_REASONING_NAMES = frozenset({OMIT_THINKING_BLOCKS, OMIT_REASONING_ITEMS})
 _HISTORY_REFUSAL = (
-    r"(?:messages?|input|contents?|history)\W{0,3}\d|tool_?(?:use|result|call)|tool (?:call|result|message|output)|"
-    r"function[ _]?(?:call|response)|thinking|reasoning|signature|roles?\b|(?:assistant|first|last) message|"
-    r"content block|final block|non-empty|non-whitespace|prefill|duplicate|item .{0,80}not found|conversation"
+    r"(?:messages?|input|contents?|history)\W{0,3}\d|tool[ _-]?(?:use|result|call|message|output)|messages\.content|"
+    r"function[ _.]?(?:call|response|arguments)|thinking|reasoning|signature|roles?\b|(?:assistant|first|last) message|"
+    r"content (?:block|element)|parts field|(?:each|every|empty|all|text) (?:message|parameter)|"
+    r"final (?:block|assistant)|"
+    r"non-?empty|non-whitespace|trailing whitespace|prefill|duplicate|item .{0,80}not found|item pairs|user query|"
+    r"2 or more assistant|conversation"
 )
 """Matches a refusal of what was said before, in the words of any provider."""
-FLATTEN_EARLIER_TURNS = make_adjustment("flatten earlier turns", _HISTORY_REFUSAL, is_lasting=False)
-FLATTEN_HISTORY = make_adjustment("flatten the history", _HISTORY_REFUSAL, is_lasting=False)
-_TEMPLATE_REFUSAL = re.compile(r"jinja|raise_exception|chat.?template|roles must alternate|unexpected role", re.I)
+_TEMPLATE_REFUSAL = (
+    r"jinja|raise_exception|chat.?template|template: ?:|while executing|roles must alternate|unexpected role|"
+    r"system role not|single tool-calls|item pairs from|filter 'items'|is not callable|user query found|"
+    r"2 or more assistant|cannot pass both|parse tool call arguments"
+)
+"""Matches what templates of models, and those who run them, say of messages."""
+_REFUSED_HISTORY = f"{_HISTORY_REFUSAL}|{_TEMPLATE_REFUSAL}"
+FLATTEN_EARLIER_TURNS = make_adjustment("flatten earlier turns", _REFUSED_HISTORY, is_lasting=False)
+FLATTEN_HISTORY = make_adjustment("flatten the history", _REFUSED_HISTORY, is_lasting=False)
 HISTORY_REPAIRS = (FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY)
 """The last adjustments of every provider: calls, results and reasoning become plain text (decision 0198)."""
 
@@ -78,7 +92,7 @@ def find_adjustment(
 
 def is_template_refusal(error: ProviderError) -> bool:
     """Return whether a model's chat template has refused the messages, which some servers call an error of theirs."""
-    return _TEMPLATE_REFUSAL.search(error.detail) is not None
+    return re.search(_TEMPLATE_REFUSAL, error.detail, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ _FAILURES = {
 }
 """By the `code` or the `type` of an error; the first that is known counts."""
 _OVERFLOW = re.compile(
-    r"context[ _-]?(?:length|window|size|limit)|(?:prompt|input|request)\W+(?:\w+\W+){0,3}too (?:long|large)|"
+    r"context[ _-]?(?:length|window|size|limit)|"
+    r"(?:prompt|input|request)(?!\[\d+\]\.\w*(?:id|name)\b)\W+(?:\w+\W+){0,3}too (?:long|large)|"
     r"maximum prompt length|too[ _]many[ _](?:input[ _])?(?:tokens|images)|reduce the length|"
     r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w*\b.{0,40}\bimages?\b",
     re.I | re.S,

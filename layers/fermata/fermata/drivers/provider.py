@@ -22,8 +22,8 @@ from fermata.drivers.adjustments import (
 from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.protocol_fallback import USE_FALLBACK, build_server_key, is_foreign_stream, is_unknown_path
 from fermata.drivers.protocols.encoded_items import encode_body
-from fermata.drivers.protocols.flattened_history import flatten_request
-from fermata.drivers.protocols.history_repairs import mark_response, take_repairs
+from fermata.drivers.protocols.flattened_history import flatten_messages
+from fermata.drivers.protocols.history_repairs import mark_response, take_mark
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.retry_policy import Failure
@@ -156,8 +156,9 @@ class Provider:
         """Stream in this provider's own protocol."""
         headers = self._build_request_headers(request.model, endpoint.plain_key)
         server = RefusingServer(self.name, endpoint.base_url, request.model, hash(endpoint.plain_key))
-        request, repairs = take_repairs(request, self.name)
-        applied = connection.learned_adjustments.get_names(server) | repairs
+        request, known_mark = take_mark(request, self.name)
+        mark = known_mark
+        applied = connection.learned_adjustments.get_names(server) | known_mark.lasting_names
         learned: list[Adjustment] = []
         while True:
             body = self._encode_body(request, applied)
@@ -165,16 +166,17 @@ class Provider:
             try:
                 for part in self._stream_once(request, body, connection, endpoint, headers):
                     was_seen = True
-                    if isinstance(part, ModelResponse) and repairs:
-                        part = mark_response(part, request, self.name, repairs)
+                    if isinstance(part, ModelResponse) and mark.names:
+                        part = mark_response(part, request, self.name, mark)
                     yield part
             except ProviderError as error:
                 adjustment = None if was_seen else self._find_adjustment(request, body, error, applied)
                 if adjustment is None:
                     raise
                 applied |= {adjustment.name}
-                repairs |= frozenset() if adjustment.is_lasting else {adjustment.name}
                 learned.append(adjustment)
+                repairs = frozenset(adjustment.name for adjustment in learned if not adjustment.is_lasting)
+                mark = known_mark.add_names(repairs, request.messages) if repairs else known_mark
             else:
                 break
         for adjustment in learned:  # only now is it known that they help
@@ -184,15 +186,13 @@ class Provider:
         self, request: ModelRequest, body: bytes, error: ProviderError, applied: AppliedAdjustments
     ) -> Adjustment | None:
         """Return an adjustment that answers the refusal and changes the request."""
-        if adjustment := find_adjustment(self.adjustments, error, applied):
-            return adjustment
-        if error.code != Failure.BAD_REQUEST.code and not is_template_refusal(error):
-            return None
+        is_about_history = error.code == Failure.BAD_REQUEST.code or is_template_refusal(error)
+        candidates = (*self.adjustments, *HISTORY_REPAIRS) if is_about_history else self.adjustments
         tried = applied
-        while repair := find_adjustment(HISTORY_REPAIRS, error, tried):
-            tried |= {repair.name}
-            if self._encode_body(request, applied | {repair.name}) != body:
-                return repair
+        while adjustment := find_adjustment(candidates, error, tried):
+            tried |= {adjustment.name}
+            if self._encode_body(request, applied | {adjustment.name}) != body:
+                return adjustment
         return None
 
     def _stream_once(
@@ -216,10 +216,14 @@ class Provider:
                 connection.drain_response(response)
         except ProviderError as error:
             error.tokens = accumulator.tokens if accumulator.has_usage else None
+            error.retryable = error.retryable and not is_template_refusal(error)
             raise
 
     def _encode_body(self, request: ModelRequest, applied: AppliedAdjustments) -> bytes:
-        body = self.build_body(flatten_request(request, applied), applied)
+        messages = flatten_messages(request.messages, applied)
+        if messages is not request.messages:
+            request = request.model_copy(update={"messages": messages})
+        body = self.build_body(request, applied)
         dropped = {adjustment.drops for adjustment in self.adjustments if adjustment.name in applied}
         kept = {name: value for name, value in body.items() if name not in dropped}
         return encode_body(kept)

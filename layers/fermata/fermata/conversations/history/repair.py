@@ -159,7 +159,10 @@ class _CallPairing:
         return None
 
     def _tool_name(self, name: str) -> str:
-        return self._display_name(_sanitize_name(name) or "tool")
+        """Google's models want a name to begin with a letter or an underscore."""
+        sanitized = _sanitize_name(name) or "tool"
+        begins_well = sanitized[0].isalpha() or sanitized[0] == "_"
+        return self._display_name(sanitized if begins_well else f"_{sanitized}"[:_MAX_ID_CHARS])
 
 
 def _failed_result(message: Message, call_id: str, tool_name: str) -> Message:

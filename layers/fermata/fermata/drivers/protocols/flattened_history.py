@@ -4,29 +4,30 @@ from collections.abc import Iterator, Sequence
 
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.messages import Message
-from fermata.domain.model_io import ModelRequest
+from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY, AppliedAdjustments
 from fermata.drivers.protocols.message_mapping import encode_call_arguments, format_result_text
 
 FLATTENED_NOTE = "[Calls and results above this line are a record of what was done. Go on calling tools as usual.]"
 
 
-def flatten_request(request: ModelRequest, applied: AppliedAdjustments) -> ModelRequest:
-    """Return the request with as much of its history as plain text as the adjustments ask for.
+def flatten_messages(messages: Sequence[Message], applied: AppliedAdjustments) -> Sequence[Message]:
+    """Return the messages with as many of them as plain text as the adjustments ask for.
 
-    The same object is returned if nothing of that part is a call, a result or reasoning.
+    The same object is returned if nothing of that part is a call, a result or reasoning. A message becomes the same
+    object each time (decision 0204).
     """
     if FLATTEN_HISTORY.name in applied:
-        end = len(request.messages)
+        end = len(messages)
     elif FLATTEN_EARLIER_TURNS.name in applied:
-        prompts = [index for index, message in enumerate(request.messages) if message.role == "user"]
+        prompts = [index for index, message in enumerate(messages) if message.role == "user"]
         end = prompts[-1] if prompts else 0
     else:
-        return request
-    earlier, current = request.messages[:end], request.messages[end:]
+        return messages
+    earlier, current = messages[:end], messages[end:]
     if not any(_needs_flattening(message) for message in earlier):
-        return request
-    return request.model_copy(update={"messages": (*_iter_flattened(earlier), *current)})
+        return messages
+    return (*_iter_flattened(earlier), *current)
 
 
 def _needs_flattening(message: Message) -> bool:
@@ -35,23 +36,29 @@ def _needs_flattening(message: Message) -> bool:
 
 def _iter_flattened(messages: Sequence[Message]) -> Iterator[Message]:
     for message in messages:
-        if not _needs_flattening(message):
-            yield message
-            continue
-        role = "user" if message.role == "tool" else message.role
-        content = tuple(flat for block in message.content if (flat := _flatten_block(block, message)))
-        update = {"role": role, "content": content, "tool_call_id": None, "tool_name": None}
-        if content:
-            yield message.model_copy(update=update)
+        flat = _flatten_message(message) if _needs_flattening(message) else message
+        if flat.content:
+            yield flat
     if messages and messages[-1].role == "tool":
-        yield messages[-1].model_copy(
-            update={
-                "role": "user",
-                "content": (TextBlock(text=FLATTENED_NOTE),),
-                "tool_call_id": None,
-                "tool_name": None,
-            }
-        )
+        yield _make_note(messages[-1])
+
+
+@WeakCache
+def _flatten_message(message: Message) -> Message:
+    content = tuple(flat for block in message.content if (flat := _flatten_block(block, message)))
+    return _to_plain_message(message, content)
+
+
+@WeakCache
+def _make_note(last_message: Message) -> Message:
+    return _to_plain_message(last_message, (TextBlock(text=FLATTENED_NOTE),))
+
+
+def _to_plain_message(message: Message, content: tuple[Block, ...]) -> Message:
+    role = "user" if message.role == "tool" else message.role
+    return message.model_copy(
+        update={"role": role, "content": content, "tool_call_id": None, "tool_name": None},
+    )
 
 
 def _flatten_block(block: Block, message: Message) -> Block | None:

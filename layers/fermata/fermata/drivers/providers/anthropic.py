@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from fermata.domain.model_info import ModelCapabilities, ModelInfo, ModelTier
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments, make_adjustment
+from fermata.drivers.adjustments import (
+    NINE_CHARACTER_CALL_IDS,
+    OMIT_THINKING_BLOCKS,
+    AppliedAdjustments,
+    make_adjustment,
+)
 from fermata.drivers.model_entries import build_model_info, get_short_text, iter_model_entries
 from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
 from fermata.drivers.protocols.anthropic_messages.request import (
     DISABLE_THINKING,
-    OMIT_THINKING_BLOCKS,
     THINKING_BINDING_BETA,
     build_request_body,
 )
@@ -78,7 +82,8 @@ PROVIDER = Provider(
         NINE_CHARACTER_CALL_IDS,
         make_adjustment(
             OMIT_THINKING_BLOCKS,
-            r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match",
+            r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match|"
+            r"(?:final|first) block.{0,60}thinking|expected .{0,5}thinking|thinking block must contain",
             is_lasting=False,
         ),
         make_adjustment(DISABLE_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),

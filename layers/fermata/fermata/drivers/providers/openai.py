@@ -8,6 +8,7 @@ from fermata.domain.model_info import ModelInfo, ModelTier
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import (
     NINE_CHARACTER_CALL_IDS,
+    OMIT_REASONING_ITEMS,
     OUTPUT_LIMIT_REFUSAL,
     AppliedAdjustments,
     drop_field,
@@ -15,7 +16,7 @@ from fermata.drivers.adjustments import (
 )
 from fermata.drivers.model_entries import build_model_info, iter_model_entries
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
-from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS, build_request_body
+from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
 from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
 

@@ -24,7 +24,10 @@ from fermata.drivers.protocols.chat_completions.request import (
     ADD_EMPTY_REASONING,
     ADD_PLACEHOLDER_SIGNATURES,
     ANSWER_RESULTS,
+    MERGE_SYSTEM_INTO_PROMPT,
+    NAME_RESULTS,
     OMIT_REASONING_FIELDS,
+    SPLIT_PARALLEL_CALLS,
     build_request_body,
 )
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
@@ -89,12 +92,25 @@ def _declares_vision(entry: Mapping[str, Any]) -> bool:
 CHAT_ADJUSTMENTS = (
     NINE_CHARACTER_CALL_IDS,
     make_adjustment(ANSWER_RESULTS, r"unexpected role .?user.? after role .?tool|roles must alternate"),
+    make_adjustment(
+        SPLIT_PARALLEL_CALLS, r"single tool.?calls? at once|(?:multiple|parallel) tool.?calls? (?:is|are) not"
+    ),
+    make_adjustment(
+        MERGE_SYSTEM_INTO_PROMPT,
+        r"(?:system|developer)['\" ]*(?:role|message|prompt|instruction)s?['\" ]*(?:is |are )?not|"
+        r"role['\" ]*does not support ['\"]system|only user and assistant roles",
+    ),
+    make_adjustment(NAME_RESULTS, r"function_?response\.?name|(?:tool|function) message.{0,40}\bname\b"),
     make_adjustment(ADD_PLACEHOLDER_SIGNATURES, r"thought_?signature"),
     make_adjustment(
         ADD_EMPTY_REASONING,
         r"reasoning_content.{0,80}(?:passed back|required|missing)|missing.{0,20}reasoning_content",
     ),
-    make_adjustment(OMIT_REASONING_FIELDS, r"reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)"),
+    make_adjustment(
+        OMIT_REASONING_FIELDS,
+        r"^(?!.*(?:passed back|missing|required)).*reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)|"
+        r"both content and thinking",
+    ),
     drop_field("reasoning_effort", r"reasoning_effort"),
     drop_field("stream_options", r"stream_options"),
     drop_field("tool_choice", r"tool_choice"),

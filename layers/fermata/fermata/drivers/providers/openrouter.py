@@ -8,6 +8,7 @@ from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, TokenUsage
 from fermata.drivers.adjustments import (
     NINE_CHARACTER_CALL_IDS,
+    OMIT_REASONING_ITEMS,
     OUTPUT_LIMIT_REFUSAL,
     AppliedAdjustments,
     drop_field,
@@ -21,7 +22,7 @@ from fermata.drivers.model_entries import (
     iter_model_entries,
 )
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
-from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS, build_request_body
+from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import ModelTraits, Provider
 from fermata.drivers.thinking_budget import default_thinking_allowance, effort_from_tokens
 

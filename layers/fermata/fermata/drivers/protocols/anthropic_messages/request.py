@@ -38,8 +38,6 @@ from fermata.drivers.protocols.message_mapping import (
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 DISABLE_THINKING = "disable thinking"
 """The adjustment for a model that does not think, or not in the way its name suggests."""
-OMIT_THINKING_BLOCKS = "omit thinking blocks"
-"""The adjustment for a server that cannot verify signatures: those of another account or another gateway."""
 
 _CACHE_BREAKPOINT = {"type": "ephemeral"}
 _THINKING_TYPES = ("thinking", "redacted_thinking")
@@ -112,11 +110,11 @@ class _WireMessage:
     """Whether a user speaks in it, and not only tools."""
 
     def add_blocks(self, blocks: list[_JsonObject]) -> None:
-        """Tool results come first in a message. So does thinking, and elsewhere it is left out."""
+        """Tool results come first in a message, and calls last. Thinking begins it, or is left out."""
         if (self.blocks or blocks)[0]["type"] not in _THINKING_TYPES:
             blocks = [block for block in blocks if block["type"] not in _THINKING_TYPES]
         self.blocks += blocks
-        self.blocks.sort(key=_is_no_result)
+        self.blocks.sort(key=_get_place)
 
     @cached_property
     def part(self) -> EncodedPart:
@@ -132,8 +130,9 @@ class _WireMessage:
         return EncodedPart([{"role": self.role, "content": content}])
 
 
-def _is_no_result(block: _JsonObject) -> bool:
-    return bool(block["type"] != "tool_result")
+def _get_place(block: _JsonObject) -> int:
+    """Results begin a message. Calls end it: words between calls and results are refused by some servers."""
+    return {"tool_result": -1, "tool_use": 1}.get(block["type"], 0)
 
 
 class _MessageFold:

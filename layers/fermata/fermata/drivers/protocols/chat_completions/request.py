@@ -4,13 +4,13 @@ The chat templates behind these servers want messages that alternate, plain text
 response in one message with their results right behind it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.adjustments import AppliedAdjustments
-from fermata.drivers.protocols.message_groups import MessageGroup, StatelessItems, build_conversation
+from fermata.drivers.protocols.message_groups import CallResult, MessageGroup, StatelessItems, build_conversation
 from fermata.drivers.protocols.message_mapping import (
     choose_call_id_formatter,
     encode_call_arguments,
@@ -35,6 +35,12 @@ OMIT_REASONING_FIELDS = "omit reasoning fields"
 ANSWER_RESULTS = "answer results"
 """For a server that wants words of the model between results and the next prompt."""
 BRIDGE_TEXT = "I have read the results."
+SPLIT_PARALLEL_CALLS = "split parallel calls"
+"""For templates that take one call in a message: each call is a message of its own, followed by its result."""
+MERGE_SYSTEM_INTO_PROMPT = "merge system into prompt"
+"""For a model without a system role: the instructions precede the first prompt."""
+NAME_RESULTS = "name results"
+"""For a server that wants the tool's name at each result."""
 
 _MAX_CALL_ID_CHARS = 40
 _PLACEHOLDER_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
@@ -56,6 +62,8 @@ def build_request_body(request: ModelRequest, provider: str, applied: AppliedAdj
     messages: list[_JsonObject] = build_conversation(
         request, provider, format_call_id, lambda: StatelessItems(build_items), key=applied, before=system
     )
+    if MERGE_SYSTEM_INTO_PROMPT in applied:
+        messages = _merge_system(messages)
     if ANSWER_RESULTS in applied:
         messages = [*_iter_with_bridges(messages)]
     body: _JsonObject = {"model": request.model, "messages": messages, "stream": True}
@@ -66,6 +74,19 @@ def build_request_body(request: ModelRequest, provider: str, applied: AppliedAdj
     if request.tools and not request.call_tools:
         body["tool_choice"] = "none"
     return body
+
+
+def _merge_system(messages: Sequence[_JsonObject]) -> list[_JsonObject]:
+    """Return the messages with the instructions in the first prompt."""
+    if messages[0]["role"] != "system":
+        return [*messages]
+    system, prompt, *others = messages
+    content = prompt["content"]
+    if isinstance(content, str):
+        merged: Any = f"{system['content']}\n\n{content}"
+    else:
+        merged = [{"type": "text", "text": system["content"]}, *content]
+    return [{**prompt, "content": merged}, *others]
 
 
 def _iter_with_bridges(messages: list[_JsonObject]) -> Iterator[_JsonObject]:
@@ -104,13 +125,31 @@ def _build_assistant(group: MessageGroup, applied: AppliedAdjustments) -> list[_
     calls = _build_calls(group, applied)
     if calls or ADD_EMPTY_REASONING in applied:
         message |= _build_reasoning(group, applied)
+    results = [_build_result(result, applied) for result in group.results]
+    if SPLIT_PARALLEL_CALLS in applied and len(calls) > 1:
+        return _split_calls(message, calls, results)
     if calls:
         message["tool_calls"] = calls
-    results = [
-        {"role": "tool", "tool_call_id": result.call_id, "content": format_result_text(result.block)}
-        for result in group.results
-    ]
     return [message, *results]
+
+
+def _build_result(result: CallResult, applied: AppliedAdjustments) -> _JsonObject:
+    message = {"role": "tool", "tool_call_id": result.call_id, "content": format_result_text(result.block)}
+    if NAME_RESULTS in applied:
+        message["name"] = _format_tool_name(result.tool_name, 1)
+    return message
+
+
+def _split_calls(
+    message: _JsonObject, calls: Sequence[_JsonObject], results: Sequence[_JsonObject]
+) -> list[_JsonObject]:
+    """Return a message for each call, followed by its result. The first one has the text and the reasoning."""
+    split: list[_JsonObject] = []
+    for call in calls:
+        caller = {"role": "assistant", "content": ""} if split else message
+        split.append({**caller, "tool_calls": [call]})
+        split += [result for result in results if result["tool_call_id"] == call["id"]]
+    return split
 
 
 def _build_calls(group: MessageGroup, applied: AppliedAdjustments) -> list[_JsonObject]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
-from fermata.drivers.adjustments import AppliedAdjustments
+from fermata.drivers.adjustments import OMIT_REASONING_ITEMS, AppliedAdjustments
 from fermata.drivers.protocols.json_fields import as_dict_list, as_text
 from fermata.drivers.protocols.message_groups import MessageGroup, build_conversation
 from fermata.drivers.protocols.message_mapping import (
@@ -24,8 +24,6 @@ from fermata.drivers.protocols.message_mapping import (
 )
 
 MIN_OUTPUT_TOKENS = 16
-OMIT_REASONING_ITEMS = "omit reasoning items"
-"""The adjustment for a server that cannot decrypt reasoning: of another account, or too old."""
 _REASONING_FIELDS = ("type", "id", "status", "summary", "encrypted_content", "content", "format", "signature")
 """What OpenRouter sends in a reasoning item, and accepts."""
 _format_id = plain_id_formatter(64)
