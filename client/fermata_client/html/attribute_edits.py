@@ -1,7 +1,10 @@
 """Compute the splices that set and remove attributes of a start tag."""
 
+import re
+
 from fermata_client.html.indentation import WHITESPACE
 from fermata_client.html.splices import Splice
+from fermata_client.html.template_preamble import TEMPLATE_CODE
 from fermata_client.html.tree import Attribute, Element
 
 AttributeValue = str | bool
@@ -31,8 +34,13 @@ def attribute_splices(source: bytes, element: Element, values: dict[str, Attribu
 def _format_attribute(name: str, value: AttributeValue, quote: str = '"') -> bytes:
     if value is True:
         return name.encode()
-    text = str(value).replace("&", "&amp;").replace(quote, "&quot;" if quote == '"' else "&#39;")
+    pieces = re.split(f"({TEMPLATE_CODE.decode()})", str(value), flags=re.DOTALL)
+    text = "".join(piece if number % 2 else _escape(piece, quote) for number, piece in enumerate(pieces))
     return f"{name}={quote}{text}{quote}".encode("utf-8", "replace")
+
+
+def _escape(text: str, quote: str) -> str:
+    return text.replace("&", "&amp;").replace(quote, "&quot;" if quote == '"' else "&#39;")
 
 
 def _quote_of(source: bytes, attribute: Attribute) -> str:

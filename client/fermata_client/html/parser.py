@@ -23,23 +23,33 @@ from fermata_client.html.tags import (
     VOID_TAGS,
     ImpliedEnd,
 )
-from fermata_client.html.template_preamble import UTF8_BOM, preamble_end
+from fermata_client.html.template_preamble import TEMPLATE_CODE, UTF8_BOM, preamble_end
 from fermata_client.html.tree import Attribute, Element, HtmlTree
 
 _LANGUAGE = Language(tree_sitter_html.language())
 _END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*)[^>]*>")
+_ATTRIBUTES = (
+    rb"(?>"
+    + TEMPLATE_CODE
+    + rb"|[^<>\"']|\"(?>"
+    + TEMPLATE_CODE
+    + rb"|[^\"])*+\"|'(?>"
+    + TEMPLATE_CODE
+    + rb"|[^'])*+')*+"
+)
+_TEMPLATE_CODE = re.compile(TEMPLATE_CODE, re.DOTALL)
 _MARKUP_OR_OPAQUE = re.compile(
     rb"<!--(?:-?>|.*?--!?>)"
     rb"|(?P<open><!--.*)"
-    rb"|(?P<code><\?(?:(?!<\?).)*?\?>|<%(?:(?!<%).)*?%>)"
-    rb"|<(?P<name>script|style|textarea|title)\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*>(?P<raw>.*?)(?=</(?P=name)[\s/>])"
-    rb"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
+    rb"|(?P<code>" + TEMPLATE_CODE + rb")"
+    rb"|<(?P<name>script|style|textarea|title)\b" + _ATTRIBUTES + rb">(?P<raw>.*?)(?=</(?P=name)[\s/>])"
+    rb"|</?[A-Za-z]" + _ATTRIBUTES + rb">"
     rb"|(?P<stray><(?![A-Za-z/!?])|\x00)",
     re.DOTALL | re.IGNORECASE,
 )
 """Comments and tags, which are markup, and named groups, which are not.
 
-These are an unclosed comment, code of the server, raw text, and a lone `<`.
+These are an unclosed comment, code of a server or a template engine, raw text, and a lone `<`.
 """
 _OPAQUE_GROUPS = ("open", "code", "raw", "stray")
 
@@ -50,11 +60,15 @@ def parse_html(source: bytes) -> HtmlTree:
     return _TreeBuilder(source).build(_iter_tags(masked, Parser(_LANGUAGE).parse(masked)))
 
 
+def _hide(match: re.Match[bytes]) -> bytes:
+    return b"x" * len(match.group())
+
+
 def _mask_opaque(source: bytes) -> bytes:
     """Replace everything that only looks like markup with as many other bytes, before tree-sitter sees it."""
 
     def mask(match: re.Match[bytes]) -> bytes:
-        matched = match.group()
+        matched = _TEMPLATE_CODE.sub(_hide, match.group())
         for name in _OPAQUE_GROUPS:
             if match.group(name):
                 start, end = (position - match.start() for position in match.span(name))

@@ -28,6 +28,15 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 _SERVER_CODE_BLOCK = re.compile(rb"<\?.*?(?:\?>|\Z)|<%.*?(?:%>|\Z)", re.DOTALL)
+TEMPLATE_CODE = (
+    rb"(?:<\?(?:(?!<\?).)*?\?>|<%(?:(?!<%).)*?%>"
+    rb"|\{%[-+~]?\s*comment\b(?:(?!\{%[-+~]?\s*(?:end)?comment\b).)*+\{%[-+~]?\s*endcomment\s*[-+~]?%\}"
+    rb"|\{%(?:(?!\{%|%\}).)*+%\}"
+    rb"|\{#(?:(?!\{#|#\}).)*+#\}"
+    rb"|\{\{~?!--(?:(?!\{\{~?!--|--~?\}\}).)*+--~?\}\}"
+    rb"|\{\{(?:(?!\{\{|\}\}|<[A-Za-z/!]).)*+\}\})"
+)
+"""Code of a server or a template engine, at any place of a file. Quotes and angle brackets in it are not markup."""
 _STYLE_BLOCK_WORDS = (b"style", b"css", b"head")
 _SCRIPT_BLOCK_WORDS = (b"script", b"js", b"head")
 """Words in the names of blocks that templates keep for the head, the best first."""

@@ -4,6 +4,7 @@ import pytest
 
 from fermata_client import HtmlDocument
 from fermata_client.html.edit_error import EditError
+from fermata_client.html.parser import parse_html
 from fermata_client.html.template_preamble import preamble_end
 from fermata_client.tools.registry import WRITE_TOOLS
 
@@ -100,3 +101,45 @@ def test_the_title_of_another_template_is_not_set_here() -> None:
     page = HtmlDocument.parse(b'{% extends "a" %}\n{% block title %}A{% endblock %}{% block b %}<p>x</p>{% endblock %}')
     with pytest.raises(EditError, match="fills blocks of another template"):
         WRITE_TOOLS["renamePage"](page, {"pageId": "index", "title": "New"})
+
+
+CODE_IN_TAGS = [
+    '{% static "a/b.svg" %}',
+    "{{ url_for('x', name=\"y>z\") }}",
+    '{{ "style.css" | asset_url }}',
+    '<?php echo $x["a>b"]; ?>',
+    '<%= link("a") %>',
+]
+
+
+@pytest.mark.parametrize("code", CODE_IN_TAGS)
+def test_quotes_and_brackets_in_template_code_do_not_end_an_attribute(code: str) -> None:
+    page = HtmlDocument.parse(f'<a href="{code}" class="x">\n<b>c</b></a>\n<p {code} id=d>e</p>\n'.encode())
+    link, _, paragraph = page.tree.elements
+    assert [(own.name, own.value) for own in link.attributes] == [("href", code), ("class", "x")]
+    assert (paragraph.attribute_value("id"), paragraph.parent is page.tree.root) == ("d", True)
+    edited, _ = WRITE_TOOLS["updateNodeProps"](page, {"nodeId": link.uid, "patch": {"title": "y", "id": "z"}})
+    assert edited.source == page.source.replace(b'class="x"', b'class="x" title="y" id="z"')
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["{# <div> #}", "{% comment %}<div>{% endcomment %}", "{{!-- <div> {{x}} --}}", "{% if a <b %}", "{{ a < b }}"],
+)
+def test_markup_within_template_code_is_no_element(hidden: str) -> None:
+    page = HtmlDocument.parse(f"<main>\n{hidden}\n<p>a</p>\n</main>\n".encode())
+    assert [element.tag for element in page.tree.elements][-2:] == ["main", "p"]
+    edited, _ = WRITE_TOOLS["deleteNode"](page, {"nodeId": page.tree.elements[-1].uid})
+    assert edited.source == f"<main>\n{hidden}\n</main>\n".encode()
+
+
+def test_template_code_in_an_attribute_is_written_as_it_is() -> None:
+    page = HtmlDocument.parse(b'<img src="a.png">\n')
+    patch = {"src": '{% static "c&d.png" %}?a=1&b="'}
+    edited, _ = WRITE_TOOLS["updateNodeProps"](page, {"nodeId": "n1", "patch": patch})
+    assert edited.source == b'<img src="{% static "c&d.png" %}?a=1&amp;b=&quot;">\n'
+
+
+@pytest.mark.parametrize("piece", ["{% ", "{{ ", "{# ", "{{!-- ", "{% comment %}"])
+def test_template_code_that_never_ends_is_read_once(piece: str) -> None:
+    assert parse_html(piece.encode() * 50_000).elements == []
