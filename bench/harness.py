@@ -179,7 +179,7 @@ class BenchHarness:
 
 
 def instant_tool_output(request: Event) -> dict[str, Any]:
-    """Tool executor that does nothing and succeeds at once."""
+    """Succeed at once and do nothing, as the tool executor of a measured turn."""
     return {"ok": True, "data": {"tool": request["toolName"], "html": "<p>done</p>"}}
 
 

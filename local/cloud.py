@@ -323,7 +323,7 @@ class LocalCloud:
             previous.stop()
 
     def _front_door_settings(self) -> tuple[str, dict[str, str]]:
-        """What a front door reads once, at its start."""
+        """Return what a front door reads once, at its start."""
         return self._outputs["ApiId"], self._function_variables(self._streaming_folder())
 
     def _streaming_folder(self) -> str:

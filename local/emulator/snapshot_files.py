@@ -49,7 +49,7 @@ def find_snapshot(directory: Path) -> Snapshot:
 
 
 def is_complete(directory: Path) -> bool:
-    """Whether each file that the manifest names is there with its size."""
+    """Return whether each file that the manifest names is there with its size."""
     try:
         sizes: dict[str, int] = json.loads((directory / MANIFEST_NAME).read_bytes())
         return all((directory / name).stat().st_size == size for name, size in sizes.items())

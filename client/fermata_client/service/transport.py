@@ -67,7 +67,7 @@ class Transport:
         return {} if response.status_code == httpx.codes.NO_CONTENT else _parse_object(response.content)
 
     def upload(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
-        """PUT bytes to a presigned address. The caller's token is not sent: the address itself authorizes."""
+        """Send bytes to a presigned address with PUT. The caller's token is not sent: the address itself authorizes."""
         try:
             request = self._http.build_request("PUT", url, content=content, headers=headers)
             del request.headers["authorization"]

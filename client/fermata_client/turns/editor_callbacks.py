@@ -19,7 +19,7 @@ RevisionReader = Callable[[], str | None]
 
 
 def refuse_browser_tool(request: Event) -> ToolOutput:
-    """Tool executor of a client that shows no page."""
+    """Refuse a browser tool, because this client shows no page."""
     return {"ok": False, "error": f"{request.get('toolName')} needs an open page, and this client has none."}
 
 

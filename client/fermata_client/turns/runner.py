@@ -21,7 +21,7 @@ from fermata_client.turns.tool_answers import ToolAnswers
 
 
 def ignore_event(event: Event, view: TurnView) -> None:
-    """Event listener that does nothing."""
+    """Ignore an event."""
 
 
 def run_turn(

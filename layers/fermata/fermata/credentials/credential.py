@@ -64,7 +64,7 @@ class Credential(StoredModel, alias_generator=StoredNames({"sealed_key": "sealed
 
 
 def model_list_sort_key(credential_id: str) -> str:
-    """The row of what the credential's server last listed (`known_capabilities.py`)."""
+    """Return the key of the row with what the credential's server last listed (`known_capabilities.py`)."""
     return f"listed#{credential_id}"
 
 

@@ -17,7 +17,7 @@ class CredentialChanged(Conflict):
 
 
 def build_label_row(credential: Credential) -> Item:
-    """The row that makes the label unique."""
+    """Build the row that makes the label unique."""
     key = label_sort_key(credential.user, credential.provider_id, credential.display_label)
     return {"pk": f"t#{credential.tenant}", "sk": key, "v": 1, "credential": credential.id}
 

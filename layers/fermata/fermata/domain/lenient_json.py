@@ -135,7 +135,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _parse_finite_float(text: str) -> float:
-    """A number that is too large for a float would be written as `Infinity`, which is not JSON."""
+    """Refuse a number that is too large for a float: it would be written as `Infinity`, which is not JSON."""
     number = float(text)
     if math.isfinite(number):
         return number

@@ -183,7 +183,7 @@ def _find_failure(payload: Mapping[str, Any]) -> Failure | None:
 
 
 def _iter_error_names(payload: Mapping[str, Any]) -> Iterator[str]:
-    """Codes say more than types: `insufficient_quota` before `invalid_request_error`."""
+    """Yield codes before types, because they say more: `insufficient_quota` before `invalid_request_error`."""
     for member in ("code", "type"):
         if isinstance(name := payload.get(member), str):
             yield name
@@ -195,7 +195,7 @@ def _is_overflow(status: int, words: str, body: bytes) -> bool:
 
 
 def _is_spend_limit(payload: Mapping[str, Any]) -> bool:
-    """A spent budget looks like a rate limit but does not pass."""
+    """Return whether a budget is spent, which looks like a rate limit but does not pass."""
     details = payload.get("details")
     return isinstance(details, dict) and str(details.get("error_code")).endswith("spend_limit_reached")
 

@@ -189,7 +189,7 @@ def _replace(resources: Resources, old: HostRecord, new: HostRecord) -> HostReco
 
 
 def _version_condition(old: HostRecord) -> tuple[str, dict[str, Any]]:
-    """A host that was removed and registered again has the same version, but another instant."""
+    """Build the condition that a host is unchanged. One that was registered again may have the same version."""
     return "version = :version AND created_at = :created", {":version": old.version, ":created": old.created_at}
 
 

@@ -54,7 +54,7 @@ def refresh_catalogue(resources: Resources, *, force: bool = False) -> RefreshRe
 
 @contextmanager
 def _hold_lease(resources: Resources) -> Iterator[None]:
-    """Raises ConditionFailed while another process has the lease. A lease that is never released expires."""
+    """Hold the lease, which expires if it is never released. Raises ConditionFailed while another process has it."""
     now = int(resources.clock.time())
     owner = new_id()
     is_free = "attribute_not_exists(pk) OR #until <= :now OR #owner = :owner"

@@ -149,7 +149,7 @@ def _update_state(resources: Resources, commit: RoundCommit, after: TurnState) -
 
 
 def _build_pause_writes(resources: Resources, commit: RoundCommit, log_entry: LogEntry) -> tuple[Write, ...]:
-    """A pause that is answered before it was ever stored is not stored at all (decision 0008)."""
+    """Build the put of the pause. One that is answered before it was ever stored is not stored (decision 0008)."""
     if commit.transition is None:
         return ()
     pause = _locate_pause(commit.transition.pause, log_entry)

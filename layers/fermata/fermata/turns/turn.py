@@ -124,7 +124,7 @@ def build_turn_pk(tenant: str, turn: str) -> str:
 
 
 def build_open_shard_key(turn: str) -> str:
-    """Partition key of the index `open`, in which a turn is listed until it ends."""
+    """Build the partition key of the index `open`, in which a turn is listed until it ends."""
     return f"open#{zlib.crc32(turn.encode()) % OPEN_SHARDS}"
 
 

@@ -62,7 +62,7 @@ class KeyRedactor:
         return len(text) if start < 0 else start
 
     def _redact_blocks(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """Redaction may make two call ids the same, so they are made unique again."""
+        """Redact the blocks. Call ids are made unique again, because redaction may make two the same."""
         redacted = [self._redact_block(block) for block in blocks]
         return assign_unique_call_ids([block for block in redacted if block is not None], b"")
 

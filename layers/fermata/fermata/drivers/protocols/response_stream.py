@@ -185,7 +185,7 @@ def _iter_events(
 
 
 def _iter_chunks(response: "ProviderResponse", accumulator: ResponseAccumulator) -> Iterator[bytes]:
-    """A connection that is lost after everything may have arrived is a normal end."""
+    """Yield the chunks. A connection that is lost after everything may have arrived is a normal end."""
     try:
         for chunk in response.chunks:  # noqa: UP028 - `yield from` would close them when the reader has enough
             yield chunk
@@ -195,7 +195,7 @@ def _iter_chunks(response: "ProviderResponse", accumulator: ResponseAccumulator)
 
 
 def _limit_size(label: str, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder) -> Iterator[bytes]:
-    """A customer's server may send without end; this process serves others too."""
+    """Pass chunks on up to a limit. A customer's server may send without end, and this process serves others too."""
     size = 0
     for chunk in chunks:
         size += len(chunk)

@@ -60,7 +60,7 @@ def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
 
 
 def _get_tier(model: str, *, has_smartest: bool) -> ModelTier | None:
-    """The list begins with the newest model, so the first Opus is the smartest."""
+    """Return a model's tier. The list begins with the newest model, so the first Opus is the smartest."""
     if "opus" in model:
         return "smart" if has_smartest else "smartest"
     if "sonnet" in model:

@@ -53,7 +53,7 @@ def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str,
 
 
 def _fnv1a(text: str) -> int:
-    """FNV-1a over UTF-16 units, 32 bits."""
+    """Compute the 32-bit FNV-1a hash of the UTF-16 units."""
     units = text.encode("utf-16-le")
     value = 0x811C9DC5
     for start in range(0, len(units), 2):

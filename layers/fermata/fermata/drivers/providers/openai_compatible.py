@@ -79,7 +79,7 @@ def list_chat_models(client: "ModelListClient") -> Iterator[ModelInfo]:
 
 
 def _declares_vision(entry: Mapping[str, Any]) -> bool:
-    """Servers declare vision in several ways."""
+    """Return whether a model reads images, which servers declare in several ways."""
     declared = (
         get_texts(entry, "capabilities")
         + get_texts(entry, "input_modalities")

@@ -130,7 +130,7 @@ class _EndCommit:
         )
 
     def _build_terminal_event(self, before: TurnState) -> TerminalEvent:
-        """In an undo, add the report. It is read again whenever an answer came first."""
+        """Build the terminal event, in an undo with its report. It is built again whenever an answer came first."""
         if not self._turn.undone_turn:
             return self._terminal
         from fermata.turns.undo.undo_report import UndoOutcome  # imported here because few turns are undos

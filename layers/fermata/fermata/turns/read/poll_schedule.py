@@ -84,7 +84,9 @@ class PollSchedule:
         return min(usual, 2 * FAST_POLL_SECONDS if self._awaited == "browser" else FAST_POLL_SECONDS)
 
     def _compute_text_interval(self, waited_seconds: float, usual: float) -> float:
-        """Text comes at even intervals: look shortly before it, and halfway, because the round may end at any time.
+        """Compute when to look for text, which comes at even intervals.
+
+        Look shortly before it, and halfway, because the round may end at any time.
 
         What is found shortly before its time lets the next looks come closer to the writes.
         """

@@ -100,7 +100,7 @@ def _get_broken_error(turn: Turn) -> ErrorEvent:
 
 
 def _start_next_execution(resources: Resources, turn: Turn) -> None:
-    """Number the next execution and start it.
+    """Start the next execution, under a number of its own.
 
     Of several recoveries at once, one changes the number. Each may start the execution, because its name is its
     number; so none needs to know whether the number was changed by a copy of its own write.

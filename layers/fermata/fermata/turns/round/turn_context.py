@@ -160,7 +160,7 @@ class TurnContext:
         return True
 
     def _omit_earlier_images(self, messages: tuple[Message, ...]) -> bool:
-        """Returns False when no image of an earlier turn is among the messages."""
+        """Omit the images of earlier turns. Returns False when there is none among the messages."""
         earlier_messages = filter_earlier_turns(messages)
         if not self.model_profile.reads_earlier_images or not any(map(count_images, earlier_messages)):
             return False

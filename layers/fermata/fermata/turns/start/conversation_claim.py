@@ -116,7 +116,7 @@ def _has_ended_meanwhile(resources: Resources, turn: Turn, last_entry: LogEntry)
 
 
 def _is_interrupted_by(resources: Resources, caller: Caller, turn: Turn, dialect: Dialect, prompt_digest: str) -> bool:
-    """Instatic's browsers stop a turn by closing the connection; their next prompt ends it (decisions 0068, 0211)."""
+    """Return whether the prompt ends the turn: Instatic's browsers stop one by leaving it (decisions 0068, 0211)."""
     if dialect != "instatic" or turn.user != caller.user:
         return False
     if is_departure_detectable(resources, turn):

@@ -163,7 +163,10 @@ def _start(
 def _list_withheld_tools(
     resources: Resources, caller: Caller, prompt: TurnPrompt, rows: PrefetchedRows
 ) -> tuple[str, ...]:
-    """A turn keeps what was found at its start, so that providers can cache the list of its tools."""
+    """List the tools that need a content system, if the tenant has none.
+
+    The turn keeps the list from its start, so that providers can cache the tools.
+    """
     if rows.read_item(build_host_key(resources, caller.tenant)) is not None:
         return ()
     return get_toolset(prompt.scope, prompt.generation).list_tools_without_host(prompt.snapshot_content.value)
@@ -229,7 +232,10 @@ def _build_turn(
 
 
 def _is_budgeted(resources: Resources, caller: Caller, chosen_model: ModelChoice, budgets: Budgets) -> bool:
-    """`budgets` were read past the cache, so that a limit applies to every turn that starts after it was set."""
+    """Return whether a limit applies to the turn.
+
+    `budgets` were read past the cache, so that a limit applies to every turn that starts after it was set.
+    """
     month = resources.clock.now_iso()[:7]
     accounts = budgets.list_accounts(caller.tenant, caller.user, month)
     return bool(accounts) and not get_model_traits(chosen_model.provider).are_free

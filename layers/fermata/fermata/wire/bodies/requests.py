@@ -14,7 +14,7 @@ _MAX_ANNOUNCED_BYTES = 999_999_999
 
 
 def _is_string(member: str) -> JsonDict:
-    """JSON Schema of an object that has a member which is not null."""
+    """Build the JSON Schema of an object with a member that is not null."""
     return {"required": [member], "properties": {member: {"type": "string"}}}
 
 

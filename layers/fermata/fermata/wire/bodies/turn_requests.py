@@ -17,7 +17,7 @@ MAX_PROMPT_IMAGES = 8
 
 
 def _at_most(count: int, kind: str) -> JsonDict:
-    """JSON Schema of a list with at most `count` parts of a kind."""
+    """Build the JSON Schema of a list with at most `count` parts of a kind."""
     part: JsonDict = {"properties": {"kind": {"const": kind}}}
     return {"contains": part, "minContains": 0, "maxContains": count}
 

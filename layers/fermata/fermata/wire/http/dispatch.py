@@ -115,7 +115,10 @@ def _build_context(resources: Resources, route: Route, request: HttpRequest) -> 
 
 
 def _is_readable_by_origin(resources: Resources, request: HttpRequest) -> bool:
-    """Before the caller is known, the pages of all tenants may read the response. False if that cannot be looked up."""
+    """Return whether pages of this origin may read a response. Before the caller is known, those of all tenants may.
+
+    False if the origins cannot be looked up.
+    """
     if not request.origin:
         return False
     return _respond_to_errors(request, lambda: is_registered_origin(resources, request.origin)) is True

@@ -154,7 +154,7 @@ class MessagesAccumulator:
         return None
 
     def _update_usage(self, usage: Any) -> None:
-        """Every number is a running total, so the last one counts."""
+        """Take the newest numbers: each is a running total."""
         self._usage |= {name: value for name, value in as_dict(usage).items() if value is not None}
 
     def _build_block(self, block: _ContentBlock) -> Block | None:

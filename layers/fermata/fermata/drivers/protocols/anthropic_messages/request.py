@@ -110,7 +110,7 @@ class _WireMessage:
     """Whether a user speaks in it, and not only tools."""
 
     def add_blocks(self, blocks: list[_JsonObject]) -> None:
-        """Tool results come first in a message, and calls last. Thinking begins it, or is left out."""
+        """Add blocks. Tool results come first in a message, and calls last. Thinking begins it, or is left out."""
         if (self.blocks or blocks)[0]["type"] not in _THINKING_TYPES:
             blocks = [block for block in blocks if block["type"] not in _THINKING_TYPES]
         self.blocks += blocks
@@ -295,7 +295,7 @@ def _get_output_limit(request: ModelRequest) -> int:
 
 
 def _lacks_required_thinking(messages: list[_WireMessage]) -> bool:
-    """With a budget, the API wants the message that made the newest calls to begin with its thinking."""
+    """Return whether the newest calls' message lacks its thinking, which the API requires with a budget."""
     if len(messages) < 2 or messages[-1].blocks[0]["type"] != "tool_result":
         return False
     return messages[-2].blocks[0]["type"] not in _THINKING_TYPES

@@ -53,6 +53,9 @@ def get_max_output_tokens(model: str) -> int:
 
 
 def _parse_version(model: str) -> ModelVersion | None:
-    """`claude-opus-4-8` is (4, 8), `claude-3-7-sonnet-20250219` is (3, 7); names without a number are None."""
+    """Parse a version: `claude-opus-4-8` is (4, 8), `claude-3-7-sonnet-20250219` is (3, 7).
+
+    Returns None for names without a number.
+    """
     match = _VERSION.match(model)
     return (int(match[1]), int(match[2] or 0)) if match else None

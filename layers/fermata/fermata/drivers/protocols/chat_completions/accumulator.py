@@ -139,7 +139,7 @@ class ChatAccumulator:
                 yield from self._fold_reasoning({"reasoning_content": "".join(texts)})
 
     def _fold_reasoning(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
-        """Servers may send the same reasoning in several fields: all are stored, one is shown."""
+        """Fold reasoning, which servers may send in several fields: all are stored, one is shown."""
         shown = ""
         for name in ("reasoning_content", "reasoning"):
             if text := as_text(delta.get(name)):
@@ -164,5 +164,5 @@ class ChatAccumulator:
         return [self._build_reasoning_block(payload)] if payload else []
 
     def _build_reasoning_block(self, payload: dict[str, Any]) -> ReasoningBlock:
-        """Only the provider reads these blocks again."""
+        """Build the block of reasoning, which only the provider reads again."""
         return ReasoningBlock(provider=self._provider, model=self._model, payload=to_storable_json(payload))

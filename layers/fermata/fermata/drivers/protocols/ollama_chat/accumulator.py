@@ -89,6 +89,6 @@ class OllamaAccumulator:
 
 
 def _build_call(call: Mapping[str, Any]) -> ToolCallBlock:
-    """Calls arrive whole, with an object as arguments; some proxies write the arguments as text."""
+    """Build a call, which arrives whole with an object as arguments. Some proxies write the arguments as text."""
     function = as_dict(call.get("function"))
     return build_tool_call(as_name(call.get("id")), as_name(function.get("name")), function.get("arguments"))

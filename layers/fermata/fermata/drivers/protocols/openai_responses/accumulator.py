@@ -162,7 +162,7 @@ class ResponsesAccumulator:
             yield from self._complete_items(response.get("output"), is_done=kind == "response.completed")
 
     def _complete_items(self, output: Any, *, is_done: bool) -> Iterator[StreamPart]:
-        """The last event repeats all items; of those that a server announced badly, only it has everything."""
+        """Complete the items from the last event, which repeats them all, also those announced badly before."""
         for index, members in enumerate(output if isinstance(output, list) else ()):
             if isinstance(members, dict):
                 keys = (index, as_name(members.get("id")))
@@ -206,5 +206,5 @@ class ResponsesAccumulator:
                 yield self._build_reasoning_block(item.members)
 
     def _build_reasoning_block(self, payload: dict[str, Any]) -> ReasoningBlock:
-        """Only the provider reads these blocks again."""
+        """Build the block of reasoning, which only the provider reads again."""
         return ReasoningBlock(provider=self._provider, model=self._model, payload=to_storable_json(payload))

@@ -132,7 +132,7 @@ class _OpenAIItems:
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
     def iter_reasoning(self, block: ReasoningBlock) -> Iterator[_JsonObject]:
-        """Only encrypted content is of use to OpenAI; the summary is required, if only empty."""
+        """Yield encrypted reasoning: OpenAI can use no other. The summary is required, even if it is empty."""
         if encrypted := as_text(block.payload.get("encrypted_content")):
             summary = as_dict_list(block.payload.get("summary"))
             yield {"type": "reasoning", "summary": summary, "encrypted_content": encrypted}
