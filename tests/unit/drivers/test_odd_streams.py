@@ -57,7 +57,7 @@ def test_an_odd_stream_is_understood(odd: Odd, running: StartServer, connection:
 
 UNREADABLE = {
     "cut off": '{"parentId": "root", "html": "<p>',
-    "single quotation marks": "{'parentId': 'root'}",
+    "an apostrophe between apostrophes": "{'parentId': 'it's'}",
     "two different objects": '{"a": 1}{"a": 2}',
     "no JSON": "root, please",
     "a number that JSON does not have": '{"a": NaN}',

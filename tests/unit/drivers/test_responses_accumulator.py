@@ -189,7 +189,7 @@ def test_an_item_with_status_incomplete_is_not_done() -> None:
     assert [block.model_dump()["malformed"] for block in stopped.blocks] == [True, True]
 
 
-@pytest.mark.parametrize("broken", ['{"a": tru', "{'a': 1}", '{"a": NaN}'])
+@pytest.mark.parametrize("broken", ['{"a": tru', "{'a': 'it's'}", '{"a": NaN}'])
 def test_arguments_that_are_not_json_are_marked_malformed_and_left_out(broken: str) -> None:
     only = parse_response(
         encode_sse(response_created(), function_call_events(0, "call_1", "read", broken), response_ended())

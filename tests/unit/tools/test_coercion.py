@@ -248,3 +248,39 @@ def test_an_object_or_list_that_is_encoded_as_text_is_read() -> None:
     sent = {"document": '{"id": "index"}', "tags": '["a", "b"]'}
     assert coerce_arguments(schema, sent) == {"document": {"id": "index"}, "tags": ["a", "b"]}
     assert coerce_arguments(schema, {"tags": "[x"}) == {"tags": ["[x"]}
+
+
+PLAIN_INPUTS: dict[str, tuple[Any, Any]] = {
+    "a list of the arguments": ([{"o": {"n": 1}}], {"o": {"n": 1}}),
+    "text of a list of the arguments": ('[{"n": 1}]', {"n": 1}),
+    "a list of the only object": ({"o": [{"n": 1}]}, {"o": {"n": 1}}),
+    "text of an object with apostrophes": ({"o": "{'n': 1}"}, {"o": {"n": 1}}),
+    "text of an object that may be something else": ({"u": '{"n": 1}'}, {"u": {"n": 1}}),
+    "text of a list": ({"l": '["a", "b"]'}, {"l": ["a", "b"]}),
+    "texts of objects in text of a list": ({"lo": '["{\\"n\\": 2}"]'}, {"lo": [{"n": 2}]}),
+    "half a character in text of an object": ({"o": '{"s": "\\ud83d"}'}, {"o": {"s": "\ufffd"}}),
+    "arguments in a description of the call": ({"name": "x", "arguments": {"n": 1}}, {"n": 1}),
+    "arguments as text in a description of the call": ({"type": "function", "parameters": '{"n": 1}'}, {"n": 1}),
+    "a member of the tool that is called input": ({"input": {"n": 1}}, {"input": {"n": 1}}),
+    **{f"nothing as {nothing!r}": (nothing, {}) for nothing in (None, [], "", "null", "None", " undefined ")},
+}
+
+
+@pytest.mark.parametrize(("name", "sent", "expected"), [(name, *case) for name, case in PLAIN_INPUTS.items()])
+def test_arguments_with_a_plain_meaning_are_taken(name: str, sent: Any, expected: Any) -> None:
+    inner = make_object_schema(n={"type": "integer"}, s={"type": "string"})
+    schema = make_object_schema(
+        n={"type": "integer"},
+        o=inner,
+        u={"anyOf": [{"type": "integer"}, inner]},
+        l={"type": "array", "items": {"type": "string"}},
+        lo={"type": "array", "items": inner},
+        **({"input": inner} if "called input" in name else {}),
+    )
+    assert coerce_arguments(schema, sent) == expected
+
+
+@pytest.mark.parametrize("sent", [[{"n": 1}, {"n": 2}], [1], "words", {"arguments": {"n": 1}, "input": {"n": 2}}])
+def test_arguments_that_may_mean_several_things_are_refused(sent: Any) -> None:
+    with pytest.raises(InvalidToolInput):
+        coerce_arguments({**make_object_schema(n={"type": "integer"}), "required": ["n"]}, sent)

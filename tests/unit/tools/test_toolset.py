@@ -153,6 +153,16 @@ def test_an_alias_finds_its_tool_and_an_unknown_name_finds_nothing() -> None:
         "insert_html",
         "site-insert-html",
         "insertHtml<|channel|>json",
+        "insertHtml commentary",
+        "functions.insertHtml:0",
+        "functions.insertHtml<|tool_call_argument_begin|>",
+        "tool_insert_html",
+        "functions_insertHtml",
+        "insertHtmlTool",
+        "<function=insertHtml>",
+        "to=functions.insertHtml json",
+        "insertHtml</tool_call>",
+        'insertHtml({"html": ""})',
     ],
 )
 def test_a_name_is_recognised_when_only_one_tool_can_be_meant(name: str) -> None:
@@ -164,6 +174,11 @@ def test_a_name_that_may_mean_two_tools_is_not_recognised() -> None:
     tools = make_toolset(make_tool("get_page"), make_tool("getPage"))
     assert tools.find_tool("GETPAGE") is None
     assert tools.find_tool("getPage") is tools.tools[1]
+
+
+@pytest.mark.parametrize("name", ["undo_insert_html", "not insertHtml", "", "tool", "tool_", "functions."])
+def test_a_word_that_changes_what_is_meant_is_part_of_the_name(name: str) -> None:
+    assert SITE_TOOLSET.find_tool(name) is None
 
 
 def test_only_the_editors_own_scopes_have_prefixed_names() -> None:

@@ -11,6 +11,15 @@ from enum import StrEnum
 from fermata.domain.scopes import SCOPES
 from fermata.tools.tool import Tool
 
+_BEHIND_NAMES = re.compile(r"(?:[<>({\[\n].*|[:#]\d+)$", re.S)
+"""Marks of a template, the beginning of the arguments, or the number of the call."""
+_WORD_ENDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
+_NAMESPACE_WORDS = frozenset({
+    "tool", "tools", "function", "functions", "func", "fn", "default", "api", "mcp", "call", "namespace", "commentary",
+    "json", "assistant", "to",
+})  # fmt: skip
+"""Words that models put around names. A word that may change what is meant, such as a verb, is none of them."""
+
 
 class ToolNaming(StrEnum):
     """The names that a client uses. The values are those of the header `Fermata-Tool-Names`."""
@@ -48,13 +57,20 @@ def make_name_key(name: str) -> str:
 def iter_name_keys(name: str) -> Iterator[str]:
     """Yield what a name that a model wrote may stand for: all of it, then without what it put before or behind.
 
-    Models write the namespace of their training (`functions.x`, `default_api:x`), or a token of their template behind.
+    Models write the namespace of their training (`functions.x`, `default_api:x`, `tool_x`), or marks of their template
+    and the number of the call behind (`x<|channel|>commentary`, `x:0`).
     """
-    plain = name.partition("<|")[0]
+    plain = _BEHIND_NAMES.sub("", name.strip().lstrip("<"))
     yield make_name_key(plain)
-    for separators in (".", ":", "/", "__"):
+    for separators in (".", ":", "/", "=", "__"):
         if separators in plain:
             yield make_name_key(plain.rpartition(separators)[2])
+    words = _WORD_ENDS.sub(" ", plain).split()
+    while words and words[0].lower() in _NAMESPACE_WORDS:
+        del words[0]
+        yield make_name_key(" ".join(words))
+    if words and words[-1].lower() in _NAMESPACE_WORDS:
+        yield make_name_key(" ".join(words[:-1]))
 
 
 def insert_tool_names(text: str, tools: Iterable[Tool], naming: ToolNaming) -> str:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
+from fermata.domain.storable_json import replace_lone_surrogates
 from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
 from fermata.drivers.protocols.response_key_redaction import KeyRedactor
-from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply, replace_lone_surrogates
+from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 

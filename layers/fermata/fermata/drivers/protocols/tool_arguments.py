@@ -1,10 +1,10 @@
-"""Read the arguments that a model writes for a tool call, and make text and JSON storable (decisions 0081 and 0197)."""
+"""Read the arguments that a model writes for a tool call, as storable values (decisions 0081 and 0197)."""
 
-import math
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.lenient_json import UnreadableJson, quote_shortened, read_plain_json, read_strict_json
+from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
 
 MAX_ARGUMENT_DEPTH = 100
 """Levels of nesting that are read; no tool takes a tenth of them, and a deeper value cannot be stored."""
@@ -47,7 +47,7 @@ def parse_tool_arguments(text: str) -> Any:
     value = read_plain_json(joined)
     if is_nested_too_deeply(joined, value):
         raise UnreadableJson(f"They are nested too deeply. {quote_shortened(joined)}")
-    return to_storable_json(value) if "\\ud" in joined.lower() else value
+    return value
 
 
 def parse_strict_json(text: str) -> Any:
@@ -72,23 +72,3 @@ def _is_deeper_than(value: Any, levels: int) -> bool:
         return False
     children = value.values() if isinstance(value, dict) else value
     return not levels or any(_is_deeper_than(child, levels - 1) for child in children)
-
-
-def replace_lone_surrogates(text: str) -> str:
-    """Replace halves of surrogate pairs by U+FFFD; UTF-8 cannot encode them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def to_storable_json(value: Any) -> Any:
-    """Return the JSON value without lone surrogates; numbers that JSON cannot hold become None."""
-    if isinstance(value, str):
-        return replace_lone_surrogates(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list):
-        return [to_storable_json(item) for item in value]
-    if isinstance(value, dict):
-        return {replace_lone_surrogates(name): to_storable_json(item) for name, item in value.items()}
-    return value

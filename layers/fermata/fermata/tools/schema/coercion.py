@@ -1,9 +1,10 @@
 """Coerce a model's arguments to a tool's JSON Schema where their meaning is plain, and refuse the rest.
 
-The steps, in this order: unknown members are dropped, unless the schema forbids them; defaults are added; scalars
-become the type that the schema asks for ("2" becomes 2, 2.7 the integer 2, 7 the string "7", "true" and 1 become
-true, a single value a list of one); the result is validated. Null stays null and is refused unless the schema allows
-it, because null is not the same as absent.
+The steps, in this order: arguments that a description of the call wraps are taken out; unknown members are dropped,
+unless the schema forbids them; defaults are added; values become the type that the schema asks for ("2" becomes 2, 2.7
+the integer 2, 7 the string "7", "true" and 1 become true, a single value a list of one, a list of one object that
+object, text of an object or a list what it encodes); the result is validated. Null stays null and is refused unless the
+schema allows it, because null is not the same as absent.
 """
 
 import math
@@ -18,6 +19,11 @@ from fermata.tools.schema.validation import iter_schema_errors, matches_schema
 _NUMBER_TEXT = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?\s*", re.IGNORECASE | re.ASCII)
 _MAX_REPORTED_ERRORS = 100
 """More than a model corrects in one go; beyond that, one error is usually repeated."""
+_NOTHING = ("", "null", "none", "undefined")
+"""Words for no value (decision 0207)."""
+_WRAPPER_NAMES = frozenset({"arguments", "args", "parameters", "input"})
+"""Members in which models put all arguments, as if they described the call."""
+_DESCRIPTION_NAMES = _WRAPPER_NAMES | {"name", "tool", "function", "type", "id"}
 
 
 class InvalidToolInput(Exception):
@@ -34,12 +40,26 @@ def coerce_arguments(schema: JsonSchema, arguments: Any) -> dict[str, Any]:
     Raises:
         InvalidToolInput: They do not fit.
     """
-    if (arguments is None or arguments == []) and not schema.get("required"):
+    if (_is_nothing(arguments) or arguments == []) and not schema.get("required"):
         arguments = {}  # what models write for a tool that takes nothing
-    coerced: dict[str, Any] = _coerce_value(schema, arguments)
+    coerced: dict[str, Any] = _coerce_value(schema, _unwrap_arguments(schema, arguments))
     if errors := list(iter_schema_errors(schema, coerced)):
         raise InvalidToolInput(join_errors(errors))
     return coerced
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING)
+
+
+def _unwrap_arguments(schema: JsonSchema, arguments: Any) -> Any:
+    """Return the arguments of a model that wrote them as a member of a description of the call."""
+    properties = schema.get("properties", {})
+    if not isinstance(arguments, dict) or not arguments or not (arguments.keys() <= _DESCRIPTION_NAMES):
+        return arguments
+    wrapped = [_decode_text(arguments[name], dict) for name in sorted(_WRAPPER_NAMES & arguments.keys())]
+    is_description = properties.keys().isdisjoint(arguments) and len(wrapped) == 1 and isinstance(wrapped[0], dict)
+    return wrapped[0] if is_description else arguments
 
 
 def join_errors(errors: Sequence[str]) -> str:
@@ -55,7 +75,7 @@ def _coerce_value(schema: JsonSchema, value: Any) -> Any:
         return _coerce_constant(schema["const"], value)
     match schema.get("type"):
         case "object":
-            value = _decode_text(value, dict)
+            value = _find_object(value)
             return _coerce_object(schema, value) if isinstance(value, dict) else value
         case "array":
             return _coerce_array(schema, value)
@@ -80,6 +100,12 @@ def _coerce_union(variants: list[JsonSchema], value: Any) -> Any:
     return value
 
 
+def _find_object(value: Any) -> Any:
+    """Return the object that a text encodes, or the only one of a list."""
+    value = _decode_text(value, (dict, list))
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) else value
+
+
 def _coerce_object(schema: JsonSchema, value: dict[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties", {})
     patterns = schema.get("patternProperties", {})
@@ -95,7 +121,7 @@ def _coerce_object(schema: JsonSchema, value: dict[str, Any]) -> dict[str, Any]:
     return coerced | defaults
 
 
-def _decode_text(value: Any, expected_type: type) -> Any:
+def _decode_text(value: Any, expected_type: type | tuple[type, ...]) -> Any:
     """Return the object or list that a text encodes; models encode members once more (decision 0197)."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value

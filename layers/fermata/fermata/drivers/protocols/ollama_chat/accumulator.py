@@ -5,11 +5,12 @@ from typing import Any
 
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
+from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
-from fermata.drivers.protocols.tool_arguments import build_tool_call, replace_lone_surrogates, to_storable_json
+from fermata.drivers.protocols.tool_arguments import build_tool_call
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 
