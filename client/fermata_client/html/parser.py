@@ -27,6 +27,7 @@ from fermata_client.html.template_preamble import TEMPLATE_CODE, UTF8_BOM, pream
 from fermata_client.html.tree import Attribute, Element, HtmlTree
 
 _LANGUAGE = Language(tree_sitter_html.language())
+_TAG_NAME = re.compile(rb"</?[A-Za-z][^\s/>]*")
 _END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*)[^>]*>")
 _ATTRIBUTES = (
     rb"(?>"
@@ -60,8 +61,10 @@ def parse_html(source: bytes) -> HtmlTree:
     return _TreeBuilder(source).build(_iter_tags(masked, Parser(_LANGUAGE).parse(masked)))
 
 
-def _hide(match: re.Match[bytes]) -> bytes:
-    return b"x" * len(match.group())
+def _hide(code: re.Match[bytes]) -> bytes:
+    """Return as many other bytes. They begin with a space where they would be a part of the tag's name."""
+    first = b" " if _TAG_NAME.fullmatch(code.string, 0, code.start()) else b"x"
+    return first + b"x" * (len(code.group()) - 1)
 
 
 def _mask_opaque(source: bytes) -> bytes:

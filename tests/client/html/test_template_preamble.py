@@ -122,6 +122,13 @@ def test_quotes_and_brackets_in_template_code_do_not_end_an_attribute(code: str)
     assert edited.source == page.source.replace(b'class="x"', b'class="x" title="y" id="z"')
 
 
+def test_template_code_right_after_a_tag_name_is_no_part_of_it() -> None:
+    page = HtmlDocument.parse(b'<ul{{ attrs }}>\n<li{% if a %} class="x"{% endif %}>a</li>\n</ul>\n')
+    assert [element.tag for element in page.tree.elements] == ["ul", "li"]
+    edited, _ = WRITE_TOOLS["updateNodeProps"](page, {"nodeId": "n2", "patch": {"title": "y"}})
+    assert edited.source == page.source.replace(b"{% endif %}", b'{% endif %} title="y"')
+
+
 @pytest.mark.parametrize(
     "hidden",
     ["{# <div> #}", "{% comment %}<div>{% endcomment %}", "{{!-- <div> {{x}} --}}", "{% if a <b %}", "{{ a < b }}"],
