@@ -13,6 +13,7 @@ from fermata_client.html.edit_error import EditError
 
 NEW_FILE_MODE = 0o644
 TEMPORARY_PREFIX, TEMPORARY_SUFFIX = ".fermata-", ".tmp"
+MAX_FOLDER_ATTEMPTS = 20
 MAX_TEMPORARY_AGE_SECONDS = 3600.0
 """A temporary file lives for milliseconds. An older one was left by a program that was killed."""
 
@@ -35,25 +36,63 @@ def write_files(writes: Sequence[FileWrite], check_unchanged: Callable[[], None]
     """Write files, all or none, each in one step and with the mode it has.
 
     A reader sees a file's old or new content, also after a crash. The folders of the files are locked meanwhile.
+    Folders are created for new files, and deleted with the last file in them (decision 0222).
 
     Args:
         check_unchanged: called with the locks held, right before the first file is replaced; raises
             `FileChangedError` to write nothing.
-        folders: further folders to lock.
+        folders: the folders that the files are below. They are locked too, and never deleted.
 
     Raises:
         FileChangedError: a file is not as it was.
         OSError: a file cannot be written.
     """
+    emptied = [write.path.parent for write in writes if write.content is None or not write.path.parent.exists()]
+    try:
+        with contextlib.ExitStack() as held:
+            staged = _stage_all(writes, folders, held)
+            check_unchanged()
+            for write in writes:
+                check_content(write.path, write.previous)
+            _replace_all(staged)
+    finally:
+        for folder in emptied:
+            _delete_empty_folders(folder, folders)
+
+
+def _stage_all(
+    writes: Sequence[FileWrite], folders: Sequence[Path], held: contextlib.ExitStack
+) -> list[tuple[FileWrite, Path | None]]:
+    """Lock the folders and stage all files, until `held` is closed.
+
+    Another program may delete a folder that is still empty. It is created again then; with a staged file it stays.
+    """
+    for _ in range(MAX_FOLDER_ATTEMPTS - 1):
+        with contextlib.suppress(FileNotFoundError):
+            return _try_to_stage_all(writes, folders, held)
+    return _try_to_stage_all(writes, folders, held)
+
+
+def _try_to_stage_all(
+    writes: Sequence[FileWrite], folders: Sequence[Path], held: contextlib.ExitStack
+) -> list[tuple[FileWrite, Path | None]]:
     for write in writes:
         if write.content is not None:
             write.path.parent.mkdir(parents=True, exist_ok=True)
-    with lock_folders([*folders, *(write.path.parent for write in writes)]), contextlib.ExitStack() as staged_files:
-        staged = [(write, staged_files.enter_context(_stage_content(write))) for write in writes]
-        check_unchanged()
-        for write in writes:
-            check_content(write.path, write.previous)
-        _replace_all(staged)
+    parents = [write.path.parent for write in writes if write.path.parent.exists()]
+    with contextlib.ExitStack() as attempt:
+        attempt.enter_context(lock_folders([*folders, *parents]))
+        staged = [(write, attempt.enter_context(_stage_content(write))) for write in writes]
+        held.enter_context(attempt.pop_all())
+    return staged
+
+
+def _delete_empty_folders(folder: Path, kept_folders: Sequence[Path]) -> None:
+    """Delete a folder and those around it that are empty, up to one of `kept_folders`."""
+    with contextlib.suppress(OSError):  # it is not empty, or another program has deleted it
+        while any(folder.is_relative_to(kept) and folder != kept for kept in kept_folders):
+            folder.rmdir()
+            folder = folder.parent
 
 
 def check_content(path: Path, expected: bytes | None) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor
+from fermata_client.document import disk_writes
 from fermata_client.document.disk_files import NotAnHtmlFileError
-from fermata_client.document.disk_writes import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
+from fermata_client.document.disk_writes import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, FileWrite, write_files
 
 HEAD = '<head><link rel="stylesheet" href="css/site.css"><script src="app.js"></script></head>'
 PAGE = HEAD + "\n<body>\n<p>a</p>\n</body>\n"
@@ -107,7 +108,7 @@ def test_what_a_person_saves_meanwhile_is_kept_and_told_as_a_conflict(
     assert answer["revision"] == executor.revision() == open_file(folder).revision()
     after = {path: (folder / path).read_bytes() for path in before}
     assert after == before | {saved: theirs.encode()}
-    assert not (folder / "js" / "new.js").exists()
+    assert not (folder / "js").exists()
 
 
 def test_a_file_that_is_deleted_or_made_meanwhile_is_a_conflict_too(
@@ -172,8 +173,67 @@ def test_when_the_second_of_two_files_cannot_be_replaced_the_first_has_its_old_c
     monkeypatch.setattr(Path, "replace", replace_or_fail)
     answer = executor(request("write_code_asset", {"path": "js/new.js", "type": "script", "content": "1"}))
     assert (answer["ok"], "Input/output error" in answer["error"]) == (False, True)
-    assert not (folder / "js" / "new.js").exists()
+    assert not (folder / "js").exists()
     assert (folder / "index.html").read_text() == PAGE
+
+
+def test_an_undo_of_a_new_file_takes_its_folders_along_and_no_others(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    written = {"path": "js/deep/new.js", "type": "script", "content": "1"}
+    (inverse,) = open_file(folder)(request("write_code_asset", written))["inverse"]
+    assert (folder / "js" / "deep" / "new.js").exists()
+    assert open_file(folder)(request("restore", inverse["input"]))["ok"]
+    assert sorted(path.name for path in folder.iterdir()) == ["app.js", "css", "empty", "index.html"]
+
+
+@pytest.mark.parametrize("step", ["mkdir", "lock", "stage"])
+def test_a_folder_that_another_program_deletes_meanwhile_is_created_again(
+    folder: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deletions = iter([folder / "js"])
+
+    def delete_first(function: Callable[..., Any]) -> Callable[..., Any]:
+        def deleting(*arguments: Any, **options: Any) -> Any:
+            if step != "mkdir" and (path := next(deletions, None)):
+                path.rmdir()
+            result = function(*arguments, **options)
+            if step == "mkdir" and arguments[0].name == "js" and (path := next(deletions, None)):
+                path.rmdir()
+            return result
+
+        return deleting
+
+    patched = {
+        "mkdir": (Path, "mkdir"),
+        "lock": (disk_writes, "lock_folders"),
+        "stage": (disk_writes, "_stage_content"),
+    }[step]
+    monkeypatch.setattr(*patched, delete_first(getattr(*patched)))
+    answer = open_file(folder)(request("write_code_asset", {"path": "js/new.js", "type": "script", "content": "1"}))
+    assert (answer["ok"], (folder / "js" / "new.js").read_text()) == (True, "1")
+
+
+def write_and_undo(folder: Path, name: str, barrier: Any, answers: Any) -> None:
+    barrier.wait()
+    for _ in range(10):
+        path = folder / "js" / f"{name}.js"
+        write_files([FileWrite(path, b"1", None)], lambda: None, [folder])
+        answers.put(path.exists())
+        write_files([FileWrite(path, None, b"1")], lambda: None, [folder])
+    answers.put(True)
+
+
+def test_two_programs_create_and_delete_files_of_one_new_folder(folder: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    barrier, answers = context.Barrier(2), context.Queue()
+    programs = [context.Process(target=write_and_undo, args=(folder, name, barrier, answers)) for name in ("aa", "bb")]
+    for program in programs:
+        program.start()
+    for program in programs:
+        program.join()
+    assert [program.exitcode for program in programs] == [0, 0]
+    assert all(answers.get() for _ in range(22))
+    assert not (folder / "js").exists()
 
 
 def test_a_linked_sheet_keeps_its_mode_and_the_link_it_is_reached_by(folder: Path) -> None:
