@@ -43,7 +43,7 @@ def test_of_five_different_concurrent_answers_four_get_a_conflict(session: ChatS
     answers = run_concurrently(5, lambda number: session.post_answer(request, {"ok": True, "data": {"number": number}}))
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
     refused = [answer for answer in answers if answer.status_code == 409]
-    assert all(answer.headers["retry-after"] for answer in refused)
+    assert not any("retry-after" in answer.headers for answer in refused), "waiting would not help"
     assert all(answer.json().keys() == {"error"} for answer in refused)
     reader.wait_for_end()
     (winner,) = [number for number, answer in enumerate(answers) if answer.status_code == 200]

@@ -99,7 +99,7 @@ def test_the_same_label_twice_is_a_conflict(bakery: TokenSigner) -> None:
     create_credential(bakery)
     answer = app.handler(make_proxy_event("POST", CREDENTIALS, bakery.bearer_headers(), NEW), None)
     assert answer["statusCode"] == 409
-    assert answer["headers"]["Retry-After"]
+    assert "Retry-After" not in answer["headers"], "waiting would not help"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -39,7 +39,7 @@ def raise_runtime_error(context: RequestContext) -> Response:
 
 @router.handles(make_operation("POST", "/things/{id}/collide"))
 def raise_conflict(context: RequestContext) -> Response:
-    raise Conflict("Somebody was here first.")
+    raise Conflict("Somebody was here first.", retry_after=2)
 
 
 @router.handles_public(make_public_operation("GET", "/healthz"))
@@ -107,7 +107,7 @@ def test_an_unexpected_error_is_a_500_with_the_request_id(resources: Resources, 
     assert "fire" not in json.dumps(response.body)
 
 
-def test_a_conflict_says_when_to_try_again(resources: Resources, bakery: TokenSigner) -> None:
+def test_a_conflict_that_ends_by_itself_says_when_to_try_again(resources: Resources, bakery: TokenSigner) -> None:
     response = send(resources, "POST", "/things/1/collide", bakery.bearer_headers())
     assert (response.status, response.headers["Retry-After"]) == (409, "2")
 

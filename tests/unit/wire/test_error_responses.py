@@ -40,7 +40,7 @@ class Busy(ApiError):
     status = 429
 
 
-@pytest.mark.parametrize("error", [Conflict("a"), Busy("a"), ServiceUnavailable("a")])
+@pytest.mark.parametrize("error", [Conflict("a", retry_after=2), Busy("a"), ServiceUnavailable("a")])
 def test_an_error_that_may_be_retried_has_retry_after(error: ApiError) -> None:
     assert int(response_from_error(error, "r").headers["Retry-After"]) >= 1
 
@@ -48,7 +48,11 @@ def test_an_error_that_may_be_retried_has_retry_after(error: ApiError) -> None:
 def test_an_errors_own_retry_after_takes_precedence() -> None:
     assert response_from_error(ServiceUnavailable("a", retry_after=30), "r").headers["Retry-After"] == "30"
     assert response_from_error(ServiceUnavailable("a", retry_after=0), "r").headers["Retry-After"] == "1"
-    assert "Retry-After" not in response_from_error(InvalidRequest("a"), "r").headers
+
+
+@pytest.mark.parametrize("error", [InvalidRequest("a"), Conflict("a")])
+def test_an_error_that_waiting_does_not_help_against_has_no_retry_after(error: ApiError) -> None:
+    assert "Retry-After" not in response_from_error(error, "r").headers
 
 
 def test_a_401_names_the_authentication_scheme() -> None:

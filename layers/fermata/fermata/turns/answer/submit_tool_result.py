@@ -131,7 +131,7 @@ def _find_call(pause: Pause, caller: Caller, request_id: str) -> RoundCall:
 def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: _Answer) -> None:
     """Resume the turn again, because the first answer may have failed before it did."""
     if call.answer_hash != answer.result_hash:
-        raise Conflict("This tool request was already answered with a different result.", retry_after=1)
+        raise Conflict("This tool request was already answered with a different result.")
     _resume_turn(resources, pause)
 
 

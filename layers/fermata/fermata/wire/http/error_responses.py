@@ -7,8 +7,9 @@ from fermata.aws.transient_errors import is_transient_error
 from fermata.domain.errors import ApiError
 from fermata.wire.http.messages import Response
 
-DEFAULT_RETRY_AFTER_SECONDS = {409: 2, 429: 5, 503: 1}
-"""Seconds in Retry-After where the error names none. Responses with these three statuses always have the header."""
+DEFAULT_RETRY_AFTER_SECONDS = {429: 5, 503: 1}
+"""Seconds in Retry-After where the error names none. Responses with these statuses always have the header. Others, such
+as 409, have it only where the error names seconds, because then waiting helps."""
 
 
 def response_from_error(error: Exception, request_id: str) -> Response:

@@ -69,6 +69,10 @@ _RETRY_AFTER_HEADER: JsonObject = {
     "description": "Seconds to wait.",
     "schema": {"type": "integer", "minimum": 1},
 }
+_RETRY_AFTER_OF_CONFLICT = _RETRY_AFTER_HEADER | {
+    "required": False,
+    "description": "Seconds to wait. Missing where waiting does not help.",
+}
 _ERRORS_OF_EVERY_OPERATION = {
     413: f"The request has more than {MAX_REQUEST_BYTES:,} bytes, or more than the gateway takes.",
     429: "Too many requests at once.",
@@ -188,12 +192,17 @@ def _error_name(status: int) -> str:
 
 
 def _error(status: int, description: str) -> JsonObject:
-    retry_after = {"Retry-After": _RETRY_AFTER_HEADER} if status in DEFAULT_RETRY_AFTER_SECONDS else {}
     return {
         "description": description,
-        "headers": {"X-Request-Id": _REQUEST_ID_HEADER} | retry_after,
+        "headers": {"X-Request-Id": _REQUEST_ID_HEADER} | _retry_after_header(status),
         "content": {JSON_MEDIA_TYPE: {"schema": schema_reference("ErrorResponse")}},
     }
+
+
+def _retry_after_header(status: int) -> JsonObject:
+    if status in DEFAULT_RETRY_AFTER_SECONDS:
+        return {"Retry-After": _RETRY_AFTER_HEADER}
+    return {"Retry-After": _RETRY_AFTER_OF_CONFLICT} if status == HTTPStatus.CONFLICT else {}
 
 
 def _schemas(operations: Sequence[BaseOperation]) -> JsonObject:
