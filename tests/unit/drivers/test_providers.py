@@ -219,6 +219,18 @@ def test_r8_an_empty_answer_is_an_error_and_the_turn_after_it_is_accepted(
     assert server.refusals == []
 
 
+@each_provider
+def test_calls_where_none_may_be_made_are_no_answer(
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
+) -> None:
+    """In a turn's last round nothing would be shown to the user."""
+    server.script_chunks(peer.tool_call_answer)
+    with pytest.raises(ProviderError, match="asked for tools again instead of answering") as caught:
+        collect_parts(peer, build_request(peer, user_message("Hi"), call_tools=False), connection, server)
+    assert (caught.value.code, caught.value.retryable) == ("provider_empty", True)
+    assert caught.value.tokens is None or caught.value.tokens.completion
+
+
 def test_pp13_an_ollama_that_counts_2051_tokens_of_a_long_prompt_gives_a_warning(
     running: StartServer, connection: HttpConnection
 ) -> None:

@@ -15,6 +15,7 @@ from fermata.aws import blob_store
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.resources import Resources
 from fermata.conversations.block_kinds import block_images
+from fermata.conversations.call_inputs import digest_input
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE, estimate_block_tokens
 from fermata.conversations.image_store import store_image
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
@@ -138,7 +139,8 @@ def _store_block(resources: Resources, folder: str, block: Block, size: int) -> 
     key = resources.blobs.put_json(folder, body)
     reference = BlobBlock(blob=key, replaced_kind=block.kind, size=size, tokens=text_tokens)
     if block.kind == "toolCall":
-        reference = reference.model_copy(update={"tool_call_id": block.tool_call_id, "tool_name": block.tool_name})
+        update = {"tool_call_id": block.tool_call_id, "tool_name": block.tool_name}
+        reference = reference.model_copy(update=update | {"input_digest": digest_input(block)})
     elif block.kind == "toolResult":
         error = block.error[:MAX_ROW_ERROR_CHARS] if block.error else None
         reference = reference.model_copy(update={"ok": block.ok, "error": error, "images": block.images})

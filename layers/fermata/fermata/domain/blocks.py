@@ -75,6 +75,8 @@ class BlobBlock(DomainModel):
     """Estimated tokens of the block's text. Blocks that were stored before have none."""
     tool_call_id: str | None = None
     tool_name: str | None = None
+    input_digest: str | None = None
+    """Of a call: the same for the same input. The content of the blob differs, because it has the call's id."""
     ok: bool | None = None
     error: str | None = None
     """The beginning of the error of a failed result."""

@@ -212,7 +212,7 @@ class Provider:
                 parts = iter_parts(self.label, response, accumulator, endpoint.plain_key, self.make_decoder())
                 # First parties have a place of their own for thinking: tags in their text are text (decision 0195).
                 readable = parts if self.models.are_first_party else split_thinking_from_parts(parts)
-                yield from require_answer(self.label, readable)
+                yield from require_answer(self.label, readable, may_call=request.call_tools)
                 connection.drain_response(response)
         except ProviderError as error:
             error.tokens = accumulator.tokens if accumulator.has_usage else None

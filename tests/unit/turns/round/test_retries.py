@@ -378,6 +378,27 @@ def test_a_model_that_has_worked_and_then_says_nothing_is_done_with_a_warning(st
     invariants.check_invariants(stage)
 
 
+def test_a_last_round_without_words_is_asked_again_and_ends_with_the_warning_of_the_limit(stage: Stage) -> None:
+    stage.start_turn(max_rounds=2)
+    stage.script_replies(reply_with_calls(tool_call_block("list_tokens")), [NO_ANSWER], [NO_ANSWER], [NO_ANSWER])
+    stage.run_workflow()
+    assert [request.call_tools for request in stage.driver.requests] == [True, False, False, False]
+    (warning,) = [event for event in stage.events() if isinstance(event, WarningEvent)]
+    assert warning.code == "roundLimit"
+    assert "limit of 2 steps" in warning.message
+    assert stage.event_types()[-1] == "done"
+    invariants.check_invariants(stage)
+
+
+def test_a_last_round_that_answers_when_it_is_asked_again_has_no_warning(stage: Stage) -> None:
+    stage.start_turn(max_rounds=2)
+    stage.script_replies(reply_with_calls(tool_call_block("list_tokens")), [NO_ANSWER], "Done.")
+    stage.run_workflow()
+    assert not [event for event in stage.events() if isinstance(event, WarningEvent)]
+    assert stage.streamed_text() == "Done."
+    invariants.check_invariants(stage)
+
+
 def test_calls_in_the_last_round_leave_a_warning(stage: Stage) -> None:
     stage.start_turn(max_rounds=1)
     stage.script_replies(reply_with_calls(tool_call_block("list_tokens"), text="Now the colours."))

@@ -54,6 +54,34 @@ def test_the_same_call_is_answered_three_times_and_then_the_model_must_answer(st
     invariants.check_invariants(stage)
 
 
+def test_the_same_large_input_is_recognised_although_it_is_in_s3(stage: Stage) -> None:
+    page = "<p>Bread</p>" * 4_000
+    assert run_calls(stage, *[("insertHtml", {"parentId": "root", "html": page}, FAILURE)] * 3)[-1] is False
+    assert [warning.code for warning in get_warnings(stage)] == ["repeatedCall"]
+
+
+def test_the_order_of_members_and_null_members_make_no_other_call(stage: Stage) -> None:
+    inputs: list[dict[str, Any]] = [{"nodeId": "n1", "label": "A"}, {"label": "A", "nodeId": "n1"}]
+    calls = [("renameNode", members, FAILURE) for members in (*inputs, inputs[0])]
+    assert run_calls(stage, *calls)[-1] is False
+
+
+def test_calls_that_could_not_be_read_are_the_same_if_their_texts_are(stage: Stage) -> None:
+    """Their input is empty. What was written is quoted in the problem."""
+    problems = ["at 1: {a", "at 2: {b", "at 3: {c", "at 4: {d", "at 5: {e"]
+    stage.start_turn()
+    unreadable = [
+        tool_call_block("insertHtml").model_copy(update={"malformed": True, "problem": problem}) for problem in problems
+    ]
+    stage.script_replies(*map(reply_with_calls, unreadable), "I stop here.")
+    assert stage.run_workflow() == "finished"
+    assert [warning.code for warning in get_warnings(stage)] == ["repeatedFailures"]
+    stage.start_turn()
+    stage.script_replies(*[reply_with_calls(call) for call in unreadable[:1] * 3], "I stop here.")
+    assert stage.run_workflow() == "finished"
+    assert get_warnings(stage)[-1].code == "repeatedCall"
+
+
 def test_calls_with_other_calls_between_them_count_too(stage: Stage) -> None:
     reads = [("read_document", {"part": part}, PAGE) for part in (1, 2, 1, 2, 1)]
     assert run_calls(stage, *reads) == [True] * 5 + [False]

@@ -1,11 +1,11 @@
 """Elide tool results that newer ones have made stale, with a note that asks the model to call the tool again."""
 
-import json
 from collections.abc import Sequence
 
-from fermata.conversations.block_kinds import has_images, is_tool_call
+from fermata.conversations.block_kinds import has_images
+from fermata.conversations.call_inputs import describe_inputs
 from fermata.conversations.history.model_profile import ModelProfile
-from fermata.domain.blocks import BlobBlock, Block, ToolCallBlock, ToolResultBlock
+from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
@@ -78,21 +78,6 @@ class ResultElision:
                 self._elided[stale] = with_only_block(self._elided[stale], note)
             places = []
         self._newest_results[subject] = (message.round, [*places, place])
-
-
-@WeakCache
-def describe_inputs(message: Message) -> dict[str | None, str]:
-    """Return a text for the input of each call, by its id: the same for the same input. A null member is no member."""
-    return {block.tool_call_id: _describe_input(block) for block in message.content if is_tool_call(block)}
-
-
-def _describe_input(block: ToolCallBlock | BlobBlock) -> str:
-    if block.kind == "blob":
-        return block.blob
-    arguments = block.input
-    if isinstance(arguments, dict):
-        arguments = {name: value for name, value in arguments.items() if value is not None}
-    return json.dumps(arguments, sort_keys=True)
 
 
 def _elide_of_earlier_turn(message: Message, profile: ModelProfile) -> Message:

@@ -82,21 +82,27 @@ def iter_parts(
         raise
 
 
-def require_answer(label: str, parts: Iterable[StreamPart]) -> Iterator[StreamPart]:
-    """Pass the parts on, unless the response has neither text nor calls, and no reason for that (decision 0196).
+def require_answer(label: str, parts: Iterable[StreamPart], *, may_call: bool) -> Iterator[StreamPart]:
+    """Pass the parts on, unless the response has no answer, and no reason for that (decision 0196).
+
+    Args:
+        may_call: Whether calls are an answer. They are none where the model was told to answer in words.
 
     Raises:
         ProviderError: There is no answer. The request may be repeated.
     """
     for part in parts:
-        if isinstance(part, ModelResponse) and _is_without_answer(part):
-            raise Failure.NO_ANSWER.to_error(part.warning or f"{label} ended its answer without a word. Ask again.")
+        if isinstance(part, ModelResponse) and _is_without_answer(part, may_call=may_call):
+            has_calls = any(block.kind == "toolCall" for block in part.blocks)
+            outcome = "asked for tools again instead of answering" if has_calls else "ended its answer without a word"
+            raise Failure.NO_ANSWER.to_error(part.warning or f"{label} {outcome}. Ask again.")
         yield part
 
 
-def _is_without_answer(response: ModelResponse) -> bool:
+def _is_without_answer(response: ModelResponse, *, may_call: bool) -> bool:
     is_end = response.stop in (FinishReason.END, FinishReason.TOOL_CALLS)
-    return is_end and not any(block.kind in ("text", "toolCall") for block in response.blocks)
+    kinds = ("text", "toolCall") if may_call else ("text",)
+    return is_end and not any(block.kind in kinds for block in response.blocks)
 
 
 def _iter_unredacted_parts(

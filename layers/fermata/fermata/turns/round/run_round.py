@@ -66,7 +66,8 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
     elif response.stop is FinishReason.PAUSE and not forced:
         context.commit(replace(_build_commit(context, outcome, response), is_ready_for_next_round=True))
     else:
-        _end_turn(context, outcome, response, DoneEvent(), _warn_of_forced_answer(context, outcome, bool(calls)))
+        warnings = _warn_of_forced_answer(context, outcome, wanted_tools=bool(calls))
+        _end_turn(context, outcome, response, DoneEvent(), warnings)
     # After the commit, so that no client waits for it.
     _emit_metrics(outcome, response)
     if not context.log.state.has_open_request:  # the next round's request is sent first (decision 0146)
@@ -74,7 +75,7 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
 
 
 def _warn_of_forced_answer(
-    context: TurnContext, outcome: ModelRequestOutcome, wanted_tools: bool
+    context: TurnContext, outcome: ModelRequestOutcome, *, wanted_tools: bool
 ) -> tuple[WarningEvent, ...]:
     """Tell the user why the turn ends: the model was stuck, or wanted to go on in the turn's last round."""
     forced = outcome.forced_answer
@@ -175,22 +176,23 @@ def _retry_or_end(context: TurnContext, outcome: ModelRequestOutcome, error: Pro
     if may_restart or (may_reduce and _reduce_request(context, error)):
         take_round(context, state, lambda _before: outcome.request_usages)
     else:
-        events, terminal = _build_end_after_error(context, error)
-        stuck_warnings = outcome.forced_answer.warning_events if outcome.forced_answer else ()
-        unwritten = (*outcome.unwritten_events, *stuck_warnings, *events)
+        events, terminal = _build_end_after_error(context, outcome, error)
+        unwritten = (*outcome.unwritten_events, *events)
         final_round = FinalRound(unwritten, (), outcome.request_usages, accounts_for_open_request=True)
         end_turn(context.resources, context.turn, context.log, terminal, final_round)
 
 
 def _build_end_after_error(
-    context: TurnContext, error: ProviderError
+    context: TurnContext, outcome: ModelRequestOutcome, error: ProviderError
 ) -> tuple[tuple[WarningEvent, ...], TerminalEvent]:
     """Return how a turn ends after its last error: done, if a model that has worked says nothing (decision 0196)."""
-    if error.code == Failure.NO_ANSWER.code and context.log.state.round > 1:
-        return (WarningEvent(message=NO_WORDS_MESSAGE),), DoneEvent()
+    is_silent = error.code == Failure.NO_ANSWER.code
+    warnings = _warn_of_forced_answer(context, outcome, wanted_tools=is_silent)
+    if is_silent and context.log.state.round > 1:
+        return warnings or (WarningEvent(message=NO_WORDS_MESSAGE),), DoneEvent()
     is_overflow = error.code == Failure.REQUEST_TOO_LARGE.code
     message = OVERFLOW_MESSAGE.format(error.message) if is_overflow else error.message
-    return (), ErrorEvent(message=message, code=error.code, retryable=error.retryable)
+    return warnings, ErrorEvent(message=message, code=error.code, retryable=error.retryable)
 
 
 def _reduce_request(context: TurnContext, error: ProviderError) -> bool:
