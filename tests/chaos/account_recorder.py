@@ -1,11 +1,12 @@
-"""Record each hold of the workspace's budget, with what its account has right after it was taken."""
+"""Record each hold of the workspace's budget, with what its account has right after it was taken, and all writes."""
 
 from decimal import Decimal
 from typing import Any
 
-from tests.chaos.evidence import HoldTaken, Row
+from tests.chaos.evidence import HoldTaken, LandedWrite, Row
 from tests.chaos.memory_aws.attribute_values import Item
-from tests.chaos.memory_aws.tables import MemoryTable
+from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB, Steps
+from tests.chaos.memory_aws.tables import MemoryTable, key_of
 
 ACCOUNT_SUFFIX = "#budget#tenant"
 HOLD_PREFIX = "x#"
@@ -26,6 +27,20 @@ class AccountRecorder:
         for name in new.keys() - (old or {}).keys():
             if name.startswith(HOLD_PREFIX):
                 self.holds_taken.append(HoldTaken(name, to_plain_row(new), self.limit))
+
+
+def list_landed_writes(dynamodb: MemoryDynamoDB) -> list[LandedWrite]:
+    """Return every request that was applied, with the rows that its copy would change now."""
+    return [_to_landed_write(dynamodb, steps) for steps in dynamodb.applied]
+
+
+def _to_landed_write(dynamodb: MemoryDynamoDB, steps: Steps) -> LandedWrite:
+    written = [request for kind, request in steps if kind != "ConditionCheck"]
+    return LandedWrite(
+        tuple((request["TableName"], *key_of(request.get("Item") or request["Key"])) for request in written),
+        any("ConditionExpression" in request for _, request in steps),
+        tuple((table, *key) for table, key, _, _ in dynamodb.preview(steps)),
+    )
 
 
 def to_plain_row(item: Item) -> Row:

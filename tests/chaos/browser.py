@@ -29,6 +29,7 @@ UPLOAD_RATE = 0.2
 IMAGE_RATE = 0.1
 READER_SECONDS = 840.0
 MAX_START_ATTEMPTS = 60
+NOTHING_TO_UNDO = "nothing to undo"
 MAX_ANSWER_ATTEMPTS = 40
 
 
@@ -123,7 +124,7 @@ class Browser:
                 if "snapshot" in self.body or "snapshotRef" in self.body:
                     self._note_snapshot(self.turn.name)
                 return
-            if answer.is_final:
+            if answer.is_final or NOTHING_TO_UNDO in answer.error:
                 break
             if answer.status >= 500 and self.scheduler.random.random() < ABANDON_RATE:
                 self.turn.is_abandoned = True

@@ -106,6 +106,21 @@ class HoldTaken:
     limit: Decimal
 
 
+@dataclass(frozen=True)
+class LandedWrite:
+    """One request that has changed tables.
+
+    Attributes:
+        rows: What it wrote, as table, partition and sort key.
+        has_condition: Whether any of its writes has a condition.
+        changed_by_copy: The rows that it would change if it landed again now, when everything is over.
+    """
+
+    rows: tuple[tuple[str, str, str], ...]
+    has_condition: bool
+    changed_by_copy: tuple[tuple[str, str, str], ...]
+
+
 @dataclass
 class Evidence:
     """What the judge reads.
@@ -121,7 +136,7 @@ class Evidence:
         audits: Prompt and completion tokens that each audit showed, in the order in which they were read.
         executions: The status of each workflow execution, by name.
         errors: Errors that functions raised or logged and that are neither AWS's nor the API's.
-        seconds_to_quiet: From the last fault until nothing ran any more.
+        seconds_to_quiet: From the last fault, or the landing of the last late request, until nothing ran any more.
         seconds_allowed: How long that may take.
         deleted_conversations: Conversations that were deleted.
         titles: What conversations were renamed to, where the service has answered with success.
@@ -129,6 +144,7 @@ class Evidence:
         prices: USD per million prompt and completion tokens, by provider; empty if nobody knows them.
         owners: Conversations and the users who have created them; empty if nobody knows them.
         holds_taken: Every hold of the workspace's budget, in the order in which they were taken.
+        landed_writes: Every request that has changed tables; empty if nobody has kept them.
     """
 
     turns: list[ClientTurn] = field(default_factory=list)
@@ -152,3 +168,4 @@ class Evidence:
     titles: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     holds_taken: list[HoldTaken] = field(default_factory=list)
+    landed_writes: list[LandedWrite] = field(default_factory=list)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 FREEZES_SECONDS = ((1.0, 30.0), (92.0, 150.0))
 """Short ones, and those that are longer than the workflow's heartbeat time-out."""
 LATE_COPY_SECONDS = (1.0, 300.0)
+STALE_INDEX_SECONDS = (0.1, 4.0)
+"""Shorter than a rebuild of rollups waits for its index."""
 DYNAMODB_WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem")
 
 
@@ -38,6 +40,8 @@ RULES: tuple[FaultRule, ...] = (
     FaultRule("throttle", ("aws",)),
     FaultRule("error though it ran", ("write",)),
     FaultRule("late copy", ("write",), 1.5),
+    FaultRule("lands late", ("write", "stepfunctions"), 1.5),
+    FaultRule("stale index", ("index",)),
     FaultRule("conflict", ("dynamodb.TransactWriteItems",), 1.5),
     # at a lock, a sleep, an event, a timer, a chunk of the provider
     FaultRule("kill", ("point",)),
@@ -59,7 +63,7 @@ RULES: tuple[FaultRule, ...] = (
     FaultRule("batch interrupted", ("stream",)),
     FaultRule("event lost", ("event",)),
 )
-POINT_RATES = {"aws": 1.0, "point": 0.1, "provider": 4.0, "invoke": 3.0, "stream": 3.0, "event": 5.0}
+POINT_RATES = {"aws": 1.0, "point": 0.1, "provider": 4.0, "invoke": 3.0, "stream": 3.0, "event": 5.0, "index": 5.0}
 """How likely a fault is at a point, in multiples of the plan's rate. Points inside the program are many."""
 
 

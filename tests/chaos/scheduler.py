@@ -88,6 +88,8 @@ class Scheduler:
         """Called with the running task and the label of each switch point, before it waits: where faults strike."""
         self.struck_requests: set[str] = set()
         """Request ids of invocations whose process was killed or frozen."""
+        self.last_landing = start_time
+        """When a late request landed last: what it causes begins then."""
         self.network = Process("network")
         """Delivers what is under way, whatever becomes of its sender."""
         self._baton = Baton()

@@ -5,15 +5,16 @@ Retries follow botocore's standard mode: four attempts in all for connection err
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
-from tests.chaos.fault_rules import LATE_COPY_SECONDS, FaultPlan
+from tests.chaos.fault_rules import LATE_COPY_SECONDS, STALE_INDEX_SECONDS, FaultPlan
 from tests.chaos.memory_aws.errors import aws_error
 from tests.chaos.scheduler import Process, Scheduler
 
 MAX_ATTEMPTS = 4
+SDK_TIMEOUT_SECONDS = 10.0
 LATE_RESPONSE_SECONDS = 8.0
 """Shorter than the SDK waits."""
 LATENCY_SECONDS = {"dynamodb": (0.002, 0.03), "s3": (0.01, 0.08), "kms": (0.005, 0.02), "stepfunctions": (0.01, 0.08)}
@@ -73,9 +74,11 @@ class SimulatedBoto3Client:
             self._process.strike(self._scheduler, fault)
         self._scheduler.switch(f"before {label}", latency / 2)
         self._refuse(label, fault)
-        if fault == "late copy":
+        if fault in ("late copy", "lands late"):
             self._send_later(label, method, request)
-        result = method(**request)
+        if fault == "lands late":
+            self._lose_request(label)
+        result = method(**self._read_stale(request))
         if fault in ("kill after", "freeze after"):
             self._process.strike(self._scheduler, fault)
         self._scheduler.switch(f"after {label}", latency / 2 if fault != "response late" else LATE_RESPONSE_SECONDS)
@@ -87,8 +90,7 @@ class SimulatedBoto3Client:
 
     def _refuse(self, label: str, fault: str | None) -> None:
         if fault == "request lost":
-            self._scheduler.switch("time-out", 10.0)
-            raise ReadTimeoutError(endpoint_url=label)
+            self._lose_request(label)
         if fault == "throttle":
             raise aws_error(THROTTLE_CODES[self._service], label)
         if fault == "conflict":
@@ -96,11 +98,22 @@ class SimulatedBoto3Client:
                 "TransactionCanceledException", label, CancellationReasons=[{"Code": "TransactionConflict"}]
             )
 
+    def _lose_request(self, label: str) -> NoReturn:
+        self._scheduler.switch("time-out", SDK_TIMEOUT_SECONDS)
+        raise ReadTimeoutError(endpoint_url=label)
+
+    def _read_stale(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Let the read of an index return what the index had some seconds ago."""
+        if "IndexName" not in request or self._faults.draw("index") != "stale index":
+            return request
+        return request | {"AsOf": self._scheduler.now - self._scheduler.random.uniform(*STALE_INDEX_SECONDS)}
+
     def _send_later(self, label: str, method: Callable[..., Any], request: dict[str, Any]) -> None:
         """The network delivers a copy later, whatever has become of the process that sent it."""
         delay = self._scheduler.random.uniform(*LATE_COPY_SECONDS)
 
         def deliver() -> None:
+            self._scheduler.last_landing = self._scheduler.now
             try:
                 method(**request)
             except ClientError:

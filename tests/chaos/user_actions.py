@@ -25,6 +25,7 @@ SECOND_USER_RATE = 0.4
 DELETION_RATE = 0.5
 RENAMING_RATE = 0.2
 MAX_ROUNDS = 3
+RUSH_SIZE = 3
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Course:
     model: str
     turn_count: int
     dialect: str
+    rush_rate: float
     conversations: dict[str, User] = field(default_factory=dict)
     """All conversations that were created, with their users."""
     browsers: list[Browser] = field(default_factory=list)
@@ -48,7 +50,7 @@ class Course:
     _tasks: list[Task] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.ada, self.bob = User("ada"), User("bob")
+        self.ada, self.bob, self.carol = User("ada"), User("bob"), User("carol")
         self._scheduler = self.cloud.scheduler
         self._draw = self.cloud.scheduler.random
         self.conversations[self.conversation] = self.ada
@@ -65,6 +67,7 @@ class Course:
             (KEY_CHANGE_RATE, "owner", self._change_key),
             (RENAMING_RATE, "owner", self._rename),
             (SECOND_USER_RATE, "bob", self._work_in_a_new_conversation),
+            (self.rush_rate, "carol", self._prompt_in_several_conversations),
         ):
             if self._draw.random() < rate:
                 self._begin(name, act)
@@ -180,6 +183,16 @@ class Course:
             self._scheduler.switch("bob", self._draw.uniform(0.5, 20))
             if self._ask("api", "DELETE", f"conversations/{conversation}", None, self.bob).is_success:
                 self.deleted.add(conversation)
+
+    def _prompt_in_several_conversations(self) -> None:
+        """Prompt at the same moment in conversations that share the workspace's budget."""
+        body = {"scope": "site", "credentialId": self.credential, "modelId": self.model}
+        created = [self._ask("api", "POST", "conversations", body, self.carol) for _ in range(RUSH_SIZE)]
+        ids = [answer.body["conversation"]["id"] for answer in created if answer.is_success]
+        for number, conversation in enumerate(ids):
+            self.conversations[conversation] = self.carol
+            browser = self.make_prompt(f"c{number}", user=self.carol, conversation=conversation, max_rounds=2)
+            self._begin("carol", browser.run)
 
     # afterwards
 

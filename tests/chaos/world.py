@@ -24,7 +24,7 @@ from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant_store import add_tenant
-from tests.chaos.account_recorder import AccountRecorder, to_plain_row
+from tests.chaos.account_recorder import AccountRecorder, list_landed_writes, to_plain_row
 from tests.chaos.evidence import Evidence, Row
 from tests.chaos.fault_rules import RULES, FaultPlan, FaultRule
 from tests.chaos.page import Page
@@ -49,6 +49,8 @@ LIMITS_USD = (Decimal(100), Decimal("0.03"))
 """Enough for everything, and enough for one request at a time."""
 SMALL_BUDGET_EVERY = 7
 """One workspace in so many has the small one. No number of providers, so that each of them meets it."""
+RUSH_RATES = (0.05, 0.7)
+"""How often several prompts begin at once, with the large budget and with the small one."""
 PRICE_USD = (Decimal(1), Decimal(2))
 """Of a million prompt and completion tokens, of every model that is not the workspace's own."""
 DISTURBED_SECONDS = 300.0
@@ -78,9 +80,8 @@ class World:
         self.cloud = SimulatedCloud(self.scheduler, self.faults, SETTINGS[seed % len(SETTINGS)])
         self.events = PlatformEvents(self.cloud)
         self.page = Page()
-        self._accounts = AccountRecorder(
-            self.cloud.dynamodb.tables["bridges"], LIMITS_USD[seed % SMALL_BUDGET_EVERY == 3]
-        )
+        self._has_small_budget = seed % SMALL_BUDGET_EVERY == 3
+        self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[self._has_small_budget])
         self._turn_count = turns or TURN_COUNTS[seed % len(TURN_COUNTS)]
         self._credentials: dict[str, str] = {}
         self.evidence = Evidence(struck_requests=self.scheduler.struck_requests)
@@ -106,7 +107,7 @@ class World:
         self.faults.is_active = False
         calm_since = self.scheduler.now
         self._run_until_quiet(course)
-        self.evidence.seconds_to_quiet = self.scheduler.now - calm_since
+        self.evidence.seconds_to_quiet = self.scheduler.now - max(calm_since, self.scheduler.last_landing)
         self._run_epilogue(course)
         self._collect(course)
         if self.seed % MUCH_LATER_EVERY == 0:
@@ -193,6 +194,7 @@ class World:
                 MODELS[provider],
                 self._turn_count,
                 dialect,
+                RUSH_RATES[self._has_small_budget],
             )
             courses.append(course)
 
@@ -225,6 +227,7 @@ class World:
         evidence.titles = {**course.titles}
         evidence.seconds_allowed = RECOVERY_SECONDS + self.cloud.settings_changes.get("browser_wait_seconds", 0)
         evidence.holds_taken = [*self._accounts.holds_taken]
+        evidence.landed_writes = list_landed_writes(self.cloud.dynamodb)
         evidence.errors, evidence.complaints = [*self.cloud.errors], [*course.complaints]
 
     def _read_rows(self, table: str) -> Iterator[Row]:

@@ -21,6 +21,9 @@ MAX_BATCH_WRITES = 25
 TOKEN_SECONDS = 600.0
 """How long a transaction's token makes a copy of it harmless."""
 
+Steps = list[tuple[str, dict[str, Any]]]
+"""The writes of one request: Put, Update, Delete or ConditionCheck, and its parameters."""
+
 
 class MemoryDynamoDB:
     """The tables of one account. Method names and arguments are boto3's."""
@@ -31,6 +34,8 @@ class MemoryDynamoDB:
         self._sequence = itertools.count(1)
         self._tokens: dict[str, tuple[float, list[dict[str, Any]]]] = {}
         """When each transaction was applied, and its items, by its token."""
+        self.applied: list[Steps] = []
+        """The writes of each request that was applied, in their order."""
 
     # reads
 
@@ -85,7 +90,9 @@ class MemoryDynamoDB:
 
     @staticmethod
     def _candidates(table: MemoryTable, request: dict[str, Any]) -> Iterator[Item]:
-        """Yield the items of the partition that a key condition names, or of an index all items."""
+        """Yield the items of the partition that a key condition names, or of an index all items, maybe old ones."""
+        if "AsOf" in request:
+            return iter(table.items_at(request["AsOf"]))
         if "IndexName" in request:
             return (item for rows in table.partitions.values() for item in rows.values())
         name, value = find_equality(request["KeyConditionExpression"])
@@ -114,6 +121,7 @@ class MemoryDynamoDB:
             shown = {"Item": old} if old is not None and _returns_old(request) else {}
             raise aws_error("ConditionalCheckFailedException", operation, **shown)
         self._store(table, key, self._changed(operation, kind, request, old))
+        self.applied.append([(kind, request)])
         return {}
 
     def transact_write_items(
@@ -156,6 +164,21 @@ class MemoryDynamoDB:
         ]
         for table, key, new in changes:
             self._store(table, key, new)
+        self.applied.append(steps)
+
+    def preview(self, steps: Steps) -> list[tuple[str, Key, Item | None, Item | None]]:
+        """Return table, key, old and new item of each change that a request would make now; nothing if refused."""
+        targets = [self._target("preview", kind, request) for kind, request in steps]
+        if not all(
+            self._condition_holds(request, old) for (_, request), (_, _, old) in zip(steps, targets, strict=True)
+        ):
+            return []
+        previews = [
+            (table.name, key, old, self._changed("preview", kind, request, old))
+            for (kind, request), (table, key, old) in zip(steps, targets, strict=True)
+            if kind != "ConditionCheck"
+        ]
+        return [change for change in previews if change[2] != change[3]]
 
     def batch_write_item(self, *, RequestItems: dict[str, Any], **_: Any) -> dict[str, Any]:
         requests = [(name, request) for name, many in RequestItems.items() for request in many]
@@ -165,6 +188,7 @@ class MemoryDynamoDB:
             table = self._table(name, "BatchWriteItem")
             if "DeleteRequest" in request:
                 self._store(table, key_of(request["DeleteRequest"]["Key"]), None)
+                self.applied.append([("Delete", {"TableName": name, **request["DeleteRequest"]})])
             else:
                 item = request["PutRequest"]["Item"]
                 self._store(table, key_of(item), item)
@@ -193,6 +217,7 @@ class MemoryDynamoDB:
         table.replace(key, new)
         if old == new:
             return
+        table.history.append((self._now(), key, old))
         event = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
         keys: Item = {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
         table.stream.append(StreamRecord(next(self._sequence), event, keys, old, new))

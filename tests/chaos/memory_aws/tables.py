@@ -29,6 +29,8 @@ class MemoryTable:
     partitions: dict[str, dict[str, Item]] = field(default_factory=dict)
     """Items by partition and sort key."""
     stream: list[StreamRecord] = field(default_factory=list)
+    history: list[tuple[float, Key, Item | None]] = field(default_factory=list)
+    """When each item was changed, and what it was before."""
     on_change: Callable[[Item | None, Item | None], None] | None = None
     """Called with an item before and after each change."""
 
@@ -36,6 +38,15 @@ class MemoryTable:
     def items(self) -> dict[Key, Item]:
         """All items by their keys, in the order of the keys."""
         return {(pk, sk): item for pk, rows in sorted(self.partitions.items()) for sk, item in sorted(rows.items())}
+
+    def items_at(self, moment: float) -> list[Item]:
+        """Return the items as they were at a moment."""
+        items: dict[Key, Item | None] = dict(self.items)
+        for changed_at, key, old in reversed(self.history):
+            if changed_at <= moment:
+                break
+            items[key] = old
+        return [item for item in items.values() if item is not None]
 
     def find(self, key: Key) -> Item | None:
         return self.partitions.get(key[0], {}).get(key[1])

@@ -171,11 +171,11 @@ def test_newer_prices_stay(stage: Stage, check_copies: Callable[[], None]) -> No
 
 def test_a_reader_that_has_returned_has_not_departed(stage: Stage, check_copies: Callable[[], None]) -> None:
     turn = stage.start_turn()
-    departed_reader.mark_reader_departed(stage.resources, turn)
+    departed_reader.mark_reader_departed(stage.resources, turn, stage.resources.clock.time())
     stage.pass_time(1)
-    departed_reader.mark_reader_returned(stage.resources, turn)
+    departed_reader.mark_reader_returned(stage.resources, turn, stage.resources.clock.time())
     check_copies()
     assert not departed_reader.has_reader_departed(stage.resources, turn)
-    departed_reader.mark_reader_departed(stage.resources, turn)
+    departed_reader.mark_reader_departed(stage.resources, turn, stage.resources.clock.time())
     check_copies()
     assert departed_reader.has_reader_departed(stage.resources, turn)

@@ -44,8 +44,9 @@ class AbandonmentWatcher:
         with self._lock:
             self._readers[turn.pk] = self._readers.get(turn.pk, 0) + 1
             self._stop_timer(turn.pk)
+            now = self.resources.clock.time()
         if is_returning:
-            mark_reader_returned(self.resources, turn)
+            mark_reader_returned(self.resources, turn, now)
 
     def remove_reader(self, turn: Turn, *, is_broken_off: bool, has_seen_end: bool = False) -> None:
         """Count a reader off. After the last one the turn is cancelled, unless another comes in time.
@@ -64,12 +65,14 @@ class AbandonmentWatcher:
                 return
             if is_broken_off and not turn.undone_turn:
                 self._start_timer(turn)
+            # A reader that returns before the thread has written is later than this.
+            now = self.resources.clock.time()
         if not has_seen_end:
-            self.resources.clock.start_thread(lambda: self._mark_departed(turn), "reader-departed")
+            self.resources.clock.start_thread(lambda: self._mark_departed(turn, now), "reader-departed")
 
-    def _mark_departed(self, turn: Turn) -> None:
+    def _mark_departed(self, turn: Turn, since: float) -> None:
         try:
-            mark_reader_departed(self.resources, turn)
+            mark_reader_departed(self.resources, turn, since)
         except Exception:  # noqa: BLE001 - logged whole; the next prompt is then refused until the turn is cancelled
             observability.log_exception("turn.departure_not_marked", turn=turn.id)
 

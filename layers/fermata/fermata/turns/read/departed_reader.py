@@ -14,20 +14,20 @@ def is_departure_detectable(resources: Resources, turn: Turn) -> bool:
     return turn.dialect == "instatic" and resources.settings.fermata_stage == "local"
 
 
-def mark_reader_departed(resources: Resources, turn: Turn) -> None:
-    """Write that nobody reads the turn. Safe to repeat."""
-    _store(resources, turn, is_departed=True)
+def mark_reader_departed(resources: Resources, turn: Turn, since: float) -> None:
+    """Write that nobody reads the turn since an instant in epoch seconds. Safe to repeat."""
+    _store(resources, turn, since, is_departed=True)
 
 
-def mark_reader_returned(resources: Resources, turn: Turn) -> None:
-    """Write that somebody reads the turn again. Safe to repeat."""
-    _store(resources, turn, is_departed=False)
+def mark_reader_returned(resources: Resources, turn: Turn, since: float) -> None:
+    """Write that somebody reads the turn again since an instant in epoch seconds. Safe to repeat."""
+    _store(resources, turn, since, is_departed=False)
 
 
-def _store(resources: Resources, turn: Turn, *, is_departed: bool) -> None:
-    """Store what became of the turn's readers last. A copy that lands late replaces nothing newer (decision 0143)."""
+def _store(resources: Resources, turn: Turn, since: float, *, is_departed: bool) -> None:
+    """Store what became of the turn's readers, unless something newer is stored (decision 0143)."""
     item = {"pk": turn.pk, "sk": _SORT_KEY, "v": 1, "departed": is_departed, "ttl": turn.expires}
-    item["at_us"] = int(resources.clock.time() * 1_000_000)
+    item["at_us"] = int(since * 1_000_000)
     resources.tables.put_newest(resources.settings.bridges_table, item, "at_us")
 
 
