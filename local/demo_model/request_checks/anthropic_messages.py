@@ -9,11 +9,16 @@ from typing import Any
 
 from local.demo_model.merged_messages import ContentBlock, MergedMessage, fingerprint, merge_messages, sign_thinking
 from local.demo_model.request_checks.errors import RequestRejected, require
+from local.demo_model.request_checks.image_sizes import measure_longest_side
 from local.demo_model.request_checks.tool_schemas import check_schema
 
 MAX_CACHE_BREAKPOINTS = 4
 MAX_IMAGES = 100
 MAX_IMAGE_CHARS = 5 * 1024 * 1024
+MAX_SIDE_PIXELS = 8_000
+MAX_LARGE_IMAGES = 20
+"""In a request with more images, each side has at most MAX_SIDE_OF_MANY_PIXELS."""
+MAX_SIDE_OF_MANY_PIXELS = 2_000
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
 _MEMBERS = {
@@ -184,6 +189,13 @@ def _check_images(messages: list[MergedMessage]) -> None:
     require(len(images) <= MAX_IMAGES, f"messages: too many images: {len(images)} > {MAX_IMAGES}")
     largest = max((len(image["source"]["data"]) for image in images), default=0)
     require(largest <= MAX_IMAGE_CHARS, f"image exceeds 5 MB maximum: {largest} bytes > {MAX_IMAGE_CHARS} bytes")
+    is_many = len(images) > MAX_LARGE_IMAGES
+    max_side = MAX_SIDE_OF_MANY_PIXELS if is_many else MAX_SIDE_PIXELS
+    longest = max((measure_longest_side(image["source"]["data"]) for image in images), default=0)
+    kind = " for many-image requests" if is_many else ""
+    require(
+        longest <= max_side, f"At least one of the image dimensions exceed max allowed size{kind}: {max_side} pixels"
+    )
 
 
 def _iter_blocks(message: MergedMessage) -> Iterator[ContentBlock]:

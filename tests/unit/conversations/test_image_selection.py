@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from fermata.aws.resources import Resources
 from fermata.conversations.block_kinds import block_images
+from fermata.conversations.history.conversation_history import ConversationHistory
 from fermata.conversations.history.image_selection import (
     EARLIER_IMAGE_NOTE,
     IMAGES_UNSUPPORTED_NOTE,
@@ -14,9 +16,15 @@ from fermata.conversations.history.image_selection import (
     select_images,
 )
 from fermata.conversations.history.stale_results import make_elided_result
-from fermata.domain.blocks import ImageBlock, TextBlock, ToolResultBlock
+from fermata.domain.blocks import BlobBlock, ImageBlock, TextBlock, ToolResultBlock
 from fermata.domain.messages import Message
-from tests.unit.conversations.message_builders import ANTHROPIC_PROFILE, ThreadBuilder, make_call, make_image
+from tests.unit.conversations.message_builders import (
+    ANTHROPIC_PROFILE,
+    ThreadBuilder,
+    make_call,
+    make_image,
+    store_messages,
+)
 
 TEXT_ONLY_PROFILE = replace(ANTHROPIC_PROFILE, reads_images=False)
 TEXT_RESULTS_PROFILE = replace(ANTHROPIC_PROFILE, reads_result_images=False)
@@ -163,3 +171,20 @@ class TestModelWithoutImageInput:
         thread.add_result("a", "look", data=data, images=(make_image(),))
         (block,) = select_images(thread.messages, TEXT_ONLY_PROFILE)[-1].content
         assert block == ToolResultBlock(ok=True, data=expected | {"note": RESULT_IMAGES_UNSUPPORTED_NOTE})
+
+
+@pytest.mark.parametrize("reads_images", [True, False])
+def test_a_result_in_s3_that_loses_an_image_says_so_too(reads_images: bool, resources: Resources) -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Look")
+    thread.add_reply(make_call("a", "take_screenshot"))
+    thread.add_result("a", "take_screenshot", data={"html": "x" * 40_000}, images=(make_image(), make_image(9_000, 10)))
+    store_messages(resources, "bakery", "c1", thread.messages)
+    profile = replace(ANTHROPIC_PROFILE, reads_images=reads_images)
+    history = ConversationHistory(resources, "bakery", "c1", profile)
+    assert isinstance(history.stored_messages[-1].content[0], BlobBlock)
+    (block,) = history.compile_messages()[-1].content
+    assert isinstance(block, ToolResultBlock)
+    note = OMITTED_RESULT_IMAGES_NOTE if reads_images else RESULT_IMAGES_UNSUPPORTED_NOTE
+    assert block.data == {"html": "x" * 40_000, "note": note}
+    assert len(block.images or ()) == reads_images

@@ -8,7 +8,8 @@ The order of the steps matters:
 4. A turn that is too long by itself is cut to what fits, with its newest results.
 5. Images are selected from what is left.
 
-Only results that have to be cut are fetched from S3; conversation_history.py fetches the rest afterwards.
+Only results that have to be cut, or get a note, are fetched from S3; conversation_history.py fetches the rest
+afterwards.
 """
 
 import operator
@@ -79,9 +80,9 @@ class HistoryCompiler:
         """Return what `compile_history` returns for all messages."""
         prepared = self._elision.elide_stale_results(self._repair.messages)
         if is_complete and has_room(prepared, self._profile):
-            return select_images(prepared, self._profile)
+            return select_images(prepared, self._profile, self._fetch)
         history = truncate_history(prepared, self._profile, is_complete=is_complete)
-        return select_images(fit_history(history, self._profile, self._fetch), self._profile)
+        return select_images(fit_history(history, self._profile, self._fetch), self._profile, self._fetch)
 
 
 def prepare_history(messages: Iterable[Message], profile: ModelProfile) -> list[Message]:

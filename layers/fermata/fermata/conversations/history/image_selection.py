@@ -34,12 +34,19 @@ RESULT_IMAGES_UNSUPPORTED_NOTE = (
 )
 
 
-def select_images(messages: Sequence[Message], profile: ModelProfile) -> list[Message]:
-    """Return the messages with the images that are sent. A note replaces the images that a prompt loses."""
+def select_images(
+    messages: Sequence[Message], profile: ModelProfile, fetch: Callable[[Sequence[Message]], Sequence[Message]] = list
+) -> list[Message]:
+    """Return the messages with the images that are sent. A note says which ones a prompt or a result has lost.
+
+    Args:
+        fetch: Fetches results from S3 that get a note.
+    """
     if not any(map(has_images, messages)):
         return list(messages)
     if not profile.reads_images:
-        return [_without_images(message) for message in messages]
+        remaining = [_without_images(message) for message in messages]
+        return _add_notes_to_results(messages, remaining, RESULT_IMAGES_UNSUPPORTED_NOTE, fetch)
     if not profile.reads_earlier_images:
         messages = [_without_earlier_images(message, messages[-1].turn) for message in messages]
     measured = [
@@ -55,12 +62,38 @@ def select_images(messages: Sequence[Message], profile: ModelProfile) -> list[Me
     ]
     selected_ids = {id(image) for image in _newest_within_limits(sendable, profile)}
     last_reply = max((index for index, message in enumerate(measured) if message.role == "assistant"), default=-1)
-    return [
+    selected = [
         _with_selected_images(message, selected_ids, is_unread=index > last_reply)
         if _shows_images(message, profile)
         else message
         for index, message in enumerate(measured)
     ]
+    return _add_notes_to_results(measured, selected, OMITTED_RESULT_IMAGES_NOTE, fetch)
+
+
+def _add_notes_to_results(
+    before: Sequence[Message],
+    after: list[Message],
+    note: str,
+    fetch: Callable[[Sequence[Message]], Sequence[Message]],
+) -> list[Message]:
+    """Add a note to the results that have lost an image, and are not elided."""
+    noted = list(after)
+    losers = [
+        index
+        for index, message in enumerate(after)
+        if message.role == "tool" and message is not before[index] and not _is_elided(message)
+    ]
+    for index, message in zip(losers, fetch([after[index] for index in losers]), strict=True):
+        content = tuple(
+            add_result_note(block, note) if block.kind == "toolResult" else block for block in message.content
+        )
+        noted[index] = message.model_copy(update={"content": content})
+    return noted
+
+
+def _is_elided(message: Message) -> bool:
+    return message.content == (make_elided_result(message.tool_name or ""),)
 
 
 def count_images(message: Message) -> int:
@@ -135,8 +168,7 @@ def _with_selected_result_images(block: Block, selected_ids: set[int]) -> Block:
     if block.kind != "toolResult" and block.kind != "blob":
         return block
     images = tuple(image for image in block_images(block) if id(image) in selected_ids)
-    block = block.model_copy(update={"images": images or None})
-    return add_result_note(block, OMITTED_RESULT_IMAGES_NOTE) if block.kind == "toolResult" else block
+    return block.model_copy(update={"images": images or None})
 
 
 def _without_images(message: Message) -> Message:
@@ -149,9 +181,7 @@ def _without_images(message: Message) -> Message:
 
 
 def _without_result_images(block: Block) -> Block:
-    if block.kind == "toolResult" and block.images:
-        return add_result_note(block.model_copy(update={"images": None}), RESULT_IMAGES_UNSUPPORTED_NOTE)
-    return block.model_copy(update={"images": None}) if block.kind == "blob" else block
+    return block.model_copy(update={"images": None}) if block.kind == "toolResult" or block.kind == "blob" else block
 
 
 def _replace_images_by_note(message: Message, is_sent: Callable[[ImageBlock], bool], note: str) -> Message:
