@@ -5,7 +5,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
@@ -15,6 +15,8 @@ from fermata_client.html.edit_error import EditError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
 from fermata_client.service.state_files import ConnectionNotConfiguredError
 from fermata_client.terminal.plain_text import strip_control_chars
+
+EXIT_CODE_INTERRUPTED = 130
 
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
@@ -31,9 +33,9 @@ class CommandError(click.ClickException):
 
 
 def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
-    """Turn errors that the user can correct into a `CommandError`. Bugs keep their traceback.
+    """Turn errors that the user can correct into a `CommandError`, and Ctrl-C into its exit code.
 
-    With `--json` the error is also an object on stdout.
+    Bugs keep their traceback. With `--json` the error is also an object on stdout.
     """
 
     @functools.wraps(command)
@@ -45,8 +47,18 @@ def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Res
             if kwargs.get("as_json") and not (isinstance(error, CommandError) and error.is_in_output):
                 click.echo(json.dumps({"status": "failed", "error": error.format_message()}, ensure_ascii=False))
             raise
+        except KeyboardInterrupt:
+            if kwargs.get("as_json"):
+                click.echo(json.dumps({"status": "interrupted"}))
+            raise_stopped()
 
     return wrapped
+
+
+def raise_stopped() -> NoReturn:
+    """End a command that the user has stopped."""
+    click.echo("fermata: stopped.", err=True)
+    raise click.exceptions.Exit(EXIT_CODE_INTERRUPTED)
 
 
 def run_reporting_stack_errors(operation: Callable[[], _Result]) -> _Result:

@@ -5,12 +5,11 @@ from typing import Any
 
 import click
 
-from fermata_client.commands.errors import CommandError
+from fermata_client.commands.errors import CommandError, raise_stopped
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.outcome import TurnOutcome
 
 EXIT_CODE_NOTHING_CHANGED = 3
-EXIT_CODE_INTERRUPTED = 130
 
 
 def print_json(value: Any) -> None:
@@ -30,8 +29,7 @@ def report_outcome(
         members = {} if changed is None else {"changed": changed}
         click.echo(json.dumps(outcome.to_summary() | members, ensure_ascii=False))
     if outcome.is_interrupted:
-        click.echo("fermata: stopped.", err=True)
-        raise click.exceptions.Exit(EXIT_CODE_INTERRUPTED)
+        raise_stopped()
     if outcome.status == "error":
         raise _reported_error(f"The turn ended with an error: {outcome.error}", as_json=as_json)
     if outcome.status != "done":

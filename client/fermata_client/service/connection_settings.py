@@ -45,12 +45,10 @@ def find_connection(url: str | None = None, token: str | None = None, start: Pat
 def _iter_saved_connections(start: Path) -> Iterator[Connection]:
     for file in iter_state_files(start):
         state = read_state_file(file)
-        try:
-            yield Connection(str(state["url"]).rstrip("/"), str(state["token"]))
-        except KeyError as error:
-            raise ConnectionNotConfiguredError(
-                f"{file} cannot be read. Start the service again with `make run`."
-            ) from error
+        url, token = state.get("url"), state.get("token")
+        if not (isinstance(url, str) and isinstance(token, str)):
+            raise ConnectionNotConfiguredError(f"{file} cannot be read. Start the service again with `make run`.")
+        yield Connection(url.rstrip("/"), token)
 
 
 def _clean_url(text: str) -> str:

@@ -136,3 +136,18 @@ def test_connect_saves_an_address_for_every_folder(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert run_command("edit", str(file), "add").exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [["edit", "{file}", "x"], ["chat", "x"], ["models"]])
+def test_ctrl_c_before_a_turn_exits_with_130_too(
+    file: Path, url: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fermata_client.service.transport.httpx.Client.build_request", interrupt)
+    given = [word.format(file=file) for word in arguments] + ["--url", url, "--token", "good"]
+    result = run_command(*given)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "fermata: stopped.\n")
+    listed = run_command(*given, "--json")
+    assert (listed.exit_code, json.loads(listed.stdout)) == (130, {"status": "interrupted"})

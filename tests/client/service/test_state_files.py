@@ -74,7 +74,10 @@ def test_what_belongs_to_another_user_is_not_used(project: Path, monkeypatch: py
         find_local_stack(start=project)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '"x"', '{"url": "x"}', ""])
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", '"x"', '{"url": "x"}', '{"url": null, "token": "a"}', '{"url": "http://a", "token": ["a"]}', ""],
+)
 def test_a_broken_file_is_named(project: Path, content: str) -> None:
     (project / STATE_FILE).write_text(content)
     with pytest.raises(ConnectionNotConfiguredError, match=r"local\.json cannot be read"):
