@@ -6,19 +6,17 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from fermata.drivers.registry import get_provider
-from local import deploy, seed, template
-from local.aws_clients import get_client
-from local.front_door.api_gateway_routing import ApiGateway
+from local import deploy, seed
+from local.deployed_stack import SWEEP_EVENT, DeployedStack
 from local.listening_sockets import open_listener
 from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, inherited_environment
-from local.seed import LocalResources, SeededModel
+from local.seed import SeededModel
 
 LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "50"}
 """Parameters that differ from the deployed ones: polling is cheap on one machine."""
@@ -31,14 +29,11 @@ FUNCTION_WARM_UP = "fermata.aws.resources.create_clients"
 DEFAULT_REAL_MODEL = "claude-sonnet-4-5"
 DEMO_MODEL_LABEL = "Demo model (fixed rules, not an AI)"
 REAL_MODEL_LABEL = "Anthropic"
-SWEEP_EVENT = {"v": 1, "sweep": True}
 FIRST_SWEEP_EVENT = SWEEP_EVENT | {"startGraceSeconds": 0}
 """The sweep before the front door opens: nobody can be starting a turn (decision 0161)."""
-EXECUTIONS_TIMEOUT_SECONDS = 60.0
-"""The longest wait for executions. They usually end a moment after the turn."""
 
 
-class LocalCloud:
+class LocalCloud(DeployedStack):
     """The local cloud as a context manager. Nothing of it outlives the `with` block."""
 
     def __init__(
@@ -69,6 +64,7 @@ class LocalCloud:
             parameters: values of template parameters that differ from the local ones (`{"PollMs": 20}`).
             environment: environment variables of all functions, in addition to those of the template.
         """
+        super().__init__()
         self.directory = directory
         self.token = ""
         self.url = ""
@@ -86,7 +82,6 @@ class LocalCloud:
         self._latencies = latencies
         if latencies is not None:
             self._environment["FERMATA_FAULTS"] = str(latencies.parent)
-        self._outputs: dict[str, str] = {}
         self._listener: socket.socket | None = None
         self._demo_model: ChildProcess | None = None
         self._demo_host: ChildProcess | None = None
@@ -125,18 +120,6 @@ class LocalCloud:
         """URL of the local tenant's demo host."""
         assert self._demo_host is not None
         return self._demo_host.ready_line
-
-    def get_client(self, service: str) -> Any:
-        """Get a boto3 client of the emulated AWS."""
-        return get_client(service, self.endpoint)
-
-    def resources(self) -> LocalResources:
-        """Make resources for the functions of `fermata`, with the settings of the deployed round function."""
-        return LocalResources.for_endpoint(self.endpoint, self._function_variables("round"))
-
-    def get_output(self, name: str) -> str:
-        """Get an output of the deployed stack: a table's name, the machine's ARN."""
-        return self._outputs[name]
 
     def sign_token(self, **claims: Any) -> str:
         """Sign a token of the local tenant with other claims: another `sub`, fewer `capabilities`."""
@@ -187,27 +170,6 @@ class LocalCloud:
         """Start a front door at the same address, after the one before was killed."""
         self._open_front_door()
 
-    def run_recovery_sweep(self) -> int:
-        """Run the sweep over open turns now and return how many it looked at."""
-        answer = self.invoke_function("recover", SWEEP_EVENT)
-        return int(answer["seen"]) if isinstance(answer, dict) else 0
-
-    def invoke_function(self, folder: str, event: Any) -> Any:
-        """Invoke the function of `functions/<folder>` and return its result."""
-        answer = self.get_client("lambda").invoke(FunctionName=self.function_name(folder), Payload=json.dumps(event))
-        return json.loads(answer["Payload"].read())
-
-    def function_name(self, folder: str) -> str:
-        """Get the deployed name of the function whose code is in `functions/<folder>`."""
-        functions = template.resources_of_type(template.load_template(), "Function")
-        logical_id = next(
-            name for name, function in functions.items() if function["Properties"]["CodeUri"].endswith(f"/{folder}")
-        )
-        resource = self.get_client("cloudformation").describe_stack_resource(
-            StackName=deploy.STACK_NAME, LogicalResourceId=logical_id
-        )
-        return str(resource["StackResourceDetail"]["PhysicalResourceId"])
-
     def worker_pids(self, folder: str, *, busy: bool | None = None) -> list[int]:
         """List the processes of a function. `busy` selects those that run an invocation, or only the idle ones."""
         assert self._emulator is not None
@@ -241,36 +203,9 @@ class LocalCloud:
         """List the processes that this cloud has started."""
         return [child.pid for child in self._children()]
 
-    def list_executions(self, turn: str | None = None) -> list[dict[str, Any]]:
-        """List executions of the turn machine, the newest first; only those of `turn`, if one is given."""
-        machine = self.get_output("TurnMachineArn")
-        executions = self.get_client("stepfunctions").list_executions(stateMachineArn=machine)["executions"]
-        return [execution for execution in executions if turn is None or execution["name"].rpartition("-")[0] == turn]
-
-    def wait_for_executions(
-        self, turn: str, timeout_seconds: float = EXECUTIONS_TIMEOUT_SECONDS
-    ) -> list[dict[str, Any]]:
-        """List the executions of a turn once all have ended, which is shortly after its client sees the end.
-
-        Raises:
-            TimeoutError: when one still runs after `timeout_seconds`.
-        """
-        deadline = time.monotonic() + timeout_seconds
-        while time.monotonic() < deadline:
-            executions = self.list_executions(turn)
-            if all(execution["status"] != "RUNNING" for execution in executions):
-                return executions
-            time.sleep(0.02)
-        raise TimeoutError(f"An execution of turn {turn} still runs.")
-
-    def stop_execution(self, name: str) -> None:
-        """Stop an execution from outside, as an operator at the console may."""
-        arn = f"{self.get_output('TurnMachineArn').replace(':stateMachine:', ':execution:')}:{name}"
-        self.get_client("stepfunctions").stop_execution(executionArn=arn)
-
     def read_log_lines(self, folder: str) -> list[str]:
         """Read the log of a function. The streaming function runs in the front door, so its log is there."""
-        if folder == self._streaming_folder():
+        if folder == self.get_streaming_folder():
             return (self.directory / "front_door.log").read_text(errors="replace").splitlines()
         log_events = self.get_client("logs").get_paginator("filter_log_events")
         group = f"/aws/lambda/{self.function_name(folder)}"
@@ -301,7 +236,7 @@ class LocalCloud:
         return self._start_child("local.demo_host", "demo_host.log", {}, arguments)
 
     def _deploy(self) -> None:
-        self._outputs = deploy.deploy_stack(self.endpoint, self._parameters, self._environment)
+        self.outputs = deploy.deploy_stack(self.endpoint, self._parameters, self._environment)
 
     def _open_front_door(self) -> None:
         """Start a front door, then stop the one before it. Meanwhile connections queue at the socket they share."""
@@ -310,8 +245,8 @@ class LocalCloud:
         settings = {
             "FERMATA_LISTENER": str(self._listener.fileno()),
             "FERMATA_ENDPOINT": self.endpoint,
-            "FERMATA_API": f"{self._outputs['ApiId']}/{self._outputs['StageName']}",
-            "FERMATA_STREAM": self.function_name(self._streaming_folder()),
+            "FERMATA_API": f"{self.outputs['ApiId']}/{self.outputs['StageName']}",
+            "FERMATA_STREAM": self.function_name(self.get_streaming_folder()),
             "FERMATA_LISTENS": "1" if self._is_listening else "",
         }
         descriptors = [self._listener.fileno()]
@@ -324,17 +259,7 @@ class LocalCloud:
 
     def _front_door_settings(self) -> tuple[str, dict[str, str]]:
         """Return what a front door reads once, at its start."""
-        return self._outputs["ApiId"], self._function_variables(self._streaming_folder())
-
-    def _streaming_folder(self) -> str:
-        document = template.load_template()
-        (logical_id,) = ApiGateway(document).streaming_functions()
-        return str(document["Resources"][logical_id]["Properties"]["CodeUri"]).rpartition("/")[2]
-
-    def _function_variables(self, folder: str) -> dict[str, str]:
-        name = self.function_name(folder)
-        config = self.get_client("lambda").get_function_configuration(FunctionName=name)
-        return dict(config["Environment"]["Variables"])
+        return self.outputs["ApiId"], self.get_function_variables(self.get_streaming_folder())
 
     def _start_child(
         self,

@@ -9,7 +9,7 @@ from fermata.aws import uploads
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store, scope_defaults
-from fermata.credentials.clear_conversation_credentials import clear_removed_credentials
+from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES
@@ -114,7 +114,7 @@ def delete_conversation(context: RequestContext) -> Response:
 
 
 def _to_views(context: RequestContext, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
-    cleared = clear_removed_credentials(context.resources, context.caller.tenant, conversations)
+    cleared = clear_conversation_credentials(context.resources, context.caller.tenant, conversations)
     return [conversation_store.to_conversation_view(conversation) for conversation in cleared]
 
 

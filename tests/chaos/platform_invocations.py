@@ -24,7 +24,7 @@ HEARTBEAT_SECONDS = 90
 
 
 @dataclass
-class PlatformEvents:
+class PlatformInvocations:
     cloud: SimulatedCloud
     _positions: list[int] = field(default_factory=lambda: [0] * STREAM_SHARDS)
 

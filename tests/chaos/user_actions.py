@@ -29,7 +29,7 @@ RUSH_SIZE = 3
 
 
 @dataclass
-class Course:
+class UserActions:
     cloud: SimulatedCloud
     page: Page
     seed: int

@@ -28,11 +28,11 @@ from tests.chaos.account_recorder import AccountRecorder, list_landed_writes, to
 from tests.chaos.evidence import Evidence, Row
 from tests.chaos.fault_rules import RULES, FaultPlan, FaultRule
 from tests.chaos.page import Page
-from tests.chaos.platform_invocations import PlatformEvents
+from tests.chaos.platform_invocations import PlatformInvocations
 from tests.chaos.provider_responses import HOSTS
 from tests.chaos.scheduler import Process, Scheduler
 from tests.chaos.simulated_cloud import SimulatedCloud
-from tests.chaos.user_actions import Course
+from tests.chaos.user_actions import UserActions
 from tests.chaos.users import AUDIENCE, ISSUER, SECRET, TENANT, User
 
 MODELS = {name: "gpt-5" if name == "openai" else "model-1" for name in HOSTS.values()}
@@ -78,7 +78,7 @@ class World:
         self.scheduler = Scheduler(seed, _choose_start(seed))
         self.faults = FaultPlan(self.scheduler.random, fault_rate, fault_budget, rules)
         self.cloud = SimulatedCloud(self.scheduler, self.faults, SETTINGS[seed % len(SETTINGS)])
-        self.events = PlatformEvents(self.cloud)
+        self.events = PlatformInvocations(self.cloud)
         self.page = Page()
         self._has_small_budget = seed % SMALL_BUDGET_EVERY == 3
         self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[self._has_small_budget])
@@ -98,22 +98,22 @@ class World:
         return self.evidence
 
     def _run(self) -> None:
-        course = self._set_up()
+        actions = self._set_up()
         self.events.start(Process("platform"))
         begun = self.scheduler.now
         self.faults.is_active = True
-        course.start()
-        self.scheduler.run(lambda: course.is_over or self.scheduler.now - begun > DISTURBED_SECONDS, CALM_SECONDS)
+        actions.start()
+        self.scheduler.run(lambda: actions.is_over or self.scheduler.now - begun > DISTURBED_SECONDS, CALM_SECONDS)
         self.faults.is_active = False
         calm_since = self.scheduler.now
-        self._run_until_quiet(course)
+        self._run_until_quiet(actions)
         self.evidence.seconds_to_quiet = self.scheduler.now - max(calm_since, self.scheduler.last_landing)
-        self._run_epilogue(course)
-        self._collect(course)
+        self._run_epilogue(actions)
+        self._collect(actions)
         if self.seed % MUCH_LATER_EVERY == 0:
-            self._run_much_later(course)
+            self._run_much_later(actions)
 
-    def _run_much_later(self, course: Course) -> None:
+    def _run_much_later(self, actions: UserActions) -> None:
         """Go on after turns and deleted conversations have expired, of which only some rows are deleted by then."""
         self.scheduler.now += MUCH_LATER_SECONDS
         for table in self.cloud.dynamodb.tables:
@@ -122,38 +122,38 @@ class World:
         self.cloud.restart()
         self.faults.budget = self.faults.injected + 3 if self.faults.rate else 0
         self.faults.is_active = True
-        known = len(course.browsers)
-        self._do(course, course.purge)
+        known = len(actions.browsers)
+        self._do(actions, actions.purge)
         self.faults.is_active = False
-        self._do(course, course.use_what_has_expired)
-        self._do(course, lambda: course.prompt_once_more(course.credential, course.model, "later"))
-        self.much_later.turns = [browser.turn for browser in course.browsers[known:]]
+        self._do(actions, actions.use_what_has_expired)
+        self._do(actions, lambda: actions.prompt_once_more(actions.credential, actions.model, "later"))
+        self.much_later.turns = [browser.turn for browser in actions.browsers[known:]]
         rows = self._read_rows("bridges")
         self.much_later.bridges = [row for row in rows if row.get("ttl", self.scheduler.now) >= self.scheduler.now]
         self.much_later.conversations = list(self._read_rows("conversations"))
         self.much_later.blobs = {key: stored.body for key, stored in self.cloud.s3.objects.items()}
-        self.much_later.deleted_conversations = course.deleted
-        self.much_later.errors, self.much_later.complaints = self.cloud.errors, course.complaints
+        self.much_later.deleted_conversations = actions.deleted
+        self.much_later.errors, self.much_later.complaints = self.cloud.errors, actions.complaints
 
-    def _run_epilogue(self, course: Course) -> None:
+    def _run_epilogue(self, actions: UserActions) -> None:
         """Let time pass, replace all processes, repeat everything; then prompt once more, and read the audit."""
         self.scheduler.now += REPEAT_SECONDS
         self.cloud.s3.expire("uploads/", self.scheduler.now)
         self.cloud.restart()
-        self._do(course, course.repeat_everything)
-        self._do(course, self._raise_budget)
+        self._do(actions, actions.repeat_everything)
+        self._do(actions, self._raise_budget)
         provider = PROVIDERS[self.seed // 3 % len(PROVIDERS)]
-        self._do(course, lambda: course.prompt_once_more(self._credentials[provider], MODELS[provider]))
-        self._do(course, course.read_audit)
+        self._do(actions, lambda: actions.prompt_once_more(self._credentials[provider], MODELS[provider]))
+        self._do(actions, actions.read_audit)
 
-    def _do(self, course: Course, act: Callable[[], None]) -> None:
+    def _do(self, actions: UserActions, act: Callable[[], None]) -> None:
         """Do something as a user, and go on until nothing runs any more."""
         task = self.scheduler.start(Process("user"), act, name="user")
         self.scheduler.run(lambda: task.is_over, CALM_SECONDS)
-        self._run_until_quiet(course)
+        self._run_until_quiet(actions)
 
-    def _run_until_quiet(self, course: Course) -> None:
-        self.scheduler.run(lambda: course.is_over and self._is_quiet(), CALM_SECONDS)
+    def _run_until_quiet(self, actions: UserActions) -> None:
+        self.scheduler.run(lambda: actions.is_over and self._is_quiet(), CALM_SECONDS)
 
     def _is_quiet(self) -> bool:
         """No execution runs, no turn is open, the ledger's stream is consumed, and nothing is on its way."""
@@ -166,8 +166,8 @@ class World:
 
     # setting up
 
-    def _set_up(self) -> Course:
-        courses: list[Course] = []
+    def _set_up(self) -> UserActions:
+        prepared: list[UserActions] = []
 
         def set_up() -> None:
             resources = self.cloud.resources_of(self.scheduler.current.process)
@@ -185,7 +185,7 @@ class World:
             conversation = conversation_store.create_conversation(
                 resources, ada, "site", None, credential, MODELS[provider]
             )
-            course = Course(
+            actions = UserActions(
                 self.cloud,
                 self.page,
                 self.seed,
@@ -196,11 +196,11 @@ class World:
                 dialect,
                 RUSH_RATES[self._has_small_budget],
             )
-            courses.append(course)
+            prepared.append(actions)
 
         self.scheduler.start(Process("set-up"), set_up, name="set-up")
-        self.scheduler.run(lambda: bool(courses), 60)
-        return courses[0]
+        self.scheduler.run(lambda: bool(prepared), 60)
+        return prepared[0]
 
     def _raise_budget(self) -> None:
         self._accounts.limit = LIMITS_USD[0]
@@ -209,26 +209,26 @@ class World:
 
     # the evidence
 
-    def _collect(self, course: Course) -> None:
+    def _collect(self, actions: UserActions) -> None:
         evidence = self.evidence
-        evidence.turns = [browser.turn for browser in course.browsers]
+        evidence.turns = [browser.turn for browser in actions.browsers]
         evidence.bridges, evidence.conversations, evidence.usage = (
             list(self._read_rows(name)) for name in ("bridges", "conversations", "usage")
         )
         evidence.blobs = {key: stored.body for key, stored in self.cloud.s3.objects.items()}
         evidence.served, evidence.refusals = [*self.cloud.provider.served], [*self.cloud.provider.refusals]
         evidence.page, evidence.page_changes = {**self.page.cells}, [*self.page.changes]
-        evidence.audits, evidence.deleted_conversations = [*course.audits], {*course.deleted}
+        evidence.audits, evidence.deleted_conversations = [*actions.audits], {*actions.deleted}
         evidence.executions = {
             name: execution.status for name, execution in self.cloud.step_functions.executions.items()
         }
         evidence.prices = dict.fromkeys(PROVIDERS, PRICE_USD) | {"ollama": (Decimal(0), Decimal(0))}
-        evidence.owners = {name: user.name for name, user in course.conversations.items()}
-        evidence.titles = {**course.titles}
+        evidence.owners = {name: user.name for name, user in actions.conversations.items()}
+        evidence.titles = {**actions.titles}
         evidence.seconds_allowed = RECOVERY_SECONDS + self.cloud.settings_changes.get("browser_wait_seconds", 0)
         evidence.holds_taken = [*self._accounts.holds_taken]
         evidence.landed_writes = list_landed_writes(self.cloud.dynamodb)
-        evidence.errors, evidence.complaints = [*self.cloud.errors], [*course.complaints]
+        evidence.errors, evidence.complaints = [*self.cloud.errors], [*actions.complaints]
 
     def _read_rows(self, table: str) -> Iterator[Row]:
         for item in self.cloud.dynamodb.tables[table].items.values():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.check_model_is_offered import check_model
+from fermata_client.commands.check_model_is_offered import check_model_is_offered
 from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
@@ -52,7 +52,7 @@ def chat(
         _refuse_changes(scope, model)
     printer = TurnPrinter(to_stderr=as_json)
     with printer, connect_to_service(url, token) as client:
-        check_model(client, scope or DEFAULT_CHAT_SCOPE, model, url)
+        check_model_is_offered(client, scope or DEFAULT_CHAT_SCOPE, model, url)
         outcome = run_turn(
             client,
             scope or _scope_of(client, conversation),

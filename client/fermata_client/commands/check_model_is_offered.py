@@ -12,7 +12,7 @@ MAX_LISTED_MODELS = 5
 MIN_MODEL_SIMILARITY = 0.3
 
 
-def check_model(client: FermataClient, scope: str, model: str | None, url: str | None) -> None:
+def check_model_is_offered(client: FermataClient, scope: str, model: str | None, url: str | None) -> None:
     """Raise `CommandError` if the credential of a scope's default does not open this model.
 
     Where its models cannot be listed, any model is accepted: the provider decides then.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.check_model_is_offered import check_model
+from fermata_client.commands.check_model_is_offered import check_model_is_offered
 from fermata_client.commands.errors import report_errors
 from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
@@ -52,7 +52,7 @@ def edit(
     printer = TurnPrinter(to_stderr=as_json)
     try:
         with printer, connect_to_service(url, token) as client:
-            check_model(client, SCOPE, model, url)
+            check_model_is_offered(client, SCOPE, model, url)
             outcome = _run_edit(client, html_file, prompt, model, printer)
         html_file.write_copy()
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from fermata_client.document.disk_files import NotAnHtmlFileError, read_html_file
 from fermata_client.document.disk_writes import FileChangedError, FileWrite, check_content, write_files
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.document.page_code_files import PageFolder
+from fermata_client.document.page_code_files import PageCodeFiles
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import linked_file_paths
 
@@ -33,7 +33,7 @@ class HtmlFile:
         self.folder = self.path.parent
         self.name = self.path.name
         self._is_copy_in_folder = self.out != self.path and self.out.parent == self.folder
-        self._page_folder = PageFolder(self.folder, self.out.parent)
+        self._code_files = PageCodeFiles(self.folder, self.out.parent)
         self._out_before = self._read_out()
         """What `out` had before the first edit was written to it."""
         self._seen_paths: set[str] = set()
@@ -64,7 +64,7 @@ class HtmlFile:
     def with_files(self, paths: Iterable[str]) -> HtmlDocument:
         """Return the document with further scripts and style sheets of its folder that it does not load now."""
         missing = [path for path in paths if path not in self.document.files]
-        return replace(self.document, files={**self.document.files, **self._page_folder.read_files(missing)})
+        return replace(self.document, files={**self.document.files, **self._code_files.read_files(missing)})
 
     def save(self, document: HtmlDocument, before: HtmlDocument) -> None:
         """Write what differs between `before` and `document`, all or nothing.
@@ -81,7 +81,7 @@ class HtmlFile:
             writes.append(FileWrite(self.out, document.source, self._page_before(before.source)))
         if writes:
             write_files(writes, lambda: self._check_unchanged(before), [self.folder, self.out.parent])
-        self._page_folder.written_paths |= set(changed)
+        self._code_files.written_paths |= set(changed)
         if document.source != before.source:
             self.path = self.out
         linked_files = self._load_linked_files(document)
@@ -97,10 +97,10 @@ class HtmlFile:
         writes = [FileWrite(self.out, self.document.source, self._out_before)] if self.path != self.out else []
         if self.out.parent != self.folder:
             for path, content in self.document.files.items():
-                target = self._page_folder.find_target(path)
+                target = self._code_files.find_target(path)
                 if not target.exists():
                     writes.append(FileWrite(target, content, None))
-                    self._page_folder.written_paths.add(path)
+                    self._code_files.written_paths.add(path)
         try:
             write_files(writes, lambda: None)
         except FileChangedError as error:
@@ -119,7 +119,7 @@ class HtmlFile:
         """Return the texts on disk of the page, as `page_name`, and of the files it has loaded, by path."""
         with contextlib.suppress(EditError):  # a page that cannot be read any more is shown as it was last
             self.reload_if_changed()
-        files = self._page_folder.read_files(sorted(self._seen_paths))
+        files = self._code_files.read_files(sorted(self._seen_paths))
         return {page_name: self.document.source.decode()} | {path: content.decode() for path, content in files.items()}
 
     def _parse_document(self, source: bytes, next_id: int) -> HtmlDocument:
@@ -128,7 +128,7 @@ class HtmlFile:
         return replace(document, files=files, shared_files=self._shared_paths(files))
 
     def _load_linked_files(self, document: HtmlDocument) -> dict[str, bytes]:
-        files = self._page_folder.read_files(linked_file_paths(document.tree))
+        files = self._code_files.read_files(linked_file_paths(document.tree))
         self._seen_paths |= files.keys()
         return files
 
@@ -136,7 +136,7 @@ class HtmlFile:
         """Return the paths that a copy in the same folder shares with its original: all but those it has written."""
         if not self._is_copy_in_folder:
             return frozenset()
-        return frozenset(path for path in paths if path not in self._page_folder.written_paths)
+        return frozenset(path for path in paths if path not in self._code_files.written_paths)
 
     def _target_sheet(self, css: str) -> str:
         if not css:
@@ -150,12 +150,12 @@ class HtmlFile:
 
     def _file_write(self, path: str, document: HtmlDocument, before: HtmlDocument) -> FileWrite:
         """Return the write of a file beside the page. Raises `EditError` if it may not be written."""
-        target = self._page_folder.find_target(path)
+        target = self._code_files.find_target(path)
         if path not in before.files and target.exists():
             self._check_unchanged(before)
         if path not in before.files:
-            self._page_folder.check_new_target(path, target)
-        previous = self._page_folder.content_before(path, target, before.files.get(path))
+            self._code_files.check_new_target(path, target)
+        previous = self._code_files.content_before(path, target, before.files.get(path))
         return FileWrite(target, document.files.get(path), previous)
 
     def _page_before(self, source: bytes) -> bytes | None:
@@ -168,7 +168,7 @@ class HtmlFile:
         """Raise `FileChangedError` unless the disk has the page and the files that an edit was computed from."""
         check_content(self.path, before.source)
         paths = [*linked_file_paths(before.tree), *before.files]
-        if self._page_folder.read_files(paths) != before.files:
+        if self._code_files.read_files(paths) != before.files:
             raise FileChangedError(
                 "A file of this page was changed by someone else meanwhile. Read the document again."
             )

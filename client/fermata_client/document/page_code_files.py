@@ -8,7 +8,7 @@ from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import is_code_path
 
 
-class PageFolder:
+class PageCodeFiles:
     """Reads files of `folder`, and says where they are written: in `out_folder`, from where they are read afterwards.
 
     Both folders are without symbolic links. Paths are relative to the folder.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fermata_client.document.undo_hunk import EditConflictError, PatchHunk, content_digest
+from fermata_client.document.undo_hunk import EditConflictError, UndoHunk, content_digest
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice, apply_splices
 
@@ -15,7 +15,7 @@ class Reversal:
 
     path: str
     """Empty for the page itself."""
-    swaps: tuple[PatchHunk, ...] = ()
+    swaps: tuple[UndoHunk, ...] = ()
     """If the edit created or removed the file, one swap of its whole content."""
     has_created_file: bool = False
     has_removed_file: bool = False
@@ -47,11 +47,11 @@ class Reversal:
 def reversal_of_splices(path: str, source: bytes, splices: Sequence[Splice]) -> Reversal:
     """Return the reversal of splices that are about to be applied to `source`."""
     after = apply_splices(source, splices)
-    swaps: list[PatchHunk] = []
+    swaps: list[UndoHunk] = []
     shift = 0
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
         length = len(splice.text)
-        swaps.append(PatchHunk.from_edit(after, splice.start + shift, length, source[splice.start : splice.end]))
+        swaps.append(UndoHunk.from_edit(after, splice.start + shift, length, source[splice.start : splice.end]))
         shift += length - (splice.end - splice.start)
     return Reversal(path, tuple(swaps))
 
@@ -60,7 +60,7 @@ def reversal_of_file(path: str, old: bytes | None, new: bytes | None) -> Reversa
     """Return the reversal of a file's change from `old` to `new`. None is a file that does not exist."""
     if old is None or new is None:
         new_content = new or b""
-        swap = PatchHunk.from_edit(new_content, 0, len(new_content), old or b"")
+        swap = UndoHunk.from_edit(new_content, 0, len(new_content), old or b"")
         return Reversal(path, (swap,), has_created_file=old is None, has_removed_file=new is None)
     return reversal_of_splices(path, old, [shortest_splice(old, new)])
 
@@ -120,7 +120,7 @@ def _reversal_to_wire(reversal: Reversal) -> dict[str, Any]:
 
 
 def _reversal_from_wire(edit: dict[str, Any]) -> Reversal:
-    swaps = tuple(PatchHunk.from_wire(members) for members in edit["swaps"])
+    swaps = tuple(UndoHunk.from_wire(members) for members in edit["swaps"])
     has_created_file = edit.get("created") is True
     has_removed_file = edit.get("removed") is True
     if (has_created_file or has_removed_file) and len(swaps) != 1:

@@ -20,7 +20,7 @@ class EditConflictError(EditError):
 
 
 @dataclass(frozen=True)
-class PatchHunk:
+class UndoHunk:
     """An edit replaced `old_text` with `length` bytes of this digest at `position`."""
 
     position: int

@@ -7,7 +7,7 @@ from fermata.credentials.credential_store import find_existing_ids
 from fermata.domain.conversation import Conversation
 
 
-def clear_removed_credentials(
+def clear_conversation_credentials(
     resources: Resources, tenant: str, conversations: Sequence[Conversation]
 ) -> list[Conversation]:
     """Return the conversations, without the credential where it was removed, so that the user picks another one."""
