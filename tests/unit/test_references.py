@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("bench", "client", "docs", "examples", "functions", "layers", "local", "statemachines", "tests")
@@ -22,6 +23,11 @@ LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 ANCHORED = re.compile(r"\b(?P<document>(?:docs/[\w./-]+|README|CONTRIBUTING)\.md)#(?P<anchor>[\w-]+)")
 HEADING = re.compile(r"^#+ +(?P<title>.+?) *#*$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+DOTTED_NAME = re.compile(
+    r"(?<![\w./-])(?:bench|fermata|fermata_client|functions|local|tests)(?:\.[A-Za-z_]\w*)+(?::\w+)?"
+)
+"""A name in one of the project's packages, such as `fermata.tools.registry` or `fermata.domain.scopes:SCOPES`."""
+IMPORTED_NAMES = re.compile(r"from (?P<module>[\w.]+) import (?P<names>\w+(?:, \w+)*)")
 MAKE_COMMAND = re.compile(r"(?:`|^\$ |^ {4})make(?P<arguments>(?: +[\w./=\"-]+)+)", re.MULTILINE)
 """A command in backticks, in a console block or in an indented block."""
 MAKE_TARGET = re.compile(r"^(?P<targets>[\w./ -]+?)\s*:(?!=)", re.MULTILINE)
@@ -116,6 +122,24 @@ def find_missing_paths(path: Path, text: str) -> Iterable[str]:
     return {name for name in own_names if not exists_in(folders, name)}
 
 
+def find_missing_names(path: Path, text: str) -> Iterable[str]:
+    """Dotted names and imports in the code blocks of a document that nothing in the project has."""
+    if path.suffix != ".md":
+        return set()
+    code = "\n".join(FENCED.findall(text))
+    imports = [(match["module"], match["names"].split(", ")) for match in IMPORTED_NAMES.finditer(code)]
+    imported = {f"{module}:{name}" for module, names in imports for name in names if DOTTED_NAME.fullmatch(module)}
+    return {name for name in {*DOTTED_NAME.findall(code), *imported} if not can_be_resolved(name)}
+
+
+def can_be_resolved(name: str) -> bool:
+    try:
+        resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
 def list_docstrings(source: str) -> list[str]:
     """Every text of a module that stands alone: docstrings of modules, classes, functions, constants and fields."""
     nodes = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
@@ -157,6 +181,24 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 def test_every_path_that_a_document_or_docstring_names_exists() -> None:
     assert find_in_texts(find_missing_paths) == {}
+
+
+def test_every_name_in_a_code_block_of_a_document_exists() -> None:
+    assert find_in_texts(find_missing_names) == {}
+
+
+def test_a_missing_name_is_found() -> None:
+    block = """```python
+from fermata.domain.scopes import SCOPES, NONE
+"fermata.tools.site.prompt:system_prompt", "fermata.tools.kitchen.prompt:system_prompt"
+$ python -m local.demo local/demo.py fermata.example
+```
+fermata.of.prose"""
+    assert find_missing_names(ROOT / "docs" / "made-up.md", block) == {
+        "fermata.domain.scopes:NONE",
+        "fermata.tools.kitchen.prompt:system_prompt",
+        "fermata.example",
+    }
 
 
 def test_a_missing_section_target_and_path_are_found() -> None:
