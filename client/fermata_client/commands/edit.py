@@ -10,7 +10,7 @@ from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path
+from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path, resolve_path
 from fermata_client.document.html_file import HtmlFile
 from fermata_client.service.client import FermataClient
 from fermata_client.terminal.turn_printer import TurnPrinter
@@ -85,5 +85,5 @@ def _open_html_file(file: Path, out: Path | None, css: str | None) -> HtmlFile:
     if out is None and file.exists() and not file.stat().st_mode & 0o222:
         raise NotAnHtmlFileError(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
     if out is not None:
-        check_output_path(out.resolve())
+        check_output_path(resolve_path(out))
     return HtmlFile(file, out, css or "")

@@ -33,6 +33,14 @@ class NotAnHtmlFileError(ValueError):
     """A file cannot be edited. The message says why."""
 
 
+def resolve_path(path: Path) -> Path:
+    """Return the absolute path without symbolic links.
+
+    A link that leads to itself stays, and can be neither read nor written.
+    """
+    return Path(os.path.realpath(path))
+
+
 def is_utf8_text(content: bytes) -> bool:
     try:
         return "\x00" not in content.decode()

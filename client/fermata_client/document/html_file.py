@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from fermata_client.document.disk_files import NotAnHtmlFileError, read_html_file
+from fermata_client.document.disk_files import NotAnHtmlFileError, read_html_file, resolve_path
 from fermata_client.document.disk_writes import FileChangedError, FileWrite, check_content, write_files
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.page_code_files import PageCodeFiles
@@ -28,8 +28,8 @@ class HtmlFile:
     """
 
     def __init__(self, path: Path, out: Path | None = None, css: str = "") -> None:
-        self.path = path.resolve()
-        self.out = (out or path).resolve()
+        self.path = resolve_path(path)
+        self.out = resolve_path(out or path)
         self.folder = self.path.parent
         self.name = self.path.name
         self._is_copy_in_folder = self.out != self.path and self.out.parent == self.folder
@@ -141,7 +141,7 @@ class HtmlFile:
     def _target_sheet(self, css: str) -> str:
         if not css:
             return ""
-        path = PurePosixPath(os.path.relpath(Path(css).resolve(), self.folder)).as_posix()
+        path = PurePosixPath(os.path.relpath(resolve_path(Path(css)), self.folder)).as_posix()
         if path not in self.document.files:
             raise NotAnHtmlFileError(
                 f"{self.name} does not load {css} from its own folder. Link it there, or leave --css out."

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from fermata_client.document.disk_files import MAX_FILE_BYTES, is_utf8_text
+from fermata_client.document.disk_files import MAX_FILE_BYTES, is_utf8_text, resolve_path
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import is_code_path
 
@@ -43,7 +43,7 @@ class PageCodeFiles:
         Raises:
             EditError: a file of this path may not be written.
         """
-        target = (self.out_folder / path).resolve()
+        target = resolve_path(self.out_folder / path)
         if not target.is_relative_to(self.out_folder):
             raise EditError(f"{path} leads out of the folder of the page. Choose a path below it.")
         if not (is_code_path(path) and is_code_path(target.relative_to(self.out_folder).as_posix())):
@@ -68,13 +68,13 @@ class PageCodeFiles:
         return self._content_before_by_target.get(target)
 
     def _remember_target(self, path: str) -> None:
-        target = (self.out_folder / path).resolve()
+        target = resolve_path(self.out_folder / path)
         if target not in self._content_before_by_target:
             self._content_before_by_target[target] = target.read_bytes() if target.is_file() else None
 
 
 def _read_code_file(folder: Path, path: str) -> bytes | None:
-    resolved = (folder / path).resolve()
+    resolved = resolve_path(folder / path)
     if not (is_code_path(path) and resolved.is_relative_to(folder) and resolved.is_file()):
         return None
     if not is_code_path(resolved.relative_to(folder).as_posix()) or resolved.stat().st_size > MAX_FILE_BYTES:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor
+from fermata_client.document.disk_files import NotAnHtmlFileError
 from fermata_client.document.undo_hunk import content_digest
 from fermata_client.html.linked_files import is_code_path, local_path_from_address
 
@@ -147,3 +148,14 @@ def test_a_name_that_file_systems_read_differently_is_no_path(address: str) -> N
 def test_an_ending_counts_in_every_case_and_a_dot_hides_at_every_level() -> None:
     assert is_code_path("A/B.Css")
     assert not any(is_code_path(path) for path in ("a/.b/c.css", ".c.css", "css", "acss", "a.css/b", "a.css.bak"))
+
+
+def test_a_link_that_leads_to_itself_is_a_file_that_cannot_be_used(tmp_path: Path) -> None:
+    make_site(tmp_path, "css/site.css", "loop.js", '<script src="{}"></script>')
+    (tmp_path / "loop.js").symlink_to("loop.js")
+    (tmp_path / "loop.html").symlink_to("loop.html")
+    assert run_tool(tmp_path, "list_code_assets")["data"]["assets"] == []
+    answer = run_tool(tmp_path, "write_code_asset", path="loop.js", type="script", content="1")
+    assert (answer["ok"], (tmp_path / "loop.js").is_symlink()) == (False, True)
+    with pytest.raises(NotAnHtmlFileError, match="There is no file"):
+        HtmlFile(tmp_path / "loop.html")
