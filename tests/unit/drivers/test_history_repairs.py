@@ -15,6 +15,7 @@ from tests.strict import anthropic
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import (
+    image_block,
     message_from_response,
     model_message,
     thinking_block,
@@ -104,8 +105,10 @@ def test_a_refusal_that_no_repair_helps_is_asked_at_most_twice_more_and_nothing_
     server = running(peer)
     server.rules.append(lambda _body: "messages.0: no")
     for _ in range(2):
-        with pytest.raises(ProviderError, match=r"messages\.0: no"):
+        with pytest.raises(ProviderError, match=r"messages\.0: no") as caught:
             collect_parts(peer, build_request(peer, *EARLIER_TURN, NEXT_PROMPT, *CURRENT_ROUND), connection, server)
+        assert "messages.0: no. The conversation is saved" in caught.value.message
+        assert "Begin a new conversation" in caught.value.message
     assert len(server.bodies) == 6
     assert json.dumps(server.bodies[3]) == json.dumps(server.bodies[0])
 
@@ -266,6 +269,17 @@ def test_a_repaired_history_keeps_its_beginning_to_the_byte(
         json.dumps(items[:3]).replace(', "cache_control": {"type": "ephemeral"}', "") for items in sent
     ]
     assert len(set(without_breakpoints)) == 1
+
+
+def test_a_flattened_result_keeps_its_images(running: StartServer, connection: HttpConnection) -> None:
+    """The model has asked for the screenshot, and would ask for it again."""
+    server = running(ANTHROPIC)
+    server.rules.append(lambda body: "messages.2: no tool results" if "tool_result" in json.dumps(body) else None)
+    screenshot = tool_result("call_2", {"n": 1}, turn="t2", images=(image_block(),))
+    ask(ANTHROPIC, server, connection, *number_rows(NEXT_PROMPT, model_message(tool_call("call_2")), screenshot))
+    *_, prompt = server.bodies[-1]["messages"]
+    assert [block["type"] for block in prompt["content"]] == ["text", "image", "text"]
+    assert "omitted" not in json.dumps(prompt)
 
 
 def test_a_mark_without_a_position_is_about_all_messages(running: StartServer, connection: HttpConnection) -> None:

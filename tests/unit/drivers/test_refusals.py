@@ -166,6 +166,18 @@ def test_a_template_that_refuses_with_500_is_not_asked_the_same_again(
     assert not caught.value.retryable
 
 
+def test_an_error_that_may_pass_is_no_refusal_by_a_template(running: StartServer, connection: HttpConnection) -> None:
+    peer = CASES_BY_PROVIDER[CHAT]
+    server = running(peer)
+    server.rules.append(
+        lambda _body: "An error occurred while executing the request. 'NoneType' object is not callable"
+    )
+    server.refusal_status = 500
+    with pytest.raises(ProviderError) as caught:
+        collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    assert caught.value.retryable
+
+
 ROWS = (
     user_message("Hi", turn="t1"),
     model_message("I look.", tool_call("a"), tool_call("b", "insertHtml"), turn="t1"),

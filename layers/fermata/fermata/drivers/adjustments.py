@@ -68,9 +68,9 @@ _HISTORY_REFUSAL = (
 )
 """Matches a refusal of what was said before, in the words of any provider."""
 _TEMPLATE_REFUSAL = (
-    r"jinja|raise_exception|chat.?template|template: ?:|while executing|roles must alternate|unexpected role|"
-    r"system role not|single tool-calls|item pairs from|filter 'items'|is not callable|user query found|"
-    r"2 or more assistant|cannot pass both|parse tool call arguments"
+    r"jinja|raise_exception|chat.?template|template: ?:|while executing \w*(?:expression|statement)|"
+    r"roles must alternate|unexpected role|system role not|single tool-calls|item pairs from|filter 'items'|"
+    r"value is not callable|user query found|2 or more assistant|cannot pass both|parse tool call arguments"
 )
 """Matches what templates of models, and those who run them, say of messages."""
 _REFUSED_HISTORY = f"{_HISTORY_REFUSAL}|{_TEMPLATE_REFUSAL}"

@@ -4,7 +4,7 @@ A provider is one module in `drivers/providers/` with a `PROVIDER` record, and o
 (decision 0070). Nothing here opens a connection, so functions that send no provider request never load httpx.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,12 @@ VISION_AND_TOOLS = ModelCapabilities(tool_calling=True, vision_input=True)
 
 def build_bearer_headers(_model: str, api_key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+REFUSED_REPAIR_ADVICE = (
+    "The conversation is saved, but this model does not accept it, not even as plain text. Begin a new conversation, "
+    "or choose another model."
+)
 
 
 @dataclass(frozen=True)
@@ -172,6 +178,7 @@ class Provider:
             except ProviderError as error:
                 adjustment = None if was_seen else self._find_adjustment(request, body, error, applied)
                 if adjustment is None:
+                    _advise_about_repaired_history(error, learned)
                     raise
                 applied |= {adjustment.name}
                 learned.append(adjustment)
@@ -236,3 +243,9 @@ class Provider:
             "accept": "text/event-stream" if self.make_decoder is SseDecoder else "application/x-ndjson",
             "accept-encoding": "identity",  # a compressed stream arrives in blocks
         }
+
+
+def _advise_about_repaired_history(error: ProviderError, tried: Sequence[Adjustment]) -> None:
+    """Say what helps when a repaired history is refused too: each later prompt would be refused as well."""
+    if error.code == Failure.BAD_REQUEST.code and any(adjustment in HISTORY_REPAIRS for adjustment in tried):
+        error.message = f"{error.message.rstrip('. ')}. {REFUSED_REPAIR_ADVICE}"

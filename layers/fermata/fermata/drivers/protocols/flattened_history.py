@@ -1,4 +1,7 @@
-"""Turn calls, results and reasoning of a history into plain text, which every provider accepts (decision 0198)."""
+"""Turn calls, results and reasoning of a history into plain text, which every provider accepts (decision 0198).
+
+Images of results become images of the user, so that the model still sees what it has asked for.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -45,7 +48,7 @@ def _iter_flattened(messages: Sequence[Message]) -> Iterator[Message]:
 
 @WeakCache
 def _flatten_message(message: Message) -> Message:
-    content = tuple(flat for block in message.content if (flat := _flatten_block(block, message)))
+    content = tuple(flat for block in message.content for flat in _flatten_block(block, message))
     return _to_plain_message(message, content)
 
 
@@ -61,13 +64,18 @@ def _to_plain_message(message: Message, content: tuple[Block, ...]) -> Message:
     )
 
 
-def _flatten_block(block: Block, message: Message) -> Block | None:
+def _flatten_block(block: Block, message: Message) -> Iterator[Block]:
     match block.kind:
         case "toolCall":
-            return TextBlock(text=f"[Called {block.tool_name} with {encode_call_arguments(block)}]")
+            yield TextBlock(text=f"[Called {block.tool_name} with {encode_call_arguments(block)}]")
         case "toolResult":
             outcome = "Result" if block.ok else "Failure"
-            return TextBlock(text=f"[{outcome} of {message.tool_name or 'the call'}: {format_result_text(block)}]")
+            shown = [image for image in block.images or () if image.data is not None]
+            unshown = [image for image in block.images or () if image.data is None]
+            text = format_result_text(block.model_copy(update={"images": unshown or None}))
+            yield TextBlock(text=f"[{outcome} of {message.tool_name or 'the call'}: {text}]")
+            yield from shown
         case "reasoning":
-            return None
-    return block
+            pass
+        case _:
+            yield block

@@ -38,7 +38,6 @@ from fermata.drivers.protocols.message_mapping import (
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 DISABLE_THINKING = "disable thinking"
 """The adjustment for a model that does not think, or not in the way its name suggests."""
-
 _CACHE_BREAKPOINT = {"type": "ephemeral"}
 _THINKING_TYPES = ("thinking", "redacted_thinking")
 _REQUIRED_FIELDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
