@@ -349,6 +349,11 @@ LIBRARIES = {
     "css/bootstrap.css": ".btn { top: 0 }\n",
     "css/jquery-3.7.1.css": ".btn { top: 0 }\n",
     "css/other.css": "/*! Other v1 | MIT */\n.btn { top: 0 }\n",
+    "css/tailwind.css": "/*! tailwindcss v4 */\n.btn { top: 0 }\n",
+    "css/modern-normalize.css": ".btn { top: 0 }\n",
+    "css/bootstrap.rtl.css": ".btn { top: 0 }\n",
+    "css/jquery.fancybox.css": ".btn { top: 0 }\n",
+    "fontawesome/css/all.css": ".btn { top: 0 }\n",
     "css/built.css": ".btn{top:0}" + ".a{top:0}" * 400 + "\n",
 }
 
@@ -364,6 +369,23 @@ def test_a_new_rule_goes_into_the_sheet_of_the_site_itself(path: str, is_last: b
         edited, _ = page.put_css(css)
         assert edited.files == files | {"site.css": f".own {{ top: 0 }}\n{css}\n".encode()}
         assert edited.source == page.source
+
+
+OWN_SHEETS = {
+    "css/main.css": "/*! The site of a bakery */\n",
+    "style.css": "@charset 'utf-8';\n/*!\nTheme Name: Bakery\nLicense: GPL\nVersion: 1.0\n*/\n",
+    "css/bootstrap-overrides.css": "a { top: 0 }\n",
+    "water/menu.css": "a { top: 0 }\n",
+    "css/icons.css": f"a {{ background: url(data:image/png;base64,{'A' * 4000}) }}\n",
+}
+
+
+@pytest.mark.parametrize("path", OWN_SHEETS)
+def test_the_sites_own_sheet_is_not_taken_for_one_of_a_library(path: str) -> None:
+    source = f'<link rel="stylesheet" href="vendor/a.css"><link rel="stylesheet" href="{path}">'
+    files = {"vendor/a.css": b".btn { top: 0 }\n", path: OWN_SHEETS[path].encode()}
+    edited, _ = HtmlDocument.parse(source.encode(), files=files).put_css(".new { top: 0 }")
+    assert edited.files[path].decode() == OWN_SHEETS[path] + ".new { top: 0 }\n"
 
 
 def test_a_rule_of_a_library_is_overridden_where_that_works_and_else_changed() -> None:

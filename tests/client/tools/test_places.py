@@ -119,6 +119,15 @@ def test_a_row_is_not_moved_out_of_its_table() -> None:
         "```{}```",
         "```html {}```",
         "Here is the HTML:\n\n```html\n{}\n```\n\nIt adds a paragraph.",
+        "Here is the <p> with `card`:\n```html\n{}\n```",
+        "Sure! ```html\n{}\n```",
+        '```HTML title="index.html"\n{}\n```',
+        "```html:index.html\n{}\n```",
+        "``` {{.html}}\n{}\n```",
+        "```html // index.html\n{}\n```",
+        "```html{}\n```",
+        "```html\n{}```",
+        "\u200b```html\n{}\n```",
     ],
 )
 def test_fences_around_markup_are_taken_off(fenced: str) -> None:
@@ -133,6 +142,19 @@ def test_fences_around_rules_are_taken_off(fenced: str) -> None:
     assert b"p { top: 0 }" in edited.source
     written = {"path": "a.css", "type": "style", "content": fenced.format("p { top: 0 }")}
     assert WRITE_TOOLS["write_code_asset"](page, written)[0].files["a.css"].strip() == b"p { top: 0 }"
+
+
+def test_several_fenced_blocks_are_joined() -> None:
+    fenced = "First:\n```html\n<p>a</p>\n```\nThen:\n```html\n<p>b</p>\n```\n"
+    assert strip_markdown_fence(fenced) == "<p>a</p>\n<p>b</p>"
+    mixed = insert("<style></style><main></main>\n", "main", "```html\n<p>a</p>\n```\n```css\n.c { top: 0 }\n```")
+    assert (mixed.count("<p>a</p>"), mixed.count(".c { top: 0 }"), "```" in mixed) == (1, 1, False)
+
+
+def test_a_script_with_fences_in_a_text_keeps_them() -> None:
+    script = "const text = `\n```js\nx\n```\n`;"
+    assert strip_markdown_fence(script) == script
+    assert strip_markdown_fence(f"```js\n{script}\n```") != ""
 
 
 @pytest.mark.parametrize("text", ["<p>`a` ```b``` c</p>", "<pre>\n```\nx\n```\n</pre>", "a ``` b", "", "`a`"])
