@@ -24,3 +24,25 @@ def test_the_imaging_library_is_imported_with_the_first_image(function: str) -> 
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("function", ["round", "tool_result", "stream_turns"])
+def test_an_event_is_built_when_it_first_occurs(function: str) -> None:
+    program = f"""
+import functions.{function}.app
+from fermata.domain.events import EVENT_CLASSES, parse_events
+built = lambda: {{event_type for event_type, model in EVENT_CLASSES.items() if model.__pydantic_complete__}}
+before = built()
+parse_events([{{"type": "text", "text": "hello"}}])
+print(built() - before, len(before) <= 1)
+"""
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "{'text'} True"
+
+
+def test_a_round_imports_budgets_for_turns_that_have_one() -> None:
+    program = "import sys, functions.round.app; print([name for name in sys.modules if '.budgets.' in name])"
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "[]"

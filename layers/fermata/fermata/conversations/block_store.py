@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeGuard
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from fermata.aws import blob_store
 from fermata.aws.blob_store import BlobStore
@@ -28,7 +28,7 @@ MAX_ROW_BYTES = 200 * 1024
 MAX_ROW_ERROR_CHARS = 1000
 """How much of a large result's error stays in its row."""
 
-_block_adapter: TypeAdapter[Block] = TypeAdapter(Block)
+_block_adapter: TypeAdapter[Block] = TypeAdapter(Block, config=ConfigDict(defer_build=True))
 
 
 class BlockFetcher:

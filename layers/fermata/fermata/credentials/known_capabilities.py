@@ -10,15 +10,17 @@ It is stored beside the credential:
 import json
 import zlib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fermata.aws.resources import Resources
 from fermata.credentials.credential import Credential, model_list_sort_key
-from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.base import DomainModel
 from fermata.domain.model_info import ModelInfo
 from fermata.drivers.registry import get_model_traits
 from fermata.pricing import catalogue
+
+if TYPE_CHECKING:
+    from fermata.credentials.model_choice import ModelChoice
 
 MAX_LISTED_CAPABILITIES_BYTES = 350_000
 """Compressed. An item of DynamoDB holds 400 KB; OpenRouter's list takes about 10."""
@@ -59,7 +61,7 @@ def get_known_capabilities(resources: Resources, provider: str, model: str) -> K
     )
 
 
-def get_choice_capabilities(resources: Resources, tenant: str, choice: ModelChoice) -> KnownCapabilities:
+def get_choice_capabilities(resources: Resources, tenant: str, choice: "ModelChoice") -> KnownCapabilities:
     """Return what is known of a chosen model. What its credential's own server said comes first.
 
     It costs one read of the settings table, unless the provider makes its models itself.
@@ -86,7 +88,7 @@ def store_listed_capabilities(resources: Resources, credential: Credential, mode
         resources.tables.put_newest(resources.settings.settings_table, item, "listed_at")
 
 
-def _read_listed(resources: Resources, tenant: str, choice: ModelChoice) -> dict[str, Any]:
+def _read_listed(resources: Resources, tenant: str, choice: "ModelChoice") -> dict[str, Any]:
     """Return the stored fields of `KnownCapabilities`; none if they are of another version of the credential.
 
     Another version may have been another server.

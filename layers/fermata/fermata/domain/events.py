@@ -5,11 +5,10 @@ document describes it, and each renderer writes it for the dialects in `visible_
 """
 
 from collections.abc import Sequence
-from functools import lru_cache, reduce
-from operator import or_
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails
 
 from fermata.domain.base import DomainModel
 from fermata.domain.dialect import Dialect
@@ -19,7 +18,9 @@ EVENT_CLASSES: dict[str, type["Event"]] = {}
 
 
 class Event(DomainModel):
-    """Base class of all events."""
+    """Base class of all events. The class of an event that does not occur is never built (decision 0169)."""
+
+    model_config = ConfigDict(defer_build=True)
 
     visible_to: ClassVar[Sequence[Dialect]] = get_args(Dialect)
     """Dialects whose clients receive the event. An event that is visible to none never leaves the log."""
@@ -40,18 +41,21 @@ class Event(DomainModel):
 
 
 def parse_events(value: Any) -> tuple[Event, ...]:
-    """Parse a list of events as the log stores them.
+    """Parse a list of events as the log stores them. Only the classes of these events are built (decision 0169).
 
     Raises:
         ValidationError: An event has no registered type, or a member of it is wrong.
     """
-    return tuple(_list_adapter(tuple(EVENT_CLASSES.values())).validate_python(value))
+    return tuple(_find_event_class(event).model_validate(event) for event in value)
 
 
-@lru_cache(maxsize=1)
-def _list_adapter(classes: tuple[type[Event], ...]) -> TypeAdapter[list[Event]]:
-    union: Any = reduce(or_, classes)
-    return TypeAdapter(list[Annotated[union, Field(discriminator="type")]])
+def _find_event_class(event: Any) -> type[Event]:
+    event_type = event.get("type") if isinstance(event, dict) else None
+    if event_type not in EVENT_CLASSES:
+        problem = {"discriminator": "'type'", "tag": str(event_type), "expected_tags": ", ".join(EVENT_CLASSES)}
+        details = InitErrorDetails(type="union_tag_invalid", input=event, ctx=problem)
+        raise ValidationError.from_exception_data("Event", [details])
+    return EVENT_CLASSES[event_type]
 
 
 class BridgeReadyEvent(Event):

@@ -9,7 +9,7 @@ from fermata.domain.base import DomainModel
 ModelTier = Literal["smartest", "smart", "balanced", "fast", "cheap"]
 
 
-class ModelCapabilities(DomainModel):
+class ModelCapabilities(DomainModel, defer_build=True):
     """The features of a model that requests depend on."""
 
     tool_calling: bool
@@ -19,14 +19,14 @@ class ModelCapabilities(DomainModel):
     streaming: bool = True
 
 
-class ListPrice(DomainModel):
+class ListPrice(DomainModel, defer_build=True):
     """USD per million tokens, for display. Billed amounts are computed with exact decimals (pricing/)."""
 
     input_per_mtok: float = Field(alias="inputPerMTok")
     output_per_mtok: float = Field(alias="outputPerMTok")
 
 
-class ModelInfo(DomainModel):
+class ModelInfo(DomainModel, defer_build=True):
     """A model as the API lists it. `fallback` models are common ones that were not fetched from the provider."""
 
     id: str

@@ -14,7 +14,6 @@ from fermata.pricing.request_cost import find_price, get_request_cost
 from fermata.pricing.token_cost import compute_max_cost
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
-from fermata.usage.budgets import holds
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
 
 _Committed = TypeVar("_Committed")
@@ -45,6 +44,8 @@ def commit_with_budget_hold(
     """
     if not turn.has_budget:
         return commit(())
+    from fermata.usage.budgets import holds  # imported here because most turns have no budget
+
     request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
     return holds.reserve_budget_and_commit(
         resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit

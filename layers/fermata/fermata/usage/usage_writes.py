@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
-from fermata.usage.budgets.holds import build_settlement_writes
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, build_request_put, build_turn_end_put
 
 
@@ -15,6 +14,8 @@ def build_request_writes(resources: Resources, usages: Sequence[RequestUsage]) -
     """Build the ledger rows of one turn's requests; where the turn has a budget, also charge them to its accounts."""
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
     if usages and usages[0].has_budget:
+        from fermata.usage.budgets.holds import build_settlement_writes  # imported here because most turns have none
+
         writes += build_settlement_writes(resources, usages[0].tenant, usages[0].turn, usages)
     return writes
 
@@ -29,5 +30,7 @@ def build_turn_end_writes(resources: Resources, outcome: TurnOutcome, usages: Se
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
     writes.append(build_turn_end_put(resources, outcome))
     if outcome.has_budget:
+        from fermata.usage.budgets.holds import build_settlement_writes  # imported here because most turns have none
+
         writes += build_settlement_writes(resources, outcome.tenant, outcome.turn, usages, ends_turn=True)
     return writes

@@ -11,7 +11,6 @@ Every failure is returned to the model as a failed `ToolOutput`; nothing is rais
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
@@ -95,6 +94,8 @@ def _describe_unknown_tool(
     tools = toolset.list_permitted_tools(
         context.capabilities, context.scope, tenant=context.tenant, role=context.role, phase=context.phase
     )
+    from difflib import get_close_matches  # imported here because models seldom invent a name
+
     names_by_key = {make_name_key(own): display_name(tool.name) for tool in tools for own in list_tool_names(tool)}
     keys = [
         similar

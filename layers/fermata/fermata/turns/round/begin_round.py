@@ -14,7 +14,6 @@ from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.turn_state_from_log import TurnState
-from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes
 
@@ -109,9 +108,12 @@ def build_round_started(context: TurnContext, state: TurnState) -> RoundStartedE
 
 def _awaits_budget_hold(context: TurnContext, state: TurnState) -> bool:
     """Return whether the request needs a budget hold that is still to be taken; START has taken that of the first."""
+    if not context.turn.has_budget or state.phase == "calls":
+        return False
+    from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS  # imported here because most turns have no budget
+
     hold_expires = context.turn.started_ms / 1000 + HOLD_LIFETIME_SECONDS
-    is_held = state.phase == "started" and context.resources.clock.time() < hold_expires
-    return context.turn.has_budget and state.phase != "calls" and not is_held
+    return state.phase != "started" or context.resources.clock.time() >= hold_expires
 
 
 def build_next_round_started(context: TurnContext, pause: Pause) -> tuple[RoundStartedEvent, ...]:

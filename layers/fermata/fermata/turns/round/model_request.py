@@ -23,7 +23,6 @@ from fermata.turns.round.forced_answer import ForcedAnswer
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.turn_log import fixed_events
-from fermata.usage.budgets.holds import AccountsChanged
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes
 
@@ -176,6 +175,8 @@ class _RequestSender:
             try:
                 context.log.append(fixed_events(RequestStartedEvent()), lambda _log_entry, _before: hold_writes)
             except TransactionCanceled as error:
+                from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
+
                 raise AccountsChanged from error
 
         commit = partial(
