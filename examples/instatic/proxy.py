@@ -6,10 +6,13 @@
 It needs httpx, PyJWT, starlette and uvicorn. The user of a request is whoever the CMS says its session belongs to.
 """
 
+import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
@@ -23,34 +26,39 @@ from starlette.routing import Route
 AI_PATH = "/admin/api/ai/"
 WHO_AM_I_PATH = "/admin/api/me"
 """Where the CMS answers {id, displayName, capabilities} for its session cookie. Change it to what yours has."""
-NOT_FORWARDED = ("host", "cookie", "connection", "transfer-encoding", "content-length", "accept-encoding")
+NOT_FORWARDED = ("host", "connection", "transfer-encoding", "content-length", "accept-encoding")
+NOTE = (
+    "The pictures of this result and the page together are too large, so they were left out. The call was carried out."
+)
 
 
 def make_proxy(cms_url: str, fermata_url: str, issuer: str, secret: str) -> Starlette:
     """Make the proxy; `issuer` and `secret` are those of the tenant (`fermata tenant add`)."""
-    http = httpx.AsyncClient(timeout=httpx.Timeout(30, read=60), trust_env=False)  # Fermata is never silent for long
-
-    async def forward(request: Request, base_url: str, cookie: str) -> Response:
-        headers = [(name, value) for name, value in request.headers.items() if name not in NOT_FORWARDED]
-        url = httpx.URL(base_url.rstrip("/") + request.url.path, query=request.url.query.encode())
-        body = await request.body()
-        outgoing = http.build_request(request.method, url, headers=[*headers, ("cookie", cookie)], content=body)
-        answer = await http.send(outgoing, stream=True)
-        kept = [(name, value) for name, value in answer.headers.multi_items() if name not in NOT_FORWARDED]
-        response = StreamingResponse(answer.aiter_raw(), answer.status_code, background=BackgroundTask(answer.aclose))
-        response.raw_headers = [(name.encode(), value.encode()) for name, value in kept]
-        return response  # each chunk is passed on as it arrives
+    http = httpx.AsyncClient(timeout=60, trust_env=False)  # Fermata is never silent for more than 15 seconds
 
     async def handle(request: Request) -> Response:
-        cookie = request.headers.get("cookie", "")
-        if not request.url.path.startswith(AI_PATH):
-            return await forward(request, cms_url, cookie)
-        session = await http.get(cms_url.rstrip("/") + WHO_AM_I_PATH, headers={"cookie": cookie})
-        if session.status_code != 200:
-            return JSONResponse({"error": "Unauthorized"}, 401)
-        # In this cookie, and not in a header, because Fermata then compares the browser's Origin with the tenant's.
-        token = sign_token(session.json(), issuer, secret)
-        return await forward(request, fermata_url, f"fermata_session={token}")
+        base_url, path = cms_url, request.url.path
+        sign: Callable[[], str] = str  # for the CMS nothing is signed
+        headers = {name: value for name, value in request.headers.items() if name not in NOT_FORWARDED}
+        if path.startswith(AI_PATH):
+            session = await http.get(cms_url + WHO_AM_I_PATH, headers={"cookie": headers.get("cookie", "")})
+            if session.status_code != 200:
+                return JSONResponse({"error": "Unauthorized"}, 401)
+            base_url, sign = fermata_url, partial(sign_token, session.json(), issuer, secret)
+            # In this cookie, and not in a header, because Fermata then compares the browser's Origin with the tenant's.
+            headers |= {"cookie": f"fermata_session={sign()}", "fermata-disconnects": "cancel"}
+        body, url = await request.body(), f"{base_url}{path}?{request.url.query}"
+        build = partial(http.build_request, request.method, url, headers=headers)
+        answer = await http.send(build(content=body), stream=True)
+        if answer.status_code == 413 and path == AI_PATH + "tool-result":
+            await answer.aclose()
+            answer = await http.send(build(content=shorten_result(body)), stream=True)
+        forwarding = Forwarding(answer)
+        after = BackgroundTask(forwarding.finish, http, base_url, sign)
+        response = StreamingResponse(forwarding.pass_on(), answer.status_code, background=after)
+        kept = [(name, value) for name, value in answer.headers.multi_items() if name not in NOT_FORWARDED]
+        response.raw_headers = [(name.encode(), value.encode()) for name, value in kept]
+        return response
 
     @asynccontextmanager
     async def close_connections(_app: Starlette) -> AsyncIterator[None]:
@@ -59,6 +67,38 @@ def make_proxy(cms_url: str, fermata_url: str, issuer: str, secret: str) -> Star
 
     methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     return Starlette(routes=[Route("/{path:path}", handle, methods=methods)], lifespan=close_connections)
+
+
+@dataclass
+class Forwarding:
+    """One answer on its way to the browser."""
+
+    answer: httpx.Response
+    is_complete: bool = False
+
+    async def pass_on(self) -> AsyncIterator[bytes]:
+        async for chunk in self.answer.aiter_raw():  # as they arrive
+            yield chunk
+        self.is_complete = True
+
+    async def finish(self, http: httpx.AsyncClient, base_url: str, sign_new_token: Callable[[], str]) -> None:
+        """Cancel the turn whose prompt this answers, if the browser has left: that is how its users stop a turn."""
+        await self.answer.aclose()
+        bridge = self.answer.headers.get("fermata-bridge")
+        if bridge and not self.is_complete:
+            headers = {"authorization": f"Bearer {sign_new_token()}"}
+            await http.post(f"{base_url}{AI_PATH}bridges/{bridge}/cancel", headers=headers)
+
+
+def shorten_result(body: bytes) -> bytes:
+    """Leave pictures and page out of a tool result that is larger than API Gateway takes, so that the turn goes on."""
+    posted = json.loads(body)
+    result = {name: value for name, value in posted["result"].items() if name != "images"}
+    if result["ok"]:
+        result["data"] = {"result": result.get("data"), "note": NOTE}
+    if len(json.dumps(result)) > 4_000_000:
+        result = {"ok": False, "error": "The call was carried out, but its result is too large. Read a smaller part."}
+    return json.dumps({"bridgeId": posted["bridgeId"], "requestId": posted["requestId"], "result": result}).encode()
 
 
 def sign_token(user: dict[str, Any], issuer: str, secret: str) -> str:
@@ -70,4 +110,4 @@ def sign_token(user: dict[str, Any], issuer: str, secret: str) -> str:
 
 def make_proxy_from_environment() -> Starlette:
     names = ("CMS_URL", "FERMATA_URL", "FERMATA_ISSUER", "FERMATA_SECRET")
-    return make_proxy(*(os.environ[name] for name in names))
+    return make_proxy(*(os.environ[name].rstrip("/") for name in names))

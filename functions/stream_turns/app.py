@@ -6,6 +6,7 @@ Images are served here too, because API Gateway passes bytes through unchanged o
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 
 from starlette.applications import Starlette
@@ -34,6 +35,7 @@ from fermata.wire.bodies.check_instatic_images import check_instatic_images
 from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, UndoBody
 from fermata.wire.http.asgi import request_from_asgi_scope
+from fermata.wire.http.disconnects_header import BRIDGE_HEADER, is_cancelled_on_disconnect
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.editor_generation import detect_editor_generation
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
@@ -87,6 +89,7 @@ def post_prompt(context: RequestContext) -> Response:
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,
+        is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )
     return _respond_with_started_turn(context, start_turn(context.resources, context.caller, prompt))
 
@@ -108,7 +111,8 @@ def _respond_with_started_turn(context: RequestContext, started: StartedTurn) ->
     """Stream the turn; or respond with 202 and its bridge to a client that accepts JSON."""
     if "application/json" in context.request.headers.get("accept", ""):
         return Response(202, {"bridgeId": started.turn.id, "seq": started.entry.next_number - 1})
-    return _stream_turn(context, started.turn, [started.entry], 0)
+    response = _stream_turn(context, started.turn, [started.entry], 0)
+    return replace(response, headers={**response.headers, BRIDGE_HEADER: started.turn.id})
 
 
 @router.handles(turns.FOLLOW_TURN)

@@ -10,9 +10,17 @@ import uuid
 
 from local.front_door.api_gateway_routing import ApiGateway, GatewayResponse
 from local.front_door.asgi import App, Headers, Receive, Scope, Send, find_header
-from local.front_door.request_bodies import BodyTooLargeError, read_api_body, read_limited_body, replay_body
+from local.front_door.oversized_results import is_result_of_browser, shorten_result
+from local.front_door.request_bodies import (
+    BodyTooLargeError,
+    read_api_body,
+    read_limited_body,
+    read_rest_of_body,
+    replay_body,
+)
 from local.front_door.responses import (
     HOP_BY_HOP_HEADERS,
+    MAX_DRAINED_BYTES,
     gateway_error_type,
     remove_emulator_headers,
     replace_content_length,
@@ -52,8 +60,7 @@ class FrontDoor:
         try:
             body = await read_api_body(scope, receive)
         except BodyTooLargeError as error:
-            response = self._gateway.gateway_response("REQUEST_TOO_LARGE", request_id(scope))
-            await _refuse_body(receive, send, response, is_read=error.is_read)
+            await self._handle_oversized_request(scope, receive, send, error)
             return
         if body is None:
             return
@@ -61,6 +68,20 @@ class FrontDoor:
             await self._streaming_app(scope, replay_body(body, receive), send)
         else:
             await self._pass_on(scope, body, send)
+
+    async def _handle_oversized_request(
+        self, scope: Scope, receive: Receive, send: Send, error: BodyTooLargeError
+    ) -> None:
+        """Refuse it; or shorten it, if it is a tool result of a browser (decision 0215)."""
+        is_read = error.is_read
+        if is_result_of_browser(scope):
+            body = await read_rest_of_body(error, receive, MAX_DRAINED_BYTES)
+            if body is not None and (shortened := shorten_result(body)) is not None:
+                await self._pass_on(scope, shortened, send)
+                return
+            is_read = True
+        response = self._gateway.gateway_response("REQUEST_TOO_LARGE", request_id(scope))
+        await _refuse_body(receive, send, response, is_read=is_read)
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

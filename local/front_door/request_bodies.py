@@ -5,10 +5,11 @@ from local.front_door.asgi import Message, Receive, Scope, find_header
 
 
 class BodyTooLargeError(Exception):
-    """The body exceeds a limit. `is_read`: all of it has been received."""
+    """The body exceeds a limit. `received`: what has come of it. `is_read`: that is all of it."""
 
-    def __init__(self, *, is_read: bool = False) -> None:
+    def __init__(self, received: bytes = b"", *, is_read: bool = False) -> None:
         super().__init__()
+        self.received = received
         self.is_read = is_read
 
 
@@ -20,7 +21,7 @@ async def read_api_body(scope: Scope, receive: Receive) -> bytes | None:
     """
     body = await read_limited_body(scope, receive, MAX_BODY_BYTES)
     if body is not None and not fits_lambda_event(scope["headers"], scope["query_string"], body):
-        raise BodyTooLargeError(is_read=True)
+        raise BodyTooLargeError(body, is_read=True)
     return body
 
 
@@ -42,8 +43,19 @@ async def read_limited_body(scope: Scope, receive: Receive, max_bytes: int) -> b
         body += message.get("body", b"")
         more_body = message.get("more_body", False)
         if len(body) > max_bytes:
-            raise BodyTooLargeError(is_read=not more_body)
+            raise BodyTooLargeError(bytes(body), is_read=not more_body)
     return bytes(body)
+
+
+async def read_rest_of_body(error: BodyTooLargeError, receive: Receive, max_bytes: int) -> bytes | None:
+    """Read on after a limit was passed; None when the caller disconnects, or sends more than `max_bytes`."""
+    if error.is_read:
+        return error.received
+    try:
+        rest = await read_limited_body({"headers": []}, receive, max_bytes)
+    except BodyTooLargeError:
+        return None
+    return None if rest is None else error.received + rest
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:

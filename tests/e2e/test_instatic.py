@@ -199,3 +199,16 @@ def fill(resources: LocalResources, caller: Caller, conversation: str, count: in
 
 def test_the_deployed_purge_runs(cloud: LocalCloud) -> None:
     assert cloud.invoke_function("purge", {"v": 1}) == {"purged": 0}
+
+
+@pytest.mark.parametrize("size", [7_000_000, 12_000_000], ids=["7 MB", "12 MB"])
+def test_the_turn_goes_on_when_a_screenshot_is_larger_than_the_platform_takes(
+    browser: Browser, conversation: str, prompt: Callable[..., str], insert: str, size: int
+) -> None:
+    """The call ends at once, and not after the 90 seconds for which the model would wait."""
+    picture = {"mimeType": "image/png", "data": "A" * size}
+    browser.tools[insert] = lambda _: {"ok": True, "data": {"nodeIds": ["n1"]}, "images": [picture]}
+    call = (insert, {"parentId": "root", "html": "<p>One</p>"})
+    run = browser.send_prompt(conversation, prompt(tool_call_step(call), text_step("Done.")))
+    assert (run.text, run.is_done, run.error, run.dropped) == ("Done.", True, None, [])
+    assert [badge.state for badge in run.badges.values()] == ["ok"]

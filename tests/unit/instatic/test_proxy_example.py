@@ -17,7 +17,9 @@ from starlette.routing import Route
 from examples.instatic.proxy import make_proxy
 from fermata.usage.audit.user_labels import load_user_labels
 from fermata.wire.auth.tenant_store import add_tenant
-from tests.unit.turns.stage import ADA, Stage, reply_with_text
+from tests.tenant_tokens import make_tenant
+from tests.unit.instatic.live_service import AdjustableClock
+from tests.unit.turns.stage import ADA, Stage, reply_with_calls, reply_with_text, tool_call_block
 from tests.waiting import BACKSTOP_SECONDS
 
 ORIGIN = "https://cms.example.com"
@@ -94,3 +96,73 @@ def test_everything_else_reaches_the_cms_with_its_own_session(browser: httpx.Cli
     answer = browser.post("/admin/api/pages?draft=1", content=b"x")
     assert answer.text == "cms POST /admin/api/pages?draft=1 b'x'"
     assert answer.headers["set-cookie"].startswith("instatic_admin_session=renewed")
+
+
+class TestOnAws:
+    """No function sees a browser leave there. The proxy does."""
+
+    @pytest.fixture
+    def quick(self, quick: dict[str, object]) -> dict[str, object]:
+        return quick | {"fermata_stage": "prod"}
+
+    def test_a_user_who_stops_may_ask_again_at_once(self, stage: Stage, browser: httpx.Client) -> None:
+        gate = threading.Event()
+        prompt = make_prompt(stage, browser)
+        text, reply = reply_with_text("A long answ")
+        stage.script_replies([text, lambda: gate.wait(BACKSTOP_SECONDS), reply], "Second.")
+        with browser.stream("POST", "/admin/api/ai/chat/site", json=prompt) as response:
+            assert next(line for line in response.iter_lines() if line)
+        second = browser.post("/admin/api/ai/chat/site", json=prompt)
+        gate.set()
+        assert (second.status_code, "Second." in second.text, '"done"' in second.text) == (200, True, True)
+
+    def test_a_second_tabs_prompt_is_refused_while_the_first_tab_reads(
+        self, stage: Stage, browser: httpx.Client, clock: AdjustableClock
+    ) -> None:
+        gate = threading.Event()
+        prompt = make_prompt(stage, browser)
+        stage.script_replies([lambda: gate.wait(BACKSTOP_SECONDS), *reply_with_text("A long answer.")])
+        with browser.stream("POST", "/admin/api/ai/chat/site", json=prompt) as response:
+            lines = response.iter_lines()
+            assert next(line for line in lines if line)
+            clock.advance(60)
+            second = browser.post("/admin/api/ai/chat/site", json=prompt)
+            gate.set()
+            rest = "".join(lines)
+        assert second.status_code == 409
+        assert second.json()["error"].startswith("This conversation is already generating a response")
+        assert second.headers["retry-after"]
+        assert ("A long answer." in rest, '"done"' in rest) == (True, True)
+
+
+def test_a_result_that_is_too_large_arrives_without_its_pictures(stage: Stage, browser: httpx.Client) -> None:
+    prompt = make_prompt(stage, browser)
+    call = tool_call_block("site_insert_html", parentId="x", html="1")
+    stage.script_replies(reply_with_calls(call), "Done.")
+    picture = {"mimeType": "image/png", "data": "A" * 7_000_000}
+    with browser.stream("POST", "/admin/api/ai/chat/site", json=prompt) as response:
+        events = (json.loads(line) for line in response.iter_lines() if line)
+        bridge = next(events)["bridgeId"]
+        request = next(event for event in events if event["type"] == "toolRequest")
+        result = {"ok": True, "data": {"nodeIds": ["n"]}, "images": [picture]}
+        body = {"bridgeId": bridge, "requestId": request["requestId"], "result": result}
+        answer = browser.post("/admin/api/ai/tool-result", json=body)
+        rest = list(events)
+    assert (answer.status_code, answer.json()) == (200, {"ok": True})
+    assert [event["ok"] for event in rest if event["type"] == "toolResult"] == [True]
+    assert rest[-1]["type"] == "done"
+    assert "left out" in stage.driver.requests[1].model_dump_json()
+
+
+def make_prompt(stage: Stage, browser: httpx.Client) -> dict[str, Any]:
+    body = {"scope": "site", "credentialId": stage.credential.id, "modelId": "model-1"}
+    conversation = browser.post(CHAT, json=body).json()["conversation"]["id"]
+    return {"conversationId": conversation, "content": [{"kind": "text", "text": "Hello"}]}
+
+
+def test_only_a_known_promise_is_accepted(stage: Stage, service: str) -> None:
+    signer = make_tenant(stage.resources, dialect="instatic")
+    headers = signer.bearer_headers() | {"fermata-disconnects": "ignore"}
+    body = {"conversationId": "c", "prompt": "Hello"}
+    answer = httpx.post(f"{service}/admin/api/ai/chat/site", json=body, headers=headers, trust_env=False)
+    assert (answer.status_code, "Fermata-Disconnects" in answer.json()["error"]) == (400, True)

@@ -143,6 +143,7 @@ TURN = {
     "undone_expires": EXPIRES - 9,
     "through": "000001#0000",
     "prompt_digest": "d",
+    "is_cancelled_on_disconnect": False,
 }
 
 REQUEST_ROW = {

@@ -75,8 +75,7 @@ def ensure_no_active_turn(
     if _is_stalled(resources, turn, last_entry):
         stop_turn(resources, turn, STALLED_TURN_ERROR)
     elif _is_interrupted_by(resources, caller, turn, dialect, prompt_digest):
-        is_reader_known_to_be_gone = is_departure_detectable(resources, turn)
-        reason = None if is_reader_known_to_be_gone else SUPERSEDED_REASON
+        reason = None if _is_departure_known(resources, turn) else SUPERSEDED_REASON
         stop_turn(resources, turn, CancelledEvent(reason=reason))
     elif not _has_ended_meanwhile(resources, turn, last_entry):
         raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
@@ -119,19 +118,24 @@ def _is_interrupted_by(resources: Resources, caller: Caller, turn: Turn, dialect
     """Return whether the prompt ends the turn: Instatic's browsers stop one by leaving it (decisions 0068, 0211)."""
     if dialect != "instatic" or turn.user != caller.user:
         return False
-    if is_departure_detectable(resources, turn):
+    if _is_departure_known(resources, turn):
         return _has_reader_left(resources, turn)
     is_same_prompt = bool(prompt_digest) and prompt_digest == turn.prompt_digest
     minimum_age = MAX_DOUBLE_CLICK_SECONDS if is_same_prompt else MIN_INTERRUPTIBLE_TURN_SECONDS
     return resources.clock.time() - turn.started_ms / 1000 > minimum_age
 
 
+def _is_departure_known(resources: Resources, turn: Turn) -> bool:
+    return turn.is_cancelled_on_disconnect or is_departure_detectable(resources, turn)
+
+
 def _has_reader_left(resources: Resources, turn: Turn) -> bool:
+    """Return whether the turn is left or has ended. A proxy's cancellation ends it (decision 0216)."""
     for _ in range(DEPARTURE_CHECKS):
-        if has_reader_departed(resources, turn):
+        if has_reader_departed(resources, turn) or read_end_type(resources, turn) is not None:
             return True
         resources.clock.sleep(DEPARTURE_CHECK_SECONDS)
-    return read_end_type(resources, turn) is not None
+    return False
 
 
 def find_free_position(resources: Resources, conversation: Conversation) -> int:

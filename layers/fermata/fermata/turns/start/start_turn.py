@@ -68,6 +68,8 @@ class TurnPrompt:
     """The tenant's limit, where it is lower than the deployment's."""
     thinking_tokens: int | None = None
     """The tenant's setting, where it has one (decision 0080)."""
+    is_cancelled_on_disconnect: bool = False
+    """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
 
     @cached_property
     def digest(self) -> str:
@@ -226,6 +228,7 @@ def _build_turn(
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
         has_budget=_is_budgeted(resources, caller, chosen_model, budgets),
         prompt_digest=prompt.content_digest,
+        is_cancelled_on_disconnect=prompt.is_cancelled_on_disconnect,
         started_ms=int(now * 1000),
         expires=int(now) + settings.turn_lifetime_seconds,
     )

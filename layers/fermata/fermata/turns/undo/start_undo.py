@@ -158,6 +158,7 @@ def _build_turn(resources: Resources, caller: Caller, request: UndoRequest, undo
             "tool_names": request.tool_names or undone_turn.tool_names,
             "situation": "",
             "prompt_digest": "",
+            "is_cancelled_on_disconnect": False,
             "started_ms": int(now * 1000),
             "expires": int(now) + resources.settings.turn_lifetime_seconds,
             "has_budget": False,

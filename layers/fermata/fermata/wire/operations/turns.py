@@ -15,6 +15,13 @@ from fermata.wire.operations.common import (
 )
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
+DISCONNECTS = RequestParameter(
+    "Fermata-Disconnects",
+    "`cancel`: whoever forwards this request cancels the turn when its client has left. The turn's bridge is in the "
+    "response header `Fermata-Bridge`. For pages of the dialect `instatic`.",
+    {"type": "string", "enum": ["cancel"]},
+    location="header",
+)
 _BRIDGE_PATH = f"{API_PREFIX}/bridges/{{bridgeId}}"
 _CAN_READ_TURNS = (Capability.CHAT, Capability.TURNS)
 _NO_TURN = {404: "There is no such turn, or it has expired."}
@@ -29,7 +36,7 @@ START_TURN = Operation(
     summary="Ask the agent something",
     description="Starts a turn and streams it. With `Accept: application/json` the turn is only started. The "
     "turn continues when the connection breaks; `bridges/{bridgeId}/events` streams it again from any event on.",
-    parameters=(IDEMPOTENCY_KEY, TOOL_NAMES),
+    parameters=(IDEMPOTENCY_KEY, TOOL_NAMES, DISCONNECTS),
     body=ChatBody,
     responses=(
         STREAM_RESPONSE,
