@@ -1,6 +1,7 @@
 """Any rows, wherever they are cut, compile into a history that the strict server of each provider accepts."""
 
 import base64
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,11 +15,13 @@ from fermata.conversations.history.model_profile import ModelProfile
 from fermata.domain.blocks import Block, ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.image_header import read_image_header
 from fermata.domain.messages import Message
-from fermata.drivers.registry import PROVIDER_MODULES
+from fermata.drivers.adjustments import HISTORY_REPAIRS
+from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.http_connection import HttpConnection
 from tests.images import make_jpeg_header, make_png_header, to_base64
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conftest import connection
+from tests.unit.drivers.conversation_builders import model_request
 from tests.unit.drivers.history_strategies import MODELS, reasoning_blocks, turn_with_rounds
 from tests.unit.drivers.test_switching_providers import OTHER_MODELS, answered, servers
 
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.exhaustive
 __all__ = ["connection", "servers"]
 
 PROVIDERS = tuple(PROVIDER_MODULES)
+HEADERS = {"authorization": "Bearer sk-key", "x-api-key": "sk-key", "anthropic-version": "2023-06-01"}
 
 CALL_IDS = st.sampled_from(["a", "b", "call 0", "functions.read:0", "c" * 90, "", "é"])
 NAMES = st.sampled_from(["insertHtml", "read_document", "a tool, named oddly", ""])
@@ -132,6 +136,23 @@ def test_a_history_of_any_rows_is_accepted_by_every_provider(
     model = OTHER_MODELS[provider] if is_other_model else MODELS[provider]
     history = compile_history(rows, make_profile(provider, model, max_tokens, reads_images))
     answered(provider, model, history, servers, connection)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(rows=ROWS, max_tokens=TOKEN_LIMITS, data=st.data())
+def test_a_history_is_accepted_in_each_form_that_servers_ask_for(
+    provider: str, rows: list[Message], max_tokens: int, data: st.DataObject, servers: dict[str, StrictServer]
+) -> None:
+    """Servers ask for plain text, for one call in a message, for no system message and so on, and for several of it."""
+    driver = get_provider(provider)
+    forms = [adjustment.name for adjustment in (*driver.adjustments, *HISTORY_REPAIRS) if adjustment.drops is None]
+    applied = data.draw(st.frozensets(st.sampled_from(forms), max_size=3))
+    history = compile_history(rows, make_profile(provider, MODELS[provider], max_tokens, True))
+    request = model_request(*history, model=MODELS[provider], volatile="Page: Home", thinking_tokens=2000)
+    server = servers[provider]
+    server.record_stream(b"")
+    server.check_request(HEADERS, json.loads(driver._encode_body(request, applied)))
 
 
 @settings(max_examples=150)

@@ -25,7 +25,10 @@ TEXTS = st.text(max_size=8)
 def reasoning_blocks(provider: str, number: int) -> list[ReasoningBlock]:
     """Return the reasoning blocks that a provider's response has before a call."""
     payloads: dict[str, list[dict[str, Any]]] = {
-        "anthropic": [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}],
+        "anthropic": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "cmVk"},
+        ],
         "openai": [_item(provider, number), {"type": "message", "phase": "commentary"}],
         "openrouter": [_item(provider, number) | {"format": "x-v1", "status": None}],
         "ollama": [{"thinking": "Hm."}],

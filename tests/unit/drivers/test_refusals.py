@@ -100,6 +100,24 @@ REFUSALS = [
     (CHAT, 500, "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101]", FLATTENS),
     (CHAT, 500, "Value is not callable: null at row 1, column 72", FLATTENS),
     (CHAT, 500, "Cannot have 2 or more assistant messages at the end of the list.", FLATTENS),
+    (
+        CHAT,
+        400,
+        "Invalid 'messages' in payload. Please check the structure of your 'messages' and try again.",
+        FLATTENS,
+    ),
+    (
+        CHAT,
+        422,
+        '[{"type": "string_type", "loc": ["body", "messages", 3, "content", "str"], "msg": "Input"}]',
+        FLATTENS,
+    ),
+    (
+        "openrouter",
+        400,
+        'Invalid Responses API request: [{"path": [\n      "input",\n      1,\n      "id"]}]',
+        FLATTENS,
+    ),
     ("ollama", 400, "json: cannot unmarshal array into Go struct field ChatRequest.messages.content", FLATTENS),
     ("ollama", 500, 'template: :108:130: executing "" at <index .Messages 3>: error calling index', FLATTENS),
 ]
@@ -113,8 +131,12 @@ UNANSWERED = [
 ]
 
 
-def find_name(provider: str, status: int, words: str) -> str | None:
-    """Return the name of what changes the request after a refusal, for a history that everything is about."""
+def find_name(provider: str, status: int, words: str | dict[str, str]) -> str | None:
+    """Return the name of what changes the request after a refusal, for a history with everything in it.
+
+    Args:
+        words: The message of the error, or the whole error.
+    """
     peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
     thoughts = [thinking_block("Hm.")] if provider == "anthropic" else reasoning_blocks(provider, 1)
     request = build_request(
@@ -127,7 +149,7 @@ def find_name(provider: str, status: int, words: str) -> str | None:
         tool_result("b", turn="t1"),
         user_message("And?", turn="t2"),
     )
-    body = json.dumps({"error": {"message": words}}).encode()
+    body = json.dumps({"error": {"message": words} if isinstance(words, str) else words}).encode()
     error = error_from_response(peer.driver.label, status, {}, body, "")
     adjustment = peer.driver._find_adjustment(
         request, peer.driver._encode_body(request, frozenset()), error, frozenset()
@@ -138,6 +160,11 @@ def find_name(provider: str, status: int, words: str) -> str | None:
 @pytest.mark.parametrize(("provider", "status", "words", "name"), REFUSALS)
 def test_a_refusal_is_answered_by_what_helps(provider: str, status: int, words: str, name: str) -> None:
     assert find_name(provider, status, words) == name
+
+
+def test_the_member_that_an_error_names_beside_its_words_is_understood() -> None:
+    error = {"message": "Invalid input", "type": "invalid_request_error", "param": "messages.12.content"}
+    assert find_name(CHAT, 400, error) == FLATTENS
 
 
 @pytest.mark.parametrize(("provider", "status", "words"), UNANSWERED)

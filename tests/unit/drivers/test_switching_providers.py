@@ -20,14 +20,14 @@ from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import image_block, model_request, user_message
-from tests.unit.drivers.history_strategies import MODELS, turn_with_rounds
+from tests.unit.drivers.history_strategies import MODELS, reasoning_blocks, turn_with_rounds
 
 
 class Anthropic(anthropic.StrictAnthropic):
     """These histories hold thinking of another server; only its own is sent back, so all of it is accepted."""
 
     def record_stream(self, stream: bytes) -> None:
-        self._sent_thinking = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]
+        self._sent_thinking = [block.payload for block in reasoning_blocks("anthropic", 0)]
 
 
 class Responses(openai.StrictOpenAI):

@@ -59,7 +59,8 @@ OMIT_REASONING_ITEMS = "omit reasoning items"
 """For a server that cannot decrypt OpenAI's reasoning: of another account, or too old."""
 OMIT_REASONING_NAMES = frozenset({OMIT_THINKING_BLOCKS, OMIT_REASONING_ITEMS})
 _HISTORY_REFUSAL = (
-    r"(?:messages?|input|contents?|history)\W{0,3}\d|tool[ _-]?(?:use|result|call|message|output)|messages\.content|"
+    r"(?:messages?|input|contents?|history)\W{0,40}\d|structure of your|invalid responses api|"
+    r"tool[ _-]?(?:use|result|call|message|output)|messages\.content|"
     r"function[ _.]?(?:call|response|arguments)|thinking|reasoning|signature|roles?\b|(?:assistant|first|last) message|"
     r"content (?:block|element)|parts field|(?:each|every|empty|all|text) (?:message|parameter)|"
     r"final (?:block|assistant)|"

@@ -93,7 +93,7 @@ def error_from_response(
         retry_after=parse_retry_after(headers),
         status=status,
     )
-    error.detail = redact_secrets(words, api_key, MAX_DETAIL_CHARS)
+    error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     return error
 
 
@@ -107,7 +107,7 @@ def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
         code = Failure.REQUEST_TOO_LARGE.code
     status = _get_status(payload)
     error = ProviderError(code, f"{label} stream error: {reason}", retryable=is_retryable, status=status)
-    error.detail = redact_secrets(words, api_key, MAX_DETAIL_CHARS)
+    error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     return error
 
 
@@ -170,6 +170,12 @@ def _get_words(payload: Mapping[str, Any]) -> str:
     metadata = payload.get("metadata")
     raw = _to_text(metadata.get("raw")) if isinstance(metadata, dict) else ""
     return f"{message} ({raw})" if raw and raw not in message else message
+
+
+def _add_place(words: str, payload: Mapping[str, Any]) -> str:
+    """Append the member that an error is about. Some servers say no more than `Invalid input` besides."""
+    place = payload.get("param")
+    return f"{words} ({place})" if isinstance(place, str) and place and place not in words else words
 
 
 def _to_text(value: Any) -> str:
