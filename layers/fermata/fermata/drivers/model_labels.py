@@ -7,12 +7,26 @@ from collections.abc import Sequence
 from fermata.domain.model_info import ModelInfo
 
 _ACRONYMS = {"gpt": "GPT", "oss": "OSS", "vl": "VL", "moe": "MoE", "glm": "GLM", "ai": "AI"}
-_SPELLINGS = {"deepseek": "DeepSeek", "qwq": "QwQ", "starcoder": "StarCoder", "codellama": "Code Llama"}
+_SPELLINGS = {
+    "deepseek": "DeepSeek",
+    "qwq": "QwQ",
+    "starcoder": "StarCoder",
+    "codellama": "Code Llama",
+    "tinyllama": "TinyLlama",
+    "llava": "LLaVA",
+    "smollm": "SmolLM",
+    "wizardlm": "WizardLM",
+    "internlm": "InternLM",
+    "minimax": "MiniMax",
+    "chatgpt": "ChatGPT",
+}
 _FILE_ENDING = re.compile(r"\.(?:gguf|bin|safetensors)$", re.IGNORECASE)
-_DATE = re.compile(r"-(\d{4})-(\d\d)-(\d\d)(?=-|$)")
+_QUANTIZATION_OF_FILE = re.compile(r"\.(?=I?Q\d|B?F\d\d$)", re.IGNORECASE)
+_DATE = re.compile(r"-(20\d\d)-?(0[1-9]|1[0-2])-?([0-3]\d)(?=-|$)")
+_DATE_IN_LABEL = re.compile(r"\b(20\d\d)\.(\d\d)\.(\d\d)\b")
 _SPLIT_VERSION = re.compile(r"-(\d{1,2})-(\d{1,2})(?=-|$)")
-_FAMILY_WITH_VERSION = re.compile(r"([a-z]{3,})(\d+(?:\.\d+)*)", re.IGNORECASE)
-_SIZE = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm]", re.IGNORECASE)
+_FAMILY_WITH_VERSION = re.compile(r"([a-z]{3,})(\d+(?:\.\d+)*)(n|vl)?", re.IGNORECASE)
+_SIZE = re.compile(r"[aer]?(?:\d+x)?\d+(?:\.\d+)?[bmte]", re.IGNORECASE)
 _SHORT_CODE = re.compile(r"[a-z]\d+(?:\.\d+)*|[a-z]\d\w*_\w+", re.IGNORECASE)
 _OPENAI_REASONING_MODEL = re.compile(r"o\d+", re.IGNORECASE)
 
@@ -24,9 +38,10 @@ def format_model_label(name: str) -> str:
     spelled with capitals keeps them.
     """
     base, _, tag = _FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2]).partition(":")
+    base = _QUANTIZATION_OF_FILE.sub("-", base)
     words = _SPLIT_VERSION.sub(r"-\1.\2", _DATE.sub(r"-\1.\2.\3", base)).split("-")
     label = " ".join(_format_word(word, is_first=index == 0) for index, word in enumerate(words) if word)
-    label = re.sub(r"^GPT (?=\d|OSS)", "GPT-", label)
+    label = _DATE_IN_LABEL.sub(r"\1-\2-\3", re.sub(r"^GPT (?=\d|OSS)", "GPT-", label))
     suffix = "" if tag in ("", "latest") else f" ({' '.join(map(_format_tag_word, tag.split('-')))})"
     return f"{label}{suffix}".strip() or name
 
@@ -49,13 +64,14 @@ def _format_word(word: str, *, is_first: bool) -> str:
     if is_first and _OPENAI_REASONING_MODEL.fullmatch(word):
         return word
     if family := _FAMILY_WITH_VERSION.fullmatch(word):
-        return f"{_format_word(family[1], is_first=False)} {family[2]}"
+        variant = {None: "", "vl": " VL"}.get(family[3], family[3])
+        return f"{_format_word(family[1], is_first=False)} {family[2]}{variant}"
     return _format_tag_word(word)
 
 
 def _format_tag_word(word: str) -> str:
     if _SIZE.fullmatch(word):
-        return word[:-1] + word[-1].upper()
+        return word.upper().replace("X", "x")
     if _SHORT_CODE.fullmatch(word):
         return word.upper()
     return word[:1].upper() + word[1:]

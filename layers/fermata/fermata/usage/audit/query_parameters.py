@@ -10,6 +10,8 @@ DEFAULT_AUDIT_DAYS = 30
 MAX_QUOTED_ZONE_CHARS = 60
 _UNDETERMINED_ZONE = "Etc/Unknown"
 """What a browser calls the zone of a machine that does not say."""
+_MACHINE_ZONE = re.compile(r"(?:right|posix)/|(?:localtime|posixrules|Factory)$")
+"""Files beside the zones of some machines: the machine's own zone, or copies that count leap seconds."""
 LAST_QUARTER_START = datetime(9999, 12, 31, 23, 45, tzinfo=UTC)
 """Start of the last quarter of an hour that a `datetime` can express. An audit that begins later is empty."""
 _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -77,7 +79,11 @@ def parse_time_zone(name: str | None) -> tzinfo:
         InvalidRequest: There is no such zone.
     """
     try:
-        return UTC if name in (None, "", _UNDETERMINED_ZONE) else ZoneInfo(name)
+        if name is None or name in ("", _UNDETERMINED_ZONE):
+            return UTC
+        if _MACHINE_ZONE.match(name):
+            raise ValueError(name)
+        return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         quoted = (name or "")[:MAX_QUOTED_ZONE_CHARS]
         raise InvalidRequest(f"{quoted!r} is no time zone. Give an IANA name, such as Europe/Berlin.") from None
