@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import INLINE_TAGS, HtmlFragment, is_within_preformatted
 from fermata_client.html.indentation import (
     WHITESPACE,
@@ -15,7 +16,7 @@ from fermata_client.html.indentation import (
 )
 from fermata_client.html.splices import Splice
 from fermata_client.html.tags import ROOT_TAG
-from fermata_client.html.template_preamble import head_block_end, is_filled_into_template
+from fermata_client.html.template_preamble import content_block_start, head_block_end, is_filled_into_template
 from fermata_client.html.tree import Element, HtmlTree
 
 _BLANK_LINE_GAP = re.compile(rb"[^\n]*\n[ \t]*\r?\n")
@@ -99,16 +100,26 @@ def head_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
 def _template_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
     """Insert lines where a file that fills blocks of another template shows them.
 
-    This is the block for the head, or before the first element.
+    This is the end of the block for the head, or the start of the content.
     """
     newline = detect_newline(source)
-    first_start = tree.elements[0].start if tree.elements else len(source)
     block_end = head_block_end(source, for_script=lines[0].startswith(b"<script"))
-    position = first_start if block_end is None else block_end
-    indent = indent_at(source, position)
-    line_before = b"" if is_at_line_start(source, position) else newline + indent
-    text = (newline + indent).join(lines) + newline + indent
-    return Splice(position, position, line_before + text)
+    if block_end is not None:
+        indent = indent_at(source, block_end)
+        line_before = b"" if is_at_line_start(source, block_end) else newline + indent
+        return Splice(block_end, block_end, line_before + (newline + indent).join(lines) + newline + indent)
+    first_start = tree.elements[0].start if tree.elements else None
+    position = content_block_start(source, first_start)
+    if position is None:
+        raise EditError(
+            "This file fills blocks of another template, and has none that a style or script could be in. Put it into "
+            "a file that the page loads, or add a block by hand."
+        )
+    if position == first_start:
+        indent = indent_at(source, position)
+        return Splice(position, position, (newline + indent).join([*lines, b""]))
+    line_after = b"" if source[position : position + 1] in (b"\r", b"\n") else newline
+    return Splice(position, position, newline + newline.join(lines) + line_after)
 
 
 def removal_splice(source: bytes, element: Element, start: int, end: int) -> Splice:

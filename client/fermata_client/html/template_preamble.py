@@ -1,6 +1,8 @@
 """Find what a template engine reads at the start of a file, before which nothing may be inserted (decision 0192)."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 UTF8_BOM = b"\xef\xbb\xbf"
 
@@ -22,11 +24,8 @@ _STATEMENT = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _EXTENDS = re.compile(rb"\{%[-+~]?\s*(?:extends|layout)\b|@extends\b|\{\{~?#?\s*extends?\b|\{\{!<", re.IGNORECASE)
-_BLOCK = re.compile(
-    rb"\{%[-+~]?\s*block\s+(?P<name>[\w.-]+)[^%]*%\}(?P<content>(?:(?!\{%[-+~]?\s*(?:end)?block\b).)*)"
-    rb"(?=\{%[-+~]?\s*endblock\b)",
-    re.DOTALL,
-)
+_BLOCK_TAG = re.compile(rb"\{%[-+~]?\s*(?:block\s+(?P<name>[\w.-]+)[^%]*|(?P<end>endblock)\b[^%]*)%\}")
+_REQUIRES_BLOCKS = re.compile(rb"\{%[-+~]?\s*extends\b")
 _SERVER_CODE_BLOCK = re.compile(rb"<\?.*?(?:\?>|\Z)|<%.*?(?:%>|\Z)", re.DOTALL)
 TEMPLATE_CODE = (
     rb"(?:<\?(?:(?!<\?).)*?\?>|<%(?:(?!<%).)*?%>"
@@ -40,6 +39,7 @@ TEMPLATE_CODE = (
 _STYLE_BLOCK_WORDS = (b"style", b"css", b"head")
 _SCRIPT_BLOCK_WORDS = (b"script", b"js", b"head")
 """Words in the names of blocks that templates keep for the head, the best first."""
+_CONTENT_BLOCK_WORDS = (b"content", b"body", b"main")
 
 
 def preamble_end(source: bytes) -> int:
@@ -66,11 +66,47 @@ def find_server_code(source: bytes) -> frozenset[bytes]:
     return frozenset(_SERVER_CODE_BLOCK.findall(source))
 
 
+@dataclass(frozen=True)
+class _Block:
+    name: bytes
+    start: int
+    end: int
+    """Where its content begins and ends."""
+
+
 def head_block_end(source: bytes, *, for_script: bool) -> int | None:
     """Return the end of the content of the block that such a file has for styles or scripts; None if it has none."""
-    blocks = [(match["name"].lower(), match.end()) for match in _BLOCK.finditer(source)]
-    for word in _SCRIPT_BLOCK_WORDS if for_script else _STYLE_BLOCK_WORDS:
-        for name, end in blocks:
-            if word in name:
-                return end
-    return None
+    block = _find_block(_find_blocks(source), _SCRIPT_BLOCK_WORDS if for_script else _STYLE_BLOCK_WORDS)
+    return None if block is None else block.end
+
+
+def content_block_start(source: bytes, first_element_start: int | None) -> int | None:
+    """Return where the content begins that such a file puts into its template; None if it puts nothing there.
+
+    Args:
+        first_element_start: where the file's first element begins; None if it has none.
+    """
+    blocks = _find_blocks(source)
+    around = [block for block in blocks if block.start <= (first_element_start or 0) < block.end]
+    block = _find_block(blocks, _CONTENT_BLOCK_WORDS) or next(iter(around), None)
+    if block is not None:
+        first = first_element_start or 0
+        return block.start if source[block.start : first].strip() else max(block.start, first)
+    return None if _REQUIRES_BLOCKS.search(source) else first_element_start
+
+
+def _find_block(blocks: Sequence[_Block], words: Sequence[bytes]) -> _Block | None:
+    return next((block for word in words for block in blocks if word in block.name), None)
+
+
+def _find_blocks(source: bytes) -> list[_Block]:
+    """Return the blocks of a file, those within others first."""
+    blocks: list[_Block] = []
+    open_tags: list[re.Match[bytes]] = []
+    for tag in _BLOCK_TAG.finditer(source):
+        if not tag["end"]:
+            open_tags.append(tag)
+        elif open_tags:
+            start = open_tags.pop()
+            blocks.append(_Block(start["name"].lower(), start.end(), tag.start()))
+    return blocks

@@ -150,3 +150,34 @@ def test_template_code_in_an_attribute_is_written_as_it_is() -> None:
 @pytest.mark.parametrize("piece", ["{% ", "{{ ", "{# ", "{{!-- ", "{% comment %}"])
 def test_template_code_that_never_ends_is_read_once(piece: str) -> None:
     assert parse_html(piece.encode() * 50_000).elements == []
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        "{% block title %}A{% endblock %}\n{% block content %}\n{{ body }}\n{% endblock %}\n",
+        "{% block main %}{% if a %}<p>b</p>{% endif %}{% endblock %}\n",
+        "{% block nav %}<p>a</p>{% endblock %}\n{% block body %}{% block b %}<p>b</p>{% endblock %}{% endblock %}\n",
+        "{% macro m() %}<p>a</p>{% endmacro %}\n{% block body %}\n  <p>b</p>\n{% endblock %}\n",
+    ],
+)
+def test_styles_of_a_file_without_a_block_for_them_begin_its_content(blocks: str) -> None:
+    source = '{% extends "a.html" %}\n' + blocks
+    edited, _ = WRITE_TOOLS["applyCss"](HtmlDocument.parse(source.encode()), {"css": "p { top: 0 }"})
+    before, _, _ = edited.source.decode().partition("<style>")
+    assert [before.rstrip().endswith(f"{{% block {name} %}}") for name in ("content", "main", "body")].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    "blocks", ["", "{% macro m() %}<p>a</p>{% endmacro %}\n", "{% block title %}A{% endblock %}\n"]
+)
+def test_a_style_that_no_block_would_show_is_refused(blocks: str) -> None:
+    page = HtmlDocument.parse(b'{% extends "a.html" %}\n' + blocks.encode())
+    with pytest.raises(EditError, match="has none that a style"):
+        WRITE_TOOLS["applyCss"](page, {"css": "p { top: 0 }"})
+
+
+def test_a_style_goes_to_the_end_of_the_inner_block_for_styles() -> None:
+    source = b'{% extends "a" %}\n{% block head %}{{ super() }}{% block css %}{% endblock %}{% endblock head %}\n'
+    edited, _ = WRITE_TOOLS["applyCss"](HtmlDocument.parse(source), {"css": "p { top: 0 }"})
+    assert edited.source.index(b"css %}") < edited.source.index(b"<style>") < edited.source.index(b"endblock")
