@@ -15,12 +15,12 @@ PAGE_PATH = Path(__file__).parents[1] / "docs" / "tools.md"
 INTRODUCTION = """\
 # Tools
 
-What the model may ask for, by scope. This page is written from the records of the tools (`make docs`); an editor reads
-the same from `GET /admin/api/ai/tools/{scope}`, with the JSON Schema of each input and limited to the caller's rights.
+What the model may ask for, by scope. `make docs` writes this page from the records of the tools. An editor reads the
+same from `GET /admin/api/ai/tools/{scope}`, with the JSON Schema of each input and limited to the caller's rights.
 
-For each tool: both of its names (newer Instatic editors know only the second; docs/decisions/0069), who carries it out,
-what a caller needs, and what it takes (`?`: may be left out). One of several permissions is enough; a tool that writes
-needs `ai.tools.write` as well. "heavy": only the newest result stays whole within a turn.
+Each tool has two names; newer Instatic editors know only the second (docs/decisions/0069). The page says who carries
+it out, what a caller needs and what it takes. A `?` marks what may be left out. One of several permissions is enough.
+A tool that writes needs `ai.tools.write` as well. "heavy": only the newest result stays whole within a turn.
 """
 
 EXECUTION_LABELS = {

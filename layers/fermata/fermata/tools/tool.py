@@ -162,7 +162,10 @@ class ToolHandler(Protocol[ToolInputT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """One tool. `name` is the canonical name; `tool_names.py` derives the prefixed one."""
+    """One tool. `name` is the canonical name; `tool_names.py` derives the prefixed one.
+
+    Nothing reads `workflow`, `required_model_abilities` and `result_entity_paths` yet (decision 0135).
+    """
 
     name: str
     toolset: str

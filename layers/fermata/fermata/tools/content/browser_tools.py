@@ -66,8 +66,8 @@ CREATE_DRAFT = CONTENT_TOOL_FACTORY.browser_write(
 CONTENT_BROWSER_TOOLS = (
     CONTENT_TOOL_FACTORY.browser_write(
         name="create_document",
-        description="Creates a document in a collection, as a draft unless `status` says otherwise, with the given "
-        "values of its fields, opens it for the user and returns its id.",
+        description="Creates a document in a collection with the given values of its fields, as a draft unless "
+        "`status` says otherwise. Opens it for the user and returns its id.",
         input_model=CreateDocumentInput,
         permissions=CAN_CREATE_DOCUMENTS,
     ),

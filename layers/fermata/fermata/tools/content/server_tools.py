@@ -44,16 +44,16 @@ class ListMediaInput(ToolInput):
 CONTENT_SERVER_TOOLS = (
     CONTENT_TOOL_FACTORY.host_read(
         name="list_collections",
-        description="Lists the collections whose entries are content, each with its id, slug, label, kind and how "
-        "many documents it holds; start here when you do not know where something is kept.",
+        description="Lists the collections whose entries are content. Each has its id, slug, label, kind and number of "
+        "documents. Start here when you do not know where something is kept.",
         permissions=CAN_READ_SCHEMAS,
         handler=DeferredHandler("fermata.tools.content.collection_handlers:list_collections"),
         works_without_host=SnapshotCheck("fermata.tools.content.collection_handlers:has_listed_collections"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="get_collection_schema",
-        description="Returns the fields of one collection with their types, which are required, and what a choice, a "
-        "media field or a relation accepts; look before you write to fields you have not seen.",
+        description="Returns the fields of one collection, their types and which are required. It also says what a "
+        "choice, a media field or a relation accepts. Look before you write to fields you have not seen.",
         input_model=GetCollectionSchemaInput,
         permissions=CAN_READ_SCHEMAS,
         handler=DeferredHandler("fermata.tools.content.collection_handlers:get_collection_schema"),
@@ -61,16 +61,16 @@ CONTENT_SERVER_TOOLS = (
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="list_documents",
-        description="Lists the documents of one collection, 25 at a time unless `limit` (at most 200) says otherwise, "
-        "filtered by status or author if you like; `total` says how many there are, and `offset` gets the next ones.",
+        description="Lists the documents of one collection, 25 at a time unless `limit` (at most 200) says otherwise. "
+        "It can filter by status or author. `total` says how many there are, and `offset` gets the next ones.",
         input_model=ListDocumentsInput,
         permissions=CAN_READ_DOCUMENTS,
         handler=DeferredHandler("fermata.tools.content.document_handlers:list_content_documents"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="get_document",
-        description="Reads one document whole, with the value of every field; the one the user has open comes as it "
-        "is shown there, unsaved changes included.",
+        description="Reads one document whole, with the value of every field. The one the user has open comes as it is "
+        "shown there, unsaved changes included.",
         input_model=GetDocumentInput,
         permissions=CAN_READ_DOCUMENTS,
         handler=DeferredHandler("fermata.tools.content.document_handlers:get_content_document"),
@@ -92,7 +92,7 @@ CONTENT_SERVER_TOOLS = (
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="list_media",
-        description="Lists images and other media that exist already, for media fields; `query` looks into file names "
+        description="Lists images and other media that exist already, for media fields. `query` looks into file names "
         "and alternative texts, `mimeType` (such as image) into the type.",
         input_model=ListMediaInput,
         permissions=CAN_READ_MEDIA,

@@ -50,8 +50,8 @@ PLUGIN_BROWSER_TOOLS = (
     ),
     PLUGIN_TOOL_FACTORY.browser_read(
         name="plugin_read_file",
-        description="Reads a file of the open plugin by `fileId` or `path`, long ones in parts (`part`, `maxChars`), "
-        "with the hash of the whole file that a patch has to name.",
+        description="Reads a file of the open plugin by `fileId` or `path`, long ones in parts (`part`, `maxChars`). "
+        "It returns the hash of the whole file, which a patch has to name.",
         input_model=ReadFileInput,
         permissions=CAN_READ_PLUGINS,
     ),
@@ -64,8 +64,8 @@ PLUGIN_BROWSER_TOOLS = (
     ),
     PLUGIN_TOOL_FACTORY.browser_write(
         name="plugin_patch_file",
-        description="Replaces exact pieces of text in a file of the open plugin, provided that the file still has the "
-        "hash you read it with (`expectedHash`); each `oldText` must occur once, or `replaceAll` be true.",
+        description="Replaces exact pieces of text in a file of the open plugin, if its content still has the "
+        "`expectedHash` you read. Each `oldText` must occur exactly once, unless `replaceAll` is true.",
         input_model=PatchFileInput,
         permissions=CAN_EDIT_PLUGINS,
     ),

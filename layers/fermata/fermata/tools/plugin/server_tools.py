@@ -39,8 +39,8 @@ PLUGIN_SERVER_TOOLS = (
     Tool(
         name="plugin_activate",
         toolset=PLUGIN_TOOL_FACTORY.toolset,
-        description="Builds a plugin (the open one, unless `localId` names another) and makes it active on the site, "
-        "as long as it asks for no permission it does not have yet; validate it first.",
+        description="Builds a plugin and makes it active on the site: the open one, unless `localId` names another. It "
+        "must not ask for a permission that it does not have yet. Validate it first.",
         execution=Execution.SERVER,
         access=Access.WRITE,
         input_model=PluginInput,

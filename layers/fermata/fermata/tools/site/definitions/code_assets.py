@@ -96,7 +96,7 @@ CODE_ASSET_TOOLS = (
     SITE_TOOL_FACTORY.browser_read(
         name="inspect_code_runtime",
         description="Lists which scripts and stylesheets take effect on a page or template, by default on the one the "
-        "user has open; check with it after writing one.",
+        "user has open. Check with it after writing one.",
         input_model=InspectCodeRuntimeInput,
         permissions=CAN_READ_SITE,
     ),

@@ -77,23 +77,23 @@ DESIGN_TOKEN_TOOLS = (
         name="set_font_tokens",
         description="Creates font tokens, or changes those whose variable exists. Give each at most one of "
         "`googleFamily`, which installs that web font with its `variants` and `subsets`, and `familyId`, which takes "
-        "an installed family; with neither it is its `fallback` only.",
+        "an installed family. With neither, it is its `fallback` only.",
         input_model=SetFontTokensInput,
         permissions=CAN_EDIT_STYLE,
     ),
     SITE_TOOL_FACTORY.browser_write(
         name="set_type_scale",
-        description="Creates or changes the scale of font sizes, var(--text-…): `min` and `max` are the base size in "
-        "px and the ratio between steps on narrow and on wide screens, `steps` the names from small to large with "
-        "commas between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
+        description="Creates or changes the scale of font sizes, var(--text-…): `min` and `max` are for narrow and "
+        "wide screens: the base size in px and the ratio between steps. `steps` are the names from small to large, "
+        "with commas between. `baseScaleIndex` says which of them has the base size. What is left out stays as it is.",
         input_model=SetTypeScaleInput,
         permissions=CAN_EDIT_STYLE,
     ),
     SITE_TOOL_FACTORY.browser_write(
         name="set_spacing_scale",
-        description="Creates or changes the scale of distances, var(--space-…): `min` and `max` are the base size in "
-        "px and the ratio between steps on narrow and on wide screens, `steps` the names from small to large with "
-        "commas between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
+        description="Creates or changes the scale of distances, var(--space-…): `min` and `max` are for narrow and "
+        "wide screens: the base size in px and the ratio between steps. `steps` are the names from small to large, "
+        "with commas between. `baseScaleIndex` says which of them has the base size. What is left out stays as it is.",
         input_model=SetSpacingScaleInput,
         permissions=CAN_EDIT_STYLE,
     ),

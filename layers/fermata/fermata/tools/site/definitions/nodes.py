@@ -57,9 +57,9 @@ class DuplicateNodeInput(ToolInput):
 NODE_TOOLS = (
     SITE_TOOL_FACTORY.browser_write(
         name="insertHtml",
-        description="Adds HTML inside the node `parentId`, at the 0-based `index` among its children or at the end: "
-        "elements become editable nodes, a <style> element in the same HTML becomes style rules, scripts and event "
-        "handlers are dropped. Returns the ids of the new nodes.",
+        description="Adds HTML inside the node `parentId`, at the 0-based `index` among its children or at the end. "
+        "Elements become editable nodes, and a <style> element becomes style rules. Scripts and event handlers are "
+        "dropped. Returns the ids of the new nodes.",
         input_model=InsertHtmlInput,
         permissions=CAN_EDIT_STRUCTURE,
     ),
@@ -73,9 +73,9 @@ NODE_TOOLS = (
     ),
     SITE_TOOL_FACTORY.browser_read(
         name="read_document",
-        description="Reads a page, template or visual component, by default the one the user has open, as HTML in "
-        "which every element carries its node id as `uid`, with the CSS that applies to it. Long documents come in "
-        "parts: ask again with `part` set to pageInfo.nextPart until that is null.",
+        description="Reads a page, template or visual component as HTML, with the CSS that applies to it. By default "
+        "it reads the one the user has open. Every element carries its node id as `uid`. Long documents come in parts: "
+        "ask again with `part` set to pageInfo.nextPart until that is null.",
         input_model=ReadDocumentInput,
         permissions=CAN_READ_SITE,
         result_policy=ResultPolicy(heavy=True),

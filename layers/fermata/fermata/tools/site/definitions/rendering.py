@@ -14,9 +14,9 @@ class RenderSnapshotInput(ToolInput):
 RENDERING_TOOLS = (
     SITE_TOOL_FACTORY.browser_read(
         name="render_snapshot",
-        description="Reports how the document on the canvas comes out at a breakpoint, by default the active one: the "
-        "box of each node, what overflows, broken images, what cannot be seen, and a picture for models that see. "
-        "`nodeId` limits it to one part.",
+        description="Reports how the document on the canvas looks at a breakpoint, by default the active one. It gives "
+        "the box of each node, what overflows, broken images and what cannot be seen. Models that see get a picture "
+        "too. `nodeId` limits it to one part.",
         input_model=RenderSnapshotInput,
         permissions=EVERYONE,
         result_policy=ResultPolicy(heavy=True),

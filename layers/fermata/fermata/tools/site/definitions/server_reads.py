@@ -71,16 +71,16 @@ def _list_breakpoints(_tool_input: NoInput, context: ToolContext) -> dict[str, A
 SERVER_READ_TOOLS = (
     SITE_TOOL_FACTORY.instant_read(
         name="list_documents",
-        description="Lists every document of the site that can be edited (pages, templates, visual components) with "
-        "its reference {type, id}, title, root node id, a short summary, and whether it is the one the user has open; "
-        "use these references wherever a document is asked for.",
+        description="Lists the documents of the site that can be edited: pages, templates, visual components. Each has "
+        "its reference {type, id}, title, root node id, a short summary, and whether the user has it open. Use these "
+        "references wherever a document is asked for.",
         permissions=CAN_READ_SITE,
         handler=_list_documents,
     ),
     SITE_TOOL_FACTORY.instant_read(
         name="list_modules",
-        description="Lists the kinds of nodes a document is built of, with the props each one has, their types, "
-        "choices and defaults, and whether it can hold children; look here before you change props. `category` "
+        description="Lists the kinds of nodes a document is built of, and which can hold children. Of each kind it "
+        "gives the props with their types, choices and defaults. Look here before you change props. `category` "
         "(Layout, Interactive, Forms, Media, Typography, CMS, Components) narrows the list.",
         input_model=ListModulesInput,
         permissions=CAN_READ_SITE,
@@ -105,9 +105,9 @@ SERVER_READ_TOOLS = (
     ),
     SITE_TOOL_FACTORY.host_read(
         name="list_loop_sources",
-        description="Lists what a loop can repeat over, with the filters and orders of each source, and for every "
-        "data table its id, fields and the exact {currentEntry.…} token of each field; call it before you write an "
-        "<instatic-loop>.",
+        description="Lists what a loop can repeat over, with the filters and orders of each source. For every data "
+        "table it gives the id, the fields and the exact {currentEntry.…} token of each field. Call it before you "
+        "write an <instatic-loop>.",
         permissions=CAN_READ_SITE,
         handler=_list_loop_sources,
         works_without_host=HAS_SNAPSHOT_TABLES,

@@ -68,7 +68,7 @@ STYLE_TOOLS = (
     SITE_TOOL_FACTORY.browser_write(
         name="applyCss",
         description="Creates or changes style rules from plain CSS text with any selectors, @media and @keyframes "
-        "included; a rule whose selector exists already is merged with it, property by property. Returns how many "
+        "included. A rule whose selector exists already is merged with it, property by property. Returns how many "
         "rules were created and updated.",
         input_model=ApplyCssInput,
         permissions=CAN_EDIT_STYLE,
