@@ -45,6 +45,7 @@ class HostRecord(DomainModel):
 
 
 def build_host_key(resources: Resources, tenant: str) -> ItemKey:
+    """Return the key of the row of a tenant's host."""
     return ItemKey(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY)
 
 
