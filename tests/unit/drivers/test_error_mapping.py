@@ -261,3 +261,25 @@ def test_a_reason_is_shown_on_one_line_without_control_characters(odd: str) -> N
     ).message
     assert error == "Anthropic error (404): model: a b."
     assert error_from_stream("Anthropic", {"message": f"a{odd}b"}, "").message == "Anthropic stream error: a b"
+
+
+@pytest.mark.parametrize(
+    ("words", "window"),
+    [
+        ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", 8192),
+        ("request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it", 8192),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 200_000),
+        ("This model's maximum prompt length is 131,072 but the request contains 537812 tokens.", 131_072),
+        ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
+        ("the model is loaded with context length of only 4096 tokens: context length exceeded", 4096),
+        ("Your input exceeds the context window of this model.", None),
+        ("messages: too many images: 101 > 100", None),
+        ("image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes", None),
+        ("Invalid request of 8192 tokens", None),
+    ],
+)
+def test_the_window_that_a_refusal_states_is_read(words: str, window: int | None) -> None:
+    body = json.dumps({"error": {"message": words}}).encode()
+    assert error_from_response("X", 400, {}, body, "").window_tokens == window

@@ -106,10 +106,12 @@ class ProviderError(FermataError):
         retryable: Whether the same request may succeed later.
         tokens: The usage that the provider had reported before the failure.
         detail: The provider's full message, for logs only.
+        window_tokens: The context window that a refused request exceeds, if the provider has said how large it is.
     """
 
     tokens: TokenUsage | None = None
     detail: str = ""
+    window_tokens: int | None = None
 
     def __init__(
         self, code: str, message: str, *, retryable: bool, retry_after: float | None = None, status: int | None = None

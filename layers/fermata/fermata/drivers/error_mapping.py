@@ -55,10 +55,16 @@ _FAILURES = {
 _OVERFLOW = re.compile(
     r"context[ _-]?(?:length|window|size|limit)|"
     r"(?:prompt|input|request)(?!\[\d+\]\.\w*(?:id|name)\b)\W+(?:\w+\W+){0,3}too (?:long|large)|"
-    r"maximum prompt length|too[ _]many[ _](?:input[ _])?(?:tokens|images)|reduce the length|"
+    r"maximum prompt length|maximum number of tokens|too[ _]many[ _](?:input[ _])?(?:tokens|images)|reduce the length|"
     r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w*\b.{0,40}\bimages?\b",
     re.I | re.S,
 )
+_STATED_WINDOW = re.compile(
+    r"(?:context|prompt) (?:length|size|window)(?: is| of)?(?: only)?\W{1,3}(\d[\d,]{3,9})\b|"
+    r"(?:tokens|\+ \d+) > (\d[\d,]{3,9})\b|with (\d[\d,]{3,9}) maximum context|tokens allowed \((\d[\d,]{3,9})\b",
+    re.I,
+)
+"""Matches how large a context window is, in the words of a refusal."""
 _UNREADABLE_IMAGE = re.compile(
     r"(?:process|decode|read|parse|support|accept|understand)\w*\s+(?:\w+\s+){0,2}(?:images?\b|image_url|vision\b)|"
     r"image_url is only supported|invalid image\b|data required for image|"
@@ -94,6 +100,7 @@ def error_from_response(
         status=status,
     )
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
+    error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
     return error
 
 
@@ -108,6 +115,7 @@ def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
     status = _get_status(payload)
     error = ProviderError(code, f"{label} stream error: {reason}", retryable=is_retryable, status=status)
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
+    error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
     return error
 
 
@@ -198,6 +206,11 @@ def _iter_error_names(payload: Mapping[str, Any]) -> Iterator[str]:
 def _is_overflow(status: int, words: str, body: bytes) -> bool:
     text = f"{words} {body[:MAX_DETAIL_CHARS].decode('utf-8', 'replace')}"
     return status in (400, 422) and _OVERFLOW.search(text) is not None
+
+
+def _find_stated_window(words: str) -> int | None:
+    stated = _STATED_WINDOW.search(words)
+    return int(next(filter(None, stated.groups())).replace(",", "")) if stated else None
 
 
 def _is_spend_limit(payload: Mapping[str, Any]) -> bool:

@@ -78,6 +78,34 @@ class TestWindow:
         assert "roundRetracted" not in stage.event_types()
         check_invariants(stage)
 
+    def test_a_window_that_a_server_states_is_kept_to_at_once(self, staged: MakeStage) -> None:
+        """Half and half again would not come from 128,000 tokens to 8,000 in four attempts."""
+        stage = staged(max_answer_tokens=1_000)
+        stage.start_turn("Read the page")
+        reply = reply_with_calls(tool_call_block("getNodeHtml", nodeId="n1"))
+        overflow = make_provider_error("provider_overflow", retryable=False)
+        overflow.window_tokens = 16_000
+        stage.script_replies(reply, [overflow], "Read.")
+        assert stage.run_workflow() == "waiting"
+        stage.answer_request({"ok": True, "data": {"html": "<p>Bread</p>" * 20_000}})
+        assert stage.run_workflow() == "finished"
+        refused, sent = [estimate_tokens(request.messages) for request in stage.driver.requests[-2:]]
+        assert refused > 30_000
+        assert 1_000 < sent < 10_000
+        assert stage.streamed_text() == "Read."
+        check_invariants(stage)
+
+    def test_a_stated_window_that_was_kept_to_is_halved(self, stage: Stage) -> None:
+        """Tokens are estimated, and the provider counts more."""
+        run_text_turns(stage, 8)
+        stage.start_turn("And now?")
+        overflow = make_provider_error("provider_overflow", retryable=False)
+        overflow.window_tokens = 100_000
+        stage.script_replies([overflow], "Better.")
+        assert stage.run_workflow() == "finished"
+        sizes = [estimate_tokens(request.messages) for request in stage.driver.requests[-2:]]
+        assert sizes[0] / 2 >= sizes[1]
+
     def test_an_overflow_that_cannot_be_reduced_ends_the_turn(self, stage: Stage) -> None:
         stage.start_turn("x" * 5_000)
         stage.script_replies([make_provider_error("provider_overflow", retryable=False)])

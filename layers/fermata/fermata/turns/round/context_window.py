@@ -20,9 +20,19 @@ MIN_HISTORY_TOKENS = 2_000
 
 
 def build_model_profile(
-    resources: Resources, turn: Turn, toolset: Toolset, system_prompt: str, tool_specs: Sequence[ToolSpec]
+    resources: Resources,
+    turn: Turn,
+    toolset: Toolset,
+    system_prompt: str,
+    tool_specs: Sequence[ToolSpec],
+    *,
+    stated_window_tokens: int | None = None,
 ) -> ModelProfile:
-    """Return the limits within which a turn's history is compiled: tokens, images, names of tools."""
+    """Return the limits within which a turn's history is compiled: tokens, images, names of tools.
+
+    Args:
+        stated_window_tokens: The context window according to the provider itself, if it is known to be smaller.
+    """
     capabilities = get_known_capabilities(resources, turn.provider, turn.model)
     traits = get_model_traits(turn.provider)
     # Ollama's window is what the request asks for, even if the model supports more (decision 0072).
@@ -31,6 +41,7 @@ def build_model_profile(
         if traits.window_is_requested
         else capabilities.context_window or resources.settings.default_window_tokens
     )
+    window_tokens = min(window_tokens, stated_window_tokens or window_tokens)
     reserved_tokens = max(int(window_tokens * WINDOW_RESERVE_RATIO), turn.thinking_tokens)
     reserved_tokens += resources.settings.max_answer_tokens
     fixed_chars = len(system_prompt) + len(turn.situation) + sum(map(_count_chars, tool_specs))

@@ -198,7 +198,7 @@ def _build_end_after_error(
 def _reduce_request(context: TurnContext, error: ProviderError) -> bool:
     """Send less of what the provider has complained about. Returns False when nothing can be left out."""
     if error.code == Failure.REQUEST_TOO_LARGE.code:
-        return context.reduce_history()
+        return context.reduce_history(error.window_tokens)
     return error.code == Failure.UNREADABLE_IMAGE.code and context.reduce_images()
 
 

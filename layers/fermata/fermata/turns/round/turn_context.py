@@ -125,10 +125,14 @@ class TurnContext:
         turn = self.turn
         return open_endpoint(self.resources, turn.tenant, turn.credential, turn.credential_version)
 
-    def reduce_history(self) -> bool:
+    def reduce_history(self, stated_window_tokens: int | None = None) -> bool:
         """Send less, after the provider has said that the history or its number of images exceeds a limit.
 
-        First the images of earlier turns are left out, then half of the history, then half again.
+        First the images of earlier turns are left out, then half of the history, then half again. If the provider has
+        said how large its context window is, the history is cut to that at once.
+
+        Args:
+            stated_window_tokens: What the provider has said.
 
         Returns:
             False when nothing more can be left out.
@@ -136,7 +140,10 @@ class TurnContext:
         messages = self.load_history()
         token_count = estimate_tokens(messages)
         image_count = sum(map(count_images, messages))
-        if not self._omit_earlier_images(messages):
+        profile = self._build_model_profile(stated_window_tokens)
+        if stated_window_tokens and profile.max_history_tokens < token_count:
+            self.model_profile = replace(self.model_profile, max_history_tokens=profile.max_history_tokens)
+        elif not self._omit_earlier_images(messages):
             self.model_profile = replace(
                 self.model_profile, max_history_tokens=token_count // 2, max_images=max(1, image_count // 2)
             )
@@ -214,7 +221,17 @@ class TurnContext:
 
     @cached_property
     def model_profile(self) -> ModelProfile:
-        return build_model_profile(self.resources, self.turn, self.toolset, self.system_prompt, self.tool_specs)
+        return self._build_model_profile()
+
+    def _build_model_profile(self, stated_window_tokens: int | None = None) -> ModelProfile:
+        return build_model_profile(
+            self.resources,
+            self.turn,
+            self.toolset,
+            self.system_prompt,
+            self.tool_specs,
+            stated_window_tokens=stated_window_tokens,
+        )
 
     def build_tool_context(self, effect_key: str, snapshot: Any = None) -> ToolContext:
         turn = self.turn
