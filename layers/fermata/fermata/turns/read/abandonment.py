@@ -13,9 +13,10 @@ from fermata.aws.resources import Resources
 from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.read.departed_reader import (
+    PRESENCE_RENEWAL_SECONDS,
     is_departure_detectable,
     mark_reader_departed,
-    mark_reader_returned,
+    mark_reader_present,
 )
 from fermata.turns.turn import Turn
 
@@ -27,6 +28,7 @@ class AbandonmentWatcher:
     resources: Resources
     _readers: dict[str, int] = field(default_factory=dict)
     _timers: dict[str, CancellableTimer] = field(default_factory=dict)
+    _renewals: dict[str, CancellableTimer] = field(default_factory=dict)
     _lock: AbstractContextManager[object] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,9 +46,11 @@ class AbandonmentWatcher:
         with self._lock:
             self._readers[turn.pk] = self._readers.get(turn.pk, 0) + 1
             self._stop_timer(turn.pk)
+            if turn.pk not in self._renewals:
+                self._schedule_renewal(turn)
             now = self.resources.clock.time()
         if is_returning:
-            mark_reader_returned(self.resources, turn, now)
+            mark_reader_present(self.resources, turn, now)
 
     def remove_reader(self, turn: Turn, *, is_broken_off: bool, has_seen_end: bool = False) -> None:
         """Count a reader off. After the last one the turn is cancelled, unless another comes in time.
@@ -63,12 +67,30 @@ class AbandonmentWatcher:
             if readers_left:
                 self._readers[turn.pk] = readers_left
                 return
+            if renewal := self._renewals.pop(turn.pk, None):
+                renewal.cancel()
             if is_broken_off and not turn.undone_turn:
                 self._start_timer(turn)
             # A reader that returns before the thread has written is later than this.
             now = self.resources.clock.time()
         if not has_seen_end:
             self.resources.clock.start_thread(lambda: self._mark_departed(turn, now), "reader-departed")
+
+    def _schedule_renewal(self, turn: Turn) -> None:
+        self._renewals[turn.pk] = self.resources.clock.start_timer(
+            PRESENCE_RENEWAL_SECONDS, lambda: self._renew_presence(turn)
+        )
+
+    def _renew_presence(self, turn: Turn) -> None:
+        with self._lock:
+            if turn.pk not in self._readers:
+                return
+            self._schedule_renewal(turn)
+            now = self.resources.clock.time()
+        try:
+            mark_reader_present(self.resources, turn, now)
+        except Exception:  # noqa: BLE001 - logged whole; the next renewal follows
+            observability.log_exception("turn.presence_not_marked", turn=turn.id)
 
     def _mark_departed(self, turn: Turn, since: float) -> None:
         try:
