@@ -164,7 +164,7 @@ def test_the_ledger_can_only_be_added_to(function_roles: dict[str, Role]) -> Non
 
 
 def test_only_settings_and_purged_conversations_are_deleted(function_roles: dict[str, Role]) -> None:
-    assert functions_that_may(function_roles, "dynamodb:DeleteItem", "SettingsTable") == {"api", "credentials"}
+    assert functions_that_may(function_roles, "dynamodb:DeleteItem", "SettingsTable") == {"credentials"}
     for table in ("ConversationsTable", "BridgesTable", "PricingTable", "UsageTable"):
         assert functions_that_may(function_roles, "dynamodb:DeleteItem", table) == set()
     assert functions_that_may(function_roles, "dynamodb:BatchWriteItem", "ConversationsTable") == {"purge"}
