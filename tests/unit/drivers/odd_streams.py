@@ -45,6 +45,7 @@ class Odd:
 
 
 TEXT = encode(chat.make_chunk({"content": "Alive."}), STOP, chat.usage_chunk(), DONE)
+WHOLE = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Alive."}, "finish_reason": "stop"}]}
 HEARTBEATS = (
     b"data: ping\n\n",
     b"data: \n\n",
@@ -222,5 +223,158 @@ ODD_STREAMS = {
     "every fragment repeats id and name": Odd(
         encode(*(fragment(piece, "insertHtml", "call_a") for piece in ('{"a"', ': {"b": 1}', "}")), CALLS, DONE),
         calls=[("insertHtml", {"a": {"b": 1}})],
+    ),
+    "every fragment repeats the name, and none has an id": Odd(
+        encode(*(fragment(piece, "insertHtml") for piece in ('{"a"', ': {"b": 1}', "}")), CALLS, DONE),
+        calls=[("insertHtml", {"a": {"b": 1}})],
+    ),
+    "every fragment repeats id and name, in arguments full of brackets": Odd(
+        encode(
+            *(fragment(piece, "insertHtml", "call_a") for piece in ('{"css": "a {', "b: c}", '{x \\', '" }', '"}')),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"css": 'a {b: c}{x " }'})],
+    ),
+    "two calls of one tool with one index and no ids": Odd(
+        encode(fragment('{"a": 1}', "insertHtml"), fragment('{"a": 2}', "insertHtml"), CALLS, DONE),
+        calls=[("insertHtml", {"a": 1}), ("insertHtml", {"a": 2})],
+    ),
+    "a call with an id, and one of another tool without": Odd(
+        encode(fragment('{"a": 1}', "insertHtml", "call_a"), fragment("{}", "read_document"), CALLS, DONE),
+        calls=[("insertHtml", {"a": 1}), ("read_document", {})],
+    ),
+    "an id that comes late": Odd(
+        encode(fragment('{"a":', "insertHtml"), fragment(" 1}", call_id="call_a"), CALLS, DONE),
+        calls=[("insertHtml", {"a": 1})],
+    ),
+    "arguments before the name": Odd(
+        encode(fragment('{"a":', call_id="call_a"), fragment(" 1}", "insertHtml", "call_a"), CALLS, DONE),
+        calls=[("insertHtml", {"a": 1})],
+    ),
+    "the member that tool_calls replaced": Odd(
+        encode(
+            chat.make_chunk({"function_call": {"name": "insertHtml", "arguments": ""}}),
+            *(chat.make_chunk({"function_call": {"arguments": piece}}) for piece in ('{"a":', " 1}")),
+            chat.make_chunk({}, "function_call"),
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": 1})],
+    ),
+    "several calls in one, as OpenAI's models write them": Odd(
+        encode(
+            fragment(
+                json.dumps({
+                    "tool_uses": [
+                        {"recipient_name": "functions.read_document", "parameters": {}},
+                        {"recipient_name": "functions.insertHtml", "parameters": json.dumps(PARENT)},
+                    ]
+                }),
+                "multi_tool_use.parallel",
+                "call_a",
+            ),
+            CALLS,
+            DONE,
+        ),
+        calls=[("functions.read_document", {}), ("functions.insertHtml", PARENT)],
+    ),
+    "two events on one line": Odd(TEXT.replace(b"\n\n", b"", 1), "Alive."),
+    "two events on one line, the second without its field": Odd(TEXT.replace(b"\n\ndata: {", b"{", 1), "Alive."),
+    "the marker of the end behind the last event": Odd(TEXT.replace(b"\n\ndata: [DONE]", b"[DONE]"), "Alive."),
+    "a byte order mark": Odd(b"\xef\xbb\xbf" + TEXT, "Alive."),
+    "a stream that is called JSON": Odd(TEXT, "Alive.", headers={"content-type": "application/json"}),
+    "blank lines before the first event": Odd(b"\r\n\n" + TEXT, "Alive."),
+    **{
+        f"one JSON value that is called {media_type}": Odd(
+            b"\xef\xbb\xbf\n" + json.dumps(WHOLE, indent=2).encode(), "Alive.", headers={"content-type": media_type}
+        )
+        for media_type in ("application/json; charset=utf-8", "text/event-stream", "text/plain")
+    },
+    "lines of JSON instead of events": Odd(
+        b"".join(
+            json.dumps(event).encode() + b"\n" for event in (chat.make_chunk({"content": "Alive."}), STOP)
+        ),
+        "Alive.",
+    ),
+    "gzip with padding behind it": Odd(
+        gzip.compress(TEXT) + b"\0" * 600, "Alive.", headers={"content-encoding": "gzip"}
+    ),
+    "gzip that is cut off behind the end": Odd(
+        gzip.compress(TEXT)[:-6], "Alive.", headers={"content-encoding": "gzip"}
+    ),
+    "thinking between several tags": Odd(
+        encode(chat.make_chunk({"content": "<think>A.</think>One.<think>B.</think> Two."}), STOP, DONE),
+        "One.Two.",
+        "A.B.",
+    ),
+    "a tag within a span of code": Odd(
+        encode(*(chat.make_chunk({"content": piece}) for piece in "Write `a <think> b` first.\nOk."), STOP, DONE),
+        "Write `a <think> b` first.\nOk.",
+    ),
+    "a tag in a fence that comes in pieces": Odd(
+        encode(
+            *(chat.make_chunk({"content": piece}) for piece in ("See:\n``", "`", "`html\n<think>", "x</think>\n````")),
+            STOP,
+            DONE,
+        ),
+        "See:\n````html\n<think>x</think>\n````",
+    ),
+    "a tag behind a lonely backtick": Odd(
+        encode(chat.make_chunk({"content": "A ` here.\n<think>Hm.</think>\nDone."}), STOP, DONE),
+        "A ` here.\nDone.",
+        "Hm.",
+    ),
+    "reasoning in details only": Odd(
+        encode(
+            *(
+                chat.make_chunk({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text}]})
+                for text in ("Let ", "me see.")
+            ),
+            chat.make_chunk({"content": "Hello."}),
+            STOP,
+            DONE,
+        ),
+        "Hello.",
+        "Let me see.",
+    ),
+    "the same reasoning in three members": Odd(
+        encode(
+            chat.make_chunk({
+                "reasoning": "Hm.",
+                "reasoning_content": "Hm.",
+                "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "Hm."}],
+            }),
+            chat.make_chunk({"content": "Hello."}),
+            STOP,
+            DONE,
+        ),
+        "Hello.",
+        "Hm.",
+    ),
+    "content in parts": Odd(
+        encode(
+            chat.make_chunk({
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "H"}]},
+                    {"type": "thinking", "thinking": "m."},
+                    {"type": "text", "text": "Hel"},
+                    {"type": "image_url", "image_url": {"url": "x"}},
+                    "lo.",
+                ],
+                "annotations": [{"type": "url_citation"}],
+            }),
+            STOP,
+            DONE,
+        ),
+        "Hello.",
+        "Hm.",
+    ),
+    "an answer that is spoken": Odd(
+        encode(
+            *(chat.make_chunk({"content": None, "audio": {"transcript": text}}) for text in ("Hel", "lo.")),
+            STOP,
+            DONE,
+        ),
+        "Hello.",
     ),
 }  # fmt: skip

@@ -16,7 +16,13 @@ from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import ScriptedResponse
-from tests.unit.drivers.conversation_builders import message_from_response, tool_result, user_message
+from tests.unit.drivers.conversation_builders import (
+    message_from_response,
+    model_message,
+    tool_call,
+    tool_result,
+    user_message,
+)
 from tests.unit.drivers.odd_streams import CALLS, DONE, ODD_STREAMS, STOP, Odd, call_in_one, encode, fragment
 from tests.unit.drivers.strict_providers import (
     CASES_BY_PROVIDER,
@@ -153,6 +159,14 @@ ERROR_FRAMES: dict[str, tuple[str, bool]] = {
     'data: [{"error": {"code": 503, "message": "Engine gone", "status": "UNAVAILABLE"}}]\n\n': (
         "provider_overloaded", True),
     'event: error\ndata: {"type": "error", "message": "Engine gone", "code": "401"}\n\n': ("provider_auth", False),
+    'data: {"choices": [], "message": "Engine gone", "code": 503}\n\n': ("provider_overloaded", True),
+    'data: {"choices": null, "base_resp": {"status_code": 1000, "status_msg": "Engine gone"}}\n\n': (
+        "provider_error", False),
+    'data: {"errors": [{"message": "Engine gone", "code": 500}]}\n\n': ("provider_error", True),
+    'data: {"fault": {"faultstring": "Engine gone", "detail": {"errorcode": "x"}}}\n\n': ("provider_error", False),
+    'data: {"error_code": 429, "error_msg": "Engine gone"}\n\n': ("provider_quota", True),
+    'data: {"detail": [{"loc": ["body"], "msg": "Engine gone"}], "status": 422}\n\n': ("provider_request", False),
+    'data: {"title": "Engine gone", "status": 503, "type": "about:blank"}\n\n': ("provider_overloaded", True),
 }  # fmt: skip
 PARTIAL = {
     "openai-compatible": encode(*chat.text_chunks("Par")),
@@ -262,3 +276,164 @@ def test_the_id_of_a_call_is_not_taken_by_an_id_that_is_made_up(
 def test_reasoning_blocks_of_tags_do_not_exist(running: StartServer, connection: HttpConnection) -> None:
     response = get_response(replay(ODD_STREAMS["thinking between tags"], running, connection))
     assert not any(isinstance(block, ReasoningBlock) for block in response.blocks)
+
+
+def test_an_error_in_a_choice_is_told_in_its_own_words(running: StartServer, connection: HttpConnection) -> None:
+    choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "Gone"}}
+    with pytest.raises(ProviderError, match="stream error: Gone") as caught:
+        replay(Odd(encode({"choices": [choice]}, DONE)), running, connection)
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("headers", [{"content-type": "text/html"}, {"content-type": "text/event-stream"}, {}])
+def test_a_web_page_is_no_answer(headers: dict[str, str], running: StartServer, connection: HttpConnection) -> None:
+    with pytest.raises(ProviderError, match="answered with a web page") as caught:
+        replay(Odd(b"\n<!doctype html><title>Sign in</title>", headers=headers), running, connection)
+    assert not caught.value.retryable
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip"])
+def test_an_error_status_counts_although_its_body_is_not_readable(
+    encoding: str, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(CHAT)
+    body = b"\x1f\x8b\x08broken" if encoding == "gzip" else b"\x1b\x00\x00"
+    server.script_response(ScriptedResponse([body], status=401, headers={"content-encoding": encoding}))
+    with pytest.raises(ProviderError) as caught:
+        collect_parts(CHAT, build_request(CHAT, user_message("Hi")), connection, server)
+    assert caught.value.code == "provider_auth"
+
+
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+USAGES: dict[str, tuple[Any, ...]] = {
+    "in the choice": ({"choices": [{"delta": {}, "usage": USAGE}]},),
+    "in a vendor's member": ({"choices": [], "x_groq": {"usage": USAGE}},),
+    "under the names of another protocol": ({"choices": [], "usage": {"input_tokens": 10, "output_tokens": 5}},),
+    "twice": (
+        {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 1}},
+        {"choices": [], "usage": USAGE},
+    ),
+    "and then nothing": ({"choices": [], "usage": USAGE}, {"choices": [], "usage": NO_USAGE}),
+    "and then null": ({"choices": [], "usage": USAGE}, {"choices": [], "usage": None}),
+}
+
+
+@pytest.mark.parametrize("chunks", USAGES.values(), ids=USAGES)
+def test_usage_is_found_wherever_it_is(chunks: Any, running: StartServer, connection: HttpConnection) -> None:
+    response = get_response(replay(Odd(encode(*chat.text_chunks("Hi"), STOP, *chunks, DONE)), running, connection))
+    assert (response.tokens.prompt, response.tokens.completion, response.tokens_known) == (10, 5, True)
+
+
+def get_calls(response: ModelResponse) -> list[tuple[str, Any]]:
+    return [(block.tool_name, block.input) for block in response.blocks if isinstance(block, ToolCallBlock)]
+
+
+def with_index(events: Any, index: int) -> list[Any]:
+    return [{**event, "output_index": index} if "output_index" in event else event for event in events]
+
+
+OTHER_PROTOCOLS: dict[str, tuple[str, bytes]] = {
+    "Responses, all items with one index": (
+        "openai",
+        openai.encode_sse(
+            openai.response_created(),
+            with_index(openai.message_events(0, "Hi."), 0),
+            with_index(openai.function_call_events(1, "call_a", "insertHtml", '{"a":', " 1}"), 0),
+            with_index(openai.function_call_events(2, "call_b", "insertHtml", '{"a":', " 2}"), 0),
+            openai.response_ended(),
+        ),
+    ),
+    "Responses, the last event repeats items that had one index": (
+        "openai",
+        openai.encode_sse(
+            openai.response_created(),
+            with_index(openai.message_events(0, "Hi."), 0),
+            with_index(openai.function_call_events(1, "call_a", "insertHtml", '{"a": 1}'), 0),
+            with_index(openai.function_call_events(2, "call_b", "insertHtml", '{"a": 2}'), 0),
+            openai.response_ended(
+                output=[
+                    openai.message_events(0, "Hi.")[-1]["item"],
+                    openai.function_call_events(1, "call_a", "insertHtml", '{"a": 1}')[-1]["item"],
+                    openai.function_call_events(2, "call_b", "insertHtml", '{"a": 2}')[-1]["item"],
+                ]
+            ),
+        ),
+    ),
+    "Messages, all blocks with one index": (
+        "anthropic",
+        anthropic_stream(
+            anthropic.text_block(0, "Hi."),
+            anthropic.tool_use_block(0, "toolu_a", "insertHtml", '{"a":', " 1}"),
+            anthropic.tool_use_block(0, "toolu_b", "insertHtml", '{"a":', '{"a": 2}'),
+            anthropic.message_stop("tool_use", output_tokens=5),
+        ),
+    ),
+    "Messages, in one value": (
+        "anthropic",
+        json.dumps({
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+                {"type": "text", "text": "Hi."},
+                {"type": "tool_use", "id": "toolu_a", "name": "insertHtml", "input": {"a": 1}},
+                {"type": "tool_use", "id": "toolu_b", "name": "insertHtml", "input": {"a": 2}},
+            ],
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 5, "output_tokens": 5},
+        }).encode(),
+    ),
+    "Ollama, the last line repeats the whole": (
+        "ollama",
+        b"\xef\xbb\xbf"
+        + ollama.encode_ndjson(
+            ollama.make_line("H"),
+            ollama.make_line("i."),
+            ollama.tool_call_line("insertHtml", {"a": 1}),
+            ollama.tool_call_line("insertHtml", {"a": 2}),
+            ollama.done_line()
+            | {
+                "message": {
+                    "content": "Hi.",
+                    "tool_calls": [
+                        {"function": {"name": "insertHtml", "arguments": {"a": 1}}},
+                        {"function": {"name": "insertHtml", "arguments": {"a": 2}}},
+                    ],
+                }
+            },
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "stream"), OTHER_PROTOCOLS.values(), ids=OTHER_PROTOCOLS)
+def test_other_protocols_are_understood_as_well(
+    provider: str, stream: bytes, running: StartServer, connection: HttpConnection
+) -> None:
+    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
+    server = running(peer)
+    server.script_chunks(stream)
+    parts = collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    assert "".join(part.text for part in parts if isinstance(part, TextDelta)) == "Hi."
+    assert get_calls(get_response(parts)) == [("insertHtml", {"a": 1}), ("insertHtml", {"a": 2})]
+
+
+NINE_CHARACTERS = "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."
+
+
+@pytest.mark.parametrize("provider", ["openai-compatible", "openai", "openrouter", "anthropic"])
+@pytest.mark.parametrize("code", [None, 400, "invalid_request_error"])
+def test_a_wish_for_other_call_ids_is_met_although_it_comes_as_a_stream(
+    provider: str, code: Any, running: StartServer, connection: HttpConnection
+) -> None:
+    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
+    server = running(peer)
+    error = {"message": "Provider returned error", "code": code, "metadata": {"raw": NINE_CHARACTERS}}
+    server.script_chunks(encode({"type": "error", "error": error}))
+    server.script_chunks(peer.text_response())
+    rows = (user_message("Hi"), model_message(tool_call("call_1")), tool_result("call_1", 1))
+    assert get_response(collect_parts(peer, build_request(peer, *rows), connection, server)).blocks
+    refused, accepted = map(json.dumps, server.bodies[-2:])
+    assert "call_1" in refused
+    assert "call_1" not in accepted

@@ -85,8 +85,8 @@ def find_adjustment(
     adjustments: tuple[Adjustment, ...], error: ProviderError, applied: AppliedAdjustments
 ) -> Adjustment | None:
     """Return the first adjustment that answers the refusal and is not applied yet."""
-    if error.status not in ADJUSTABLE_STATUSES:
-        return None
+    if error.status is not None and error.status not in ADJUSTABLE_STATUSES:
+        return None  # an error in a stream may have no status
     untried = (adjustment for adjustment in adjustments if adjustment.name not in applied)
     return next((adjustment for adjustment in untried if adjustment.refusal_pattern.search(error.detail)), None)
 

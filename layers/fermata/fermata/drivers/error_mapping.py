@@ -54,9 +54,9 @@ _FAILURES = {
 """By the `code` or the `type` of an error; the first that is known counts."""
 _OVERFLOW = re.compile(
     r"context[ _-]?(?:length|window|size|limit)|"
-    r"(?:prompt|input|request)(?!\[\d+\]\.\w*(?:id|name)\b)\W+(?:\w+\W+){0,3}too (?:long|large)|"
+    r"(?:prompt|input|request)(?!\[\d+\]\.\w*(?:id|name)\b)\W{1,9}(?:\w{1,40}\W{1,9}){0,3}too (?:long|large)|"
     r"maximum prompt length|maximum number of tokens|too[ _]many[ _](?:input[ _])?(?:tokens|images)|reduce the length|"
-    r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w*\b.{0,40}\bimages?\b",
+    r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w{0,9}\b.{0,40}\bimages?\b",
     re.I | re.S,
 )
 _STATED_WINDOW = re.compile(
@@ -66,7 +66,8 @@ _STATED_WINDOW = re.compile(
 )
 """Matches how large a context window is, in the words of a refusal."""
 _UNREADABLE_IMAGE = re.compile(
-    r"(?:process|decode|read|parse|support|accept|understand)\w*\s+(?:\w+\s+){0,2}(?:images?\b|image_url|vision\b)|"
+    r"(?:process|decode|read|parse|support|accept|understand)\w{0,9}\s{1,9}"
+    r"(?:\w{1,40}\s{1,9}){0,2}(?:images?\b|image_url|vision\b)|"
     r"image_url is only supported|invalid image\b|data required for image|"
     r"\bimages? (?:input )?(?:is|are) not supported",
     re.I,
@@ -82,7 +83,7 @@ def error_from_response(
 ) -> ProviderError:
     """Describe an error status that came instead of a stream. The API key is taken out of all texts."""
     payload = _parse_error(body)
-    words = _get_words(payload)
+    words = redact_secrets(_get_words(payload), api_key, MAX_DETAIL_CHARS)
     failure = _find_failure(payload)
     code = (failure or Failure.BAD_REQUEST).code
     if code == Failure.BAD_REQUEST.code:  # servers use it for everything; the status may say more
@@ -94,7 +95,7 @@ def error_from_response(
     may_pass = code != Failure.UNREADABLE_IMAGE.code and is_retryable_response(status, headers, reported)
     error = ProviderError(
         code,
-        _build_message(label, status, redact_secrets(words, api_key)),
+        _build_message(label, status, words[:MAX_PROVIDER_REASON_CHARS].strip()),
         retryable=may_pass,
         retry_after=parse_retry_after(headers),
         status=status,
@@ -107,13 +108,14 @@ def error_from_response(
 def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
     """Describe an error that came in the middle of a stream. The API key is taken out of all texts."""
     payload = event if isinstance(event, Mapping) else {"message": event}
-    words = _get_words(payload)
-    reason = redact_secrets(words or str(payload.get("type") or payload.get("code") or "no reason given"), api_key)
+    words = redact_secrets(_get_words(payload), api_key, MAX_DETAIL_CHARS)
+    reason = words or redact_secrets(str(payload.get("type") or payload.get("code") or "no reason given"), api_key)
     code, is_retryable = _classify_stream_error(payload)
     if code in _GENERAL_CODES and not is_retryable and _OVERFLOW.search(words):
         code = Failure.REQUEST_TOO_LARGE.code
     status = _get_status(payload)
-    error = ProviderError(code, f"{label} stream error: {reason}", retryable=is_retryable, status=status)
+    message = f"{label} stream error: {reason[:MAX_PROVIDER_REASON_CHARS].strip()}"
+    error = ProviderError(code, message, retryable=is_retryable, status=status)
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
     return error

@@ -54,7 +54,7 @@ class ModelListClient:
     def _parse_response(self, response: ProviderResponse) -> Any:
         label, api_key = self.provider.label, self.endpoint.plain_key
         if response.status != 200:
-            raise error_from_response(label, response.status, response.headers, response.read_body(), api_key)
+            raise error_from_response(label, response.status, response.headers, response.read_error_body(), api_key)
         try:
             return json.loads(response.read_body(MAX_LISTING_BYTES))
         except (ValueError, RecursionError) as error:

@@ -1,15 +1,21 @@
 """Turn the bytes of a streamed response into parts, for every protocol (decisions 0070 and 0081)."""
 
+import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fermata.domain.errors import ProviderError
+from fermata.domain.lenient_json import has_too_many_members
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.storable_json import replace_lone_surrogates
 from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
+from fermata.drivers.protocols.error_frames import name_unnamed_error
+from fermata.drivers.protocols.parallel_calls import unfold_parallel_calls
 from fermata.drivers.protocols.response_key_redaction import KeyRedactor
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply
+from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
@@ -23,7 +29,10 @@ MAX_STREAM_BYTES = 128 * 1024 * 1024
 MAX_TOOL_CALLS_PER_RESPONSE = 128
 """They are stored and waited for in one row."""
 MAX_WARNING_CHARS = 500
-_ANSWER_MEMBERS = frozenset({"choices", "delta", "response", "item", "content_block", "usage", "done", "output"})
+BLANK_BYTES = b" \t\r\n\xef\xbb\xbf"
+"""Blanks, and the bytes of a byte order mark."""
+_GLUE = re.compile(r"\s*(?:data:\s*)?")
+_VALUE_DECODER = json.JSONDecoder(strict=False)
 _CONNECTION_LOST = (Failure.UNREACHABLE.code, Failure.STALLED.code)
 
 
@@ -72,7 +81,7 @@ def iter_parts(
         ProviderError: The provider answered with an error, sent one, or ended the stream too early.
     """
     if response.status != 200:
-        raise error_from_response(label, response.status, response.headers, response.read_body(), api_key)
+        raise error_from_response(label, response.status, response.headers, response.read_error_body(), api_key)
     redactor = KeyRedactor(api_key)
     try:
         for part in _iter_unredacted_parts(label, response, accumulator, api_key, decoder):
@@ -113,9 +122,7 @@ def _iter_unredacted_parts(
     decoder: SseDecoder | NdjsonDecoder,
 ) -> Iterator[StreamPart]:
     joiner = _SurrogateJoiner()
-    had_event = False
     for event in _iter_events(label, response, accumulator, decoder):
-        had_event = True
         for part in accumulator.add_event(event):
             yield from joiner.join(part)
         if accumulator.stream_error is not None:
@@ -123,27 +130,22 @@ def _iter_unredacted_parts(
         if accumulator.is_complete:
             break
     if not accumulator.is_complete and not accumulator.may_end:
-        raise _premature_end_error(label, response, had_event=had_event)
+        raise Failure.SERVER_ERROR.to_error(f"{label} stream error: it ended before the answer was complete")
     yield from joiner.join(_check_response(label, accumulator.build_response(), api_key))
 
 
 def _check_response(label: str, response: ModelResponse, api_key: str) -> ModelResponse:
-    calls = sum(block.kind == "toolCall" for block in response.blocks)
+    blocks = unfold_parallel_calls(response.blocks)
+    calls = sum(block.kind == "toolCall" for block in blocks)
     if calls > MAX_TOOL_CALLS_PER_RESPONSE:
         limit = f"at most {MAX_TOOL_CALLS_PER_RESPONSE} are taken"
         raise Failure.UNUSABLE_RESPONSE.to_error(f"{label} stream error: {calls} tool calls at once; {limit}")
-    words = {
+    changes: dict[str, Any] = {} if blocks == response.blocks else {"blocks": assign_unique_call_ids(blocks, b"")}
+    changes |= {
         "refusal": response.refusal and redact_secrets(response.refusal, api_key),
         "warning": response.warning and redact_secrets(response.warning, api_key, MAX_WARNING_CHARS),
     }
-    return response.model_copy(update=words) if response.refusal or response.warning else response
-
-
-def _premature_end_error(label: str, response: "ProviderResponse", *, had_event: bool) -> ProviderError:
-    if not had_event and response.headers.get("content-type", "").startswith("text/html"):
-        message = f"{label} answered with a web page. Check its address in /admin/ai/providers."
-        return Failure.BAD_REQUEST.to_error(message)
-    return Failure.SERVER_ERROR.to_error(f"{label} stream error: it ended before the answer was complete")
+    return response.model_copy(update=changes) if any(changes.values()) else response
 
 
 class _SurrogateJoiner:
@@ -174,21 +176,71 @@ def _iter_events(
     accumulator: ResponseAccumulator,
     decoder: SseDecoder | NdjsonDecoder,
 ) -> Iterator[dict[str, Any]]:
-    if response.headers.get("content-type", "").startswith("application/json"):
-        # Not streamed, although that was asked for.
-        yield _parse_event(label, response.read_body(MAX_FRAME_BYTES).decode("utf-8", "replace"))
-        return
-    for chunk in _limit_size(label, _iter_chunks(response, accumulator), decoder):
-        for data in decoder.feed(chunk):
-            if data.strip() == DONE_MARKER:
-                accumulator.handle_done()
-                return
-            if _is_heartbeat(data):
-                continue
+    chunks = _limit_size(label, _iter_chunks(response, accumulator), decoder)
+    first = next((chunk for chunk in chunks if chunk.strip(BLANK_BYTES)), b"")
+    if first.lstrip(BLANK_BYTES).startswith(b"<"):
+        raise Failure.BAD_REQUEST.to_error(
+            f"{label} answered with a web page. Check its address in /admin/ai/providers."
+        )
+    if _is_json_body(first, response, decoder):  # not streamed, although that was asked for
+        body = _join_body(label, first, chunks).decode("utf-8-sig", "replace")
+        stream: Iterable[str] = _split_values(body.strip())
+    else:
+        stream = _iter_data(itertools.chain([first], chunks), decoder)
+    for data in stream:
+        if data.strip() == DONE_MARKER:
+            accumulator.handle_done()
+            return
+        if not _is_heartbeat(data):
             yield _parse_event(label, data)
     for data in decoder.flush():
         if (event := _try_parse_event(data)) is not None:
             yield event
+
+
+def _is_json_body(first: bytes, response: "ProviderResponse", decoder: SseDecoder | NdjsonDecoder) -> bool:
+    """Return whether the body is one JSON value. Its beginning decides: servers name the wrong media type."""
+    if isinstance(decoder, SseDecoder):
+        return first.lstrip(BLANK_BYTES)[:1] in (b"{", b"[")
+    return response.headers.get("content-type", "").startswith("application/json")
+
+
+def _join_body(label: str, first: bytes, chunks: Iterable[bytes]) -> bytes:
+    body = bytearray(first)
+    for chunk in chunks:
+        body += chunk
+        if len(body) > MAX_FRAME_BYTES:
+            raise Failure.UNUSABLE_RESPONSE.to_error(f"{label} stream error: the answer is too long")
+    return bytes(body)
+
+
+def _iter_data(chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder) -> Iterator[str]:
+    """Yield the data of each event; some servers lose the line end between two."""
+    for chunk in chunks:
+        for data in decoder.feed(chunk):
+            if "}data:" in data or "}{" in data or DONE_MARKER in data:
+                yield from _split_values(data)
+            else:
+                yield data
+
+
+def _split_values(data: str) -> Iterator[str]:
+    """Yield the values that follow each other in the data, as text; all of it if it is anything else."""
+    values: list[str] = []
+    start = 0
+    while start < len(data):
+        if data.startswith(DONE_MARKER, start):
+            values.append(DONE_MARKER)
+            break
+        try:
+            _, end = _VALUE_DECODER.raw_decode(data, start)
+        except (ValueError, RecursionError):
+            values = [data]
+            break
+        values.append(data[start:end])
+        glue = _GLUE.match(data, end)
+        start = glue.end() if glue else end
+    yield from values
 
 
 def _iter_chunks(response: "ProviderResponse", accumulator: ResponseAccumulator) -> Iterator[bytes]:
@@ -226,26 +278,14 @@ def _parse_event(label: str, data: str) -> dict[str, Any]:
 
 def _try_parse_event(data: str) -> dict[str, Any] | None:
     """Return None for data that is no event; at the end of a stream it may be half of one."""
+    if has_too_many_members(data):
+        return None
     try:
-        event = json.loads(data)
+        event = json.loads(data, strict=False)
     except (ValueError, RecursionError):
         return None
     if isinstance(event, list):  # Google sends its errors so
         event = next((member for member in event if isinstance(member, dict)), None)
     if not isinstance(event, dict) or is_nested_too_deeply(data, event):
         return None
-    return _name_unnamed_error(event)
-
-
-def _name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
-    """Put an error without the member `error` under that name (decision 0195).
-
-    No event of any protocol has words as its `message` or `detail`, and none of the members of an answer.
-    """
-    if event.get("error"):
-        return {"type": "error", **event}
-    if not _ANSWER_MEMBERS.isdisjoint(event):
-        return event
-    words = event.get("message") or event.get("detail")
-    is_error = event.get("object") == "error" or (bool(words) and isinstance(words, str))
-    return {"type": "error", "error": {**event, "message": words or event.get("msg")}} if is_error else event
+    return name_unnamed_error(event)

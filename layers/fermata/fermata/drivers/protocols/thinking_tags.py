@@ -15,6 +15,9 @@ _TAG = re.compile(r"(?P<open><(?:think|thinking|thought)>|\[THINK\])|</(?:think|
 _TAGS = (*(f"<{name}>" for name in _NAMES), *(f"</{name}>" for name in _NAMES), "[think]", "[/think]")
 _QUOTES = ("`", '"', "'", "\\", "(")
 _FENCE = "```"
+_FENCE_TICKS = 3
+_TICKS_OR_LINE_END = re.compile(r"`+|\n")
+_MAX_TAG_CHARS = 11
 
 _Piece = tuple[bool, str]
 """Whether it is thinking, and the text."""
@@ -23,16 +26,17 @@ _Piece = tuple[bool, str]
 class ThinkingSplitter:
     """Split text that arrives in pieces. Blanks at its beginning and an end that may become a tag are held back.
 
-    A tag in a code fence or behind a quotation mark is text. So is a tag behind other text that is never closed:
-    `flush` returns what followed it as text, so that nothing is lost. Some servers send the closing tag only; it is
-    left out.
+    A tag in code or behind a quotation mark is text. So is a tag behind other text that is never closed: `flush`
+    returns what followed it as text, so that nothing is lost. Some servers send the closing tag only; it is left out.
     """
 
     def __init__(self) -> None:
         self._held_back = ""
+        self._blanks: list[str] = []
+        """Those before anything else."""
         self._ending = ""
         """The end of the answer so far, which says whether a tag is quoted."""
-        self._is_in_code = False
+        self._code = _CodeTracker()
         self._is_thinking = False
         self._skips_blanks = False
         self._unclosed: list[str] = []
@@ -40,26 +44,28 @@ class ThinkingSplitter:
     def feed(self, text: str) -> Iterator[_Piece]:
         text = self._held_back + text
         self._held_back = ""
-        while tag := _TAG.search(text):
-            yield from self._pass_on(text[: tag.start()], before_tag=True)
-            if bool(tag["open"]) != self._is_thinking and not self._is_quoted:
-                self._is_thinking = bool(tag["open"])
-                self._skips_blanks = True
-                self._unclosed = [tag[0]]
-            elif tag["open"] or self._is_quoted:
-                yield from self._pass_on(tag[0])
-            else:
-                self._skips_blanks = True
-            text = text[tag.end() :]
-        cut = _find_tag_start(text)
-        if not self._ending and not text[:cut].strip():
+        if not self._ending and not text.strip():
+            self._blanks.append(text)
+            return
+        if self._blanks:
+            text = "".join((*self._blanks, text))
+            self._blanks.clear()
+        start = 0
+        for tag in _TAG.finditer(text):
+            yield from self._pass_on(text[start : tag.start()], before_tag=True)
+            yield from self._take_tag(tag)
+            start = tag.end()
+        cut = max(start, _find_tag_start(text))
+        if not self._ending and not start and not text[:cut].strip():
             cut = 0
         self._held_back = text[cut:]
-        yield from self._pass_on(text[:cut])
+        yield from self._pass_on(text[start:cut])
 
     def flush(self) -> Iterator[_Piece]:
         """Return what is held back, at the end of the text."""
-        held_back, self._held_back = self._held_back, ""
+        held_back = "".join((*self._blanks, self._held_back))
+        self._held_back = ""
+        self._blanks.clear()
         yield from self._pass_on(held_back)
         if self._is_thinking and self._ending:
             self._is_thinking = False
@@ -67,21 +73,67 @@ class ThinkingSplitter:
 
     @property
     def _is_quoted(self) -> bool:
-        return not self._is_thinking and (self._is_in_code or self._ending.endswith(_QUOTES))
+        return not self._is_thinking and (self._code.is_inside or self._ending.endswith(_QUOTES))
+
+    def _take_tag(self, tag: re.Match[str]) -> Iterator[_Piece]:
+        if bool(tag["open"]) != self._is_thinking and not self._is_quoted:
+            self._is_thinking = bool(tag["open"])
+            self._skips_blanks = True
+            self._unclosed = [tag[0]]
+        elif tag["open"] or self._is_quoted:
+            yield from self._pass_on(tag[0])
+        else:
+            self._skips_blanks = True
 
     def _pass_on(self, text: str, *, before_tag: bool = False) -> Iterator[_Piece]:
         if self._is_thinking:
             self._unclosed.append(text)
         if self._skips_blanks:
             text = text.lstrip()
-        if not text or (before_tag and not self._is_thinking and not self._ending and not text.strip()):
+        if not text:
+            return
+        if before_tag and not self._is_thinking and not self._ending and not text.strip():
             return
         self._skips_blanks = False
         if not self._is_thinking:
-            seen = self._ending[-2:] + text
-            self._is_in_code ^= seen.count(_FENCE) % 2 == 1
-            self._ending = seen[-3:]
+            self._code.add(text)
+            self._ending = text[-1]
         yield self._is_thinking, text
+
+
+class _CodeTracker:
+    """Follow the text into Markdown code: fences, and spans within a line."""
+
+    def __init__(self) -> None:
+        self._ticks = 0
+        """The backticks at the end of the text so far."""
+        self._is_in_fence = False
+        self._is_in_span = False
+
+    @property
+    def is_inside(self) -> bool:
+        self._end_ticks()
+        return self._is_in_fence or self._is_in_span
+
+    def add(self, text: str) -> None:
+        end = 0
+        for match in _TICKS_OR_LINE_END.finditer(text):
+            if match.start() > end or match[0] == "\n":
+                self._end_ticks()
+            end = match.end()
+            if match[0] == "\n":
+                self._is_in_span = False
+            else:
+                self._ticks += len(match[0])
+        if end < len(text):
+            self._end_ticks()
+
+    def _end_ticks(self) -> None:
+        if self._ticks >= _FENCE_TICKS:
+            self._is_in_fence = not self._is_in_fence
+        elif self._ticks and not self._is_in_fence:
+            self._is_in_span = not self._is_in_span
+        self._ticks = 0
 
 
 def _drop_unopened_thinking(text: str) -> str:
@@ -94,9 +146,10 @@ def _drop_unopened_thinking(text: str) -> str:
 
 def _find_tag_start(text: str) -> int:
     """Return where an end of the text begins that may become a tag; its length if there is none."""
-    start = max(text.rfind("<"), text.rfind("["))
-    tail = text[start:].lower()
-    return start if start >= 0 and any(tag.startswith(tail) for tag in _TAGS) else len(text)
+    ending = text[-_MAX_TAG_CHARS:]
+    start = max(ending.rfind("<"), ending.rfind("["))
+    may_be_tag = start >= 0 and any(tag.startswith(ending[start:].lower()) for tag in _TAGS)
+    return len(text) - len(ending) + start if may_be_tag else len(text)
 
 
 def split_thinking_from_parts(parts: Iterator[StreamPart]) -> Iterator[StreamPart]:

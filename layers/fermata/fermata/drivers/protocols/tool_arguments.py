@@ -1,5 +1,6 @@
 """Read the arguments that a model writes for a tool call, as storable values (decisions 0081 and 0197)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
@@ -35,6 +36,28 @@ def build_tool_call(call_id: str, tool_name: str, arguments: Any, *, is_cut_off:
         malformed=is_cut_off or problem is not None or None,
         problem=problem,
     )
+
+
+def build_call_from_fragments(
+    call_id: str, tool_name: str, fragments: Sequence[str], *, is_cut_off: bool = False
+) -> ToolCallBlock:
+    """Build the block of a call whose arguments came in pieces. The last may repeat what those before it have begun."""
+    text = "".join(fragments)
+    block = build_tool_call(call_id, tool_name, text, is_cut_off=is_cut_off)
+    if block.problem and len(fragments) > 1 and len(last := fragments[-1]) * 2 >= len(text):
+        begun = text[: len(text) - len(last)]
+        if last.startswith(begun) and read_argument_object(last):
+            return build_tool_call(call_id, tool_name, last, is_cut_off=is_cut_off)
+    return block
+
+
+def read_argument_object(text: str) -> dict[str, Any] | None:
+    """Return the object that the text plainly is; None for a part of one."""
+    try:
+        value = read_plain_json(text)
+    except UnreadableJson:
+        return None
+    return value if isinstance(value, dict) and text.strip() else None
 
 
 def parse_tool_arguments(text: str) -> Any:

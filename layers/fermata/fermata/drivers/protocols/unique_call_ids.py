@@ -1,7 +1,7 @@
 """Give every tool call of a response an id of its own, where the provider gave none or the same one twice."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fermata.domain.blocks import Block, ToolCallBlock
 
@@ -13,29 +13,32 @@ def assign_unique_call_ids(blocks: Sequence[Block], request_body: bytes) -> tupl
     repeating it gives the calls the same ids. The first call with a given id keeps it: an id that is made up here never
     takes one that a later call came with.
     """
-    given = {block.tool_call_id for block in blocks if isinstance(block, ToolCallBlock)}
-    used: set[str] = set()
+    ids = _UniqueIds(block.tool_call_id for block in blocks if isinstance(block, ToolCallBlock))
+    digest = ""
     result: list[Block] = []
-    for block in blocks:
+    for number, block in enumerate(blocks):
         if isinstance(block, ToolCallBlock):
-            call_id = block.tool_call_id
-            if not call_id or call_id in used:
-                call_id = _make_unique(call_id or _make_call_id(request_body, len(used)), used | given)
-            used.add(call_id)
+            if not block.tool_call_id and not digest:
+                digest = hashlib.sha256(request_body).hexdigest()[:12]
+            call_id = ids.take(block.tool_call_id or f"call_{digest}_{number}")
             if call_id != block.tool_call_id:
                 block = block.model_copy(update={"tool_call_id": call_id})
         result.append(block)
     return tuple(result)
 
 
-def _make_call_id(request_body: bytes, number: int) -> str:
-    return f"call_{hashlib.sha256(request_body).hexdigest()[:12]}_{number}"
+class _UniqueIds:
+    """Hand out ids: the wanted one, or one that nobody has or wants."""
 
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self._wanted = set(wanted)
+        self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
 
-def _make_unique(call_id: str, used: set[str]) -> str:
-    count = 1
-    unique = call_id
-    while unique in used:
-        count += 1
-        unique = f"{call_id}_{count}"
-    return unique
+    def take(self, call_id: str) -> str:
+        unique = call_id
+        while unique in self._taken or (unique != call_id and unique in self._wanted):
+            self._counts[call_id] = self._counts.get(call_id, 1) + 1
+            unique = f"{call_id}_{self._counts[call_id]}"
+        self._taken.add(unique)
+        return unique

@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from fermata.domain.errors import ProviderError
 from fermata.drivers.adjustments import LearnedAdjustments
+from fermata.drivers.retry_policy import Failure
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,21 @@ class ProviderResponse:
 
     def read_body(self, limit: int = 65536) -> bytes:
         """Return at most `limit` bytes of a body that is no stream; the default is enough to understand an error."""
-        body = b""
+        body = bytearray()
         for chunk in self.chunks:
             body += chunk
             if len(body) >= limit:
                 break
-        return body[:limit]
+        return bytes(body[:limit])
+
+    def read_error_body(self) -> bytes:
+        """Return the body of an error status, as far as it is readable: the status says enough without it."""
+        try:
+            return self.read_body()
+        except ProviderError as error:
+            if error.code in (Failure.UNUSABLE_RESPONSE.code, Failure.SERVER_ERROR.code):
+                return b""
+            raise
 
 
 class ProviderConnection(Protocol):

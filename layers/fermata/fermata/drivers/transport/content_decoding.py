@@ -51,14 +51,16 @@ class _Decompressor:
                 self._is_plain = True
                 return chunk
             self._inflater = zlib.decompressobj(window_bits)
-        data = self._inflater.decompress(chunk)
-        while self._inflater.eof and self._inflater.unused_data:  # a body may be several members
+        pieces = []
+        rest = chunk
+        while rest:
+            if self._inflater.eof:  # a body may be several members; other bytes behind one are padding
+                if not rest.startswith(_GZIP_MAGIC[:1]):
+                    break
+                self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            pieces.append(self._inflater.decompress(rest))
             rest = self._inflater.unused_data
-            if not rest.startswith(_GZIP_MAGIC[:1]):
-                break
-            self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            data += self._inflater.decompress(rest)
-        return data
+        return b"".join(pieces)
 
     def _choose_window_bits(self, chunk: bytes) -> int | None:
         """Judge by the first bytes: a header may name a compression that a proxy has undone already."""

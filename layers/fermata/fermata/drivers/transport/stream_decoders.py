@@ -10,13 +10,14 @@ class SseDecoder:
 
     Lines end with CRLF, LF or CR. Only whole lines are decoded, so that a chunk may end inside a character. Ids,
     comments and event names are ignored, except for the name `error`: data that does not repeat it becomes the member
-    `error` of an object (decision 0195). Some servers end their events with one line end instead of two: data that is
-    whole JSON ends where the next data begins.
+    `error` of an object (decision 0195). Some servers end their events with one line end instead of two: a line of data
+    that is whole JSON ends where the next data begins.
     """
 
     def __init__(self) -> None:
         self._line = _LineBuffer()
         self._data: list[bytes] = []
+        self._data_size = 0
         self._is_error = False
         self._ended_with_cr = False
         self._is_first_line = True
@@ -24,7 +25,7 @@ class SseDecoder:
     @property
     def buffered_bytes(self) -> int:
         """The size of the event that is not complete yet."""
-        return self._line.size + sum(map(len, self._data))
+        return self._line.size + self._data_size
 
     def feed(self, chunk: bytes) -> list[str]:
         """Return the data of the events that this chunk completes."""
@@ -58,13 +59,14 @@ class SseDecoder:
         events: list[str] = []
         name, _, value = line.partition(b":")
         if name == b"data":
-            if self._data and _is_whole(self._data):
+            if self._is_whole_line:
                 events.append(self._end_event())
             self._data.append(value.removeprefix(b" "))
+            self._data_size += len(value)
             if self._data == [b"[DONE]"]:
                 events.append(self._end_event())
         elif name == b"event":
-            if self._data and _is_whole(self._data):
+            if self._is_whole_line:
                 events.append(self._end_event())
             self._is_error = value.strip() == b"error"
         elif not line:
@@ -73,19 +75,24 @@ class SseDecoder:
             self._is_error = False
         return events
 
+    @property
+    def _is_whole_line(self) -> bool:
+        """Whether the data is one line that is an object; only a server without blank lines sends more behind it."""
+        return len(self._data) == 1 and _is_object(self._data[0])
+
     def _end_event(self) -> str:
         data = b"\n".join(self._data).decode("utf-8", "replace")
         self._data.clear()
+        self._data_size = 0
         is_error, self._is_error = self._is_error, False
         return _name_error(data) if is_error else data
 
 
-def _is_whole(lines: list[bytes]) -> bool:
-    """Return whether the lines are a JSON object; only a server without blank lines sends more data behind one."""
-    if not (lines[0].lstrip().startswith(b"{") and lines[-1].rstrip().endswith(b"}")):
+def _is_object(line: bytes) -> bool:
+    if not (line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}")):
         return False
     try:
-        json.loads(b"\n".join(lines))
+        json.loads(line)
     except (ValueError, RecursionError):
         return False
     return True
@@ -120,12 +127,16 @@ class NdjsonDecoder:
             return []
         *lines, rest = (self._line.take() + chunk).split(b"\n")
         self._line.add(rest)
-        return [line.decode("utf-8", "replace") for line in lines]
+        return list(map(_decode_line, lines))
 
     def flush(self) -> list[str]:
         """Return, at the end of the stream, a last line without its line end."""
         line = self._line.take()
-        return [line.decode("utf-8", "replace")] if line else []
+        return [_decode_line(line)] if line else []
+
+
+def _decode_line(line: bytes) -> str:
+    return line.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
 
 
 class _LineBuffer:

@@ -1,5 +1,6 @@
 """Fold the events of a Messages stream into a response."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,9 +8,9 @@ from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBloc
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
-from fermata.drivers.protocols.json_fields import as_dict, as_index, as_name, as_text
+from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_index, as_name, as_text
 from fermata.drivers.protocols.token_usage import to_token_count
-from fermata.drivers.protocols.tool_arguments import build_tool_call
+from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, build_tool_call
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _FINISH_REASONS = {
@@ -37,9 +38,11 @@ class _ContentBlock:
         return as_text(self.start.get(name)) + "".join(self.deltas.get(name, ()))
 
     def build_call(self) -> ToolCallBlock:
-        text = "".join(self.deltas.get("json", ()))
-        arguments = text if text.strip() else self.start.get("input")
-        return build_tool_call(as_name(self.start.get("id")), as_name(self.start.get("name")), arguments or None)
+        fragments = [fragment for fragment in self.deltas.get("json", ()) if fragment]
+        call_id, name = as_name(self.start.get("id")), as_name(self.start.get("name"))
+        if any(fragment.strip() for fragment in fragments):
+            return build_call_from_fragments(call_id, name, fragments)
+        return build_tool_call(call_id, name, self.start.get("input") or None)
 
     def build_payload(self) -> dict[str, Any]:
         """Return the block with its deltas; a delta of a field that the block did not start with is ignored."""
@@ -51,6 +54,20 @@ class _ContentBlock:
         return payload
 
 
+def _iter_message_events(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the events of which a stream of this message would consist."""
+    yield {"type": "message_start", "message": message}
+    for index, block in enumerate(as_dict_list(message.get("content"))):
+        thinking = as_text(block.get("thinking"))
+        start = {**block, "thinking": ""} if thinking else block
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        if thinking:
+            delta = {"type": "thinking_delta", "thinking": thinking}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "message_delta", "delta": message}
+    yield {"type": "message_stop"}
+
+
 class MessagesAccumulator:
     """The `ResponseAccumulator` of Anthropic's Messages API."""
 
@@ -60,7 +77,8 @@ class MessagesAccumulator:
         self.stream_error: Any = None
         self._model = model
         self._request_body = request_body
-        self._blocks: dict[int, _ContentBlock] = {}
+        self._blocks: list[tuple[int, _ContentBlock]] = []
+        self._newest_by_index: dict[int, _ContentBlock] = {}
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
         self._stop_details: dict[str, Any] = {}
@@ -71,6 +89,8 @@ class MessagesAccumulator:
         return bool(self._stop_reason)
 
     def add_event(self, event: dict[str, Any]) -> tuple[StreamPart, ...]:
+        if event.get("type") == "message":  # the whole answer at once
+            return tuple(filter(None, map(self._fold_event, _iter_message_events(event))))
         part = self._fold_event(event)
         return () if part is None else (part,)
 
@@ -82,8 +102,7 @@ class MessagesAccumulator:
             case "content_block_delta":
                 return self._fold_delta(as_index(event.get("index")), as_dict(event.get("delta")))
             case "content_block_start":
-                block = _ContentBlock(as_dict(event.get("content_block")))
-                self._blocks[as_index(event.get("index"))] = block
+                block = self._start_block(as_index(event.get("index")), as_dict(event.get("content_block")))
                 return TextDelta(text=text) if (text := block.get_text("text")) else None
             case "message_start":
                 self.has_usage = True
@@ -114,7 +133,7 @@ class MessagesAccumulator:
 
     def build_response(self) -> ModelResponse:
         stop = _FINISH_REASONS.get(self._stop_reason) or find_finish_reason(self._stop_reason)
-        built = (self._build_block(self._blocks[index]) for index in sorted(self._blocks))
+        built = (self._build_block(block) for _, block in sorted(self._blocks, key=lambda entry: entry[0]))
         blocks = [block for block in built if block is not None]
         if stop is FinishReason.MAX_TOKENS and blocks and isinstance(blocks[-1], ToolCallBlock):
             # The limit fell inside this call, so its arguments may be incomplete even if they are readable.
@@ -139,8 +158,15 @@ class MessagesAccumulator:
         explanation = as_text(self._stop_details.get("explanation"))
         return explanation or (f"it touches the policy on {category}" if category else None)
 
+    def _start_block(self, index: int, start: dict[str, Any]) -> _ContentBlock:
+        """Begin a block; some gateways give all of them the same index."""
+        block = _ContentBlock(start)
+        self._blocks.append((index, block))
+        self._newest_by_index[index] = block
+        return block
+
     def _fold_delta(self, index: int, delta: dict[str, Any]) -> StreamPart | None:
-        block = self._blocks.setdefault(index, _ContentBlock({"type": "text"}))
+        block = self._newest_by_index.get(index) or self._start_block(index, {"type": "text"})
         match delta.get("type"):
             case "text_delta" if text := as_text(delta.get("text")):
                 block.append("text", text)

@@ -8,6 +8,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta,
 from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall
+from fermata.drivers.protocols.chat_completions.chunk_members import iter_usages, read_thinking_part
 from fermata.drivers.protocols.chat_completions.reasoning_details import merge_reasoning_details
 from fermata.drivers.protocols.chat_completions.request import (
     EXTRA_CONTENT_FIELD,
@@ -55,9 +56,10 @@ class ChatAccumulator:
         if error := event.get("error"):
             self.stream_error = error
             return
-        if usage := as_dict(event.get("usage")):
+        choices = as_dict_list(event.get("choices"))
+        for usage in iter_usages(event, choices):
             self._usage |= {name: to_storable_json(value) for name, value in usage.items() if value is not None}
-        for choice in as_dict_list(event.get("choices")):
+        for choice in choices:
             if not choice.get("index"):
                 yield from self._fold_choice(choice)
 
@@ -67,10 +69,13 @@ class ChatAccumulator:
     @property
     def tokens(self) -> TokenUsage:
         usage = self._usage
-        details = usage.get("prompt_tokens_details") or {
-            "cached_tokens": usage.get("prompt_cache_hit_tokens") or usage.get("cached_tokens")
-        }
-        return tokens_from_usage(usage, usage.get("prompt_tokens"), usage.get("completion_tokens"), details)
+        details = (
+            usage.get("prompt_tokens_details")
+            or usage.get("input_tokens_details")
+            or {"cached_tokens": usage.get("prompt_cache_hit_tokens") or usage.get("cached_tokens")}
+        )
+        prompt = usage.get("prompt_tokens") or usage.get("input_tokens")
+        return tokens_from_usage(usage, prompt, usage.get("completion_tokens") or usage.get("output_tokens"), details)
 
     def build_response(self) -> ModelResponse:
         stop = FinishReason.REFUSAL if self._refusal else find_finish_reason(self._finish_reason)
@@ -86,7 +91,7 @@ class ChatAccumulator:
             blocks=assign_unique_call_ids([*self._build_reasoning(), *texts, *calls], self._request_body),
             stop=stop,
             tokens=self.tokens,
-            tokens_known="completion_tokens" in self._usage,
+            tokens_known=not self._usage.keys().isdisjoint(("completion_tokens", "output_tokens")),
             warning=describe_unusual_end(self._label, self._finish_reason)
             or truncation_warning(self._label, self._expected_tokens, self.tokens),
             refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
@@ -98,29 +103,38 @@ class ChatAccumulator:
         return "".join(self._refusal).strip() or (CONTENT_FILTER_REASON if is_filtered else None)
 
     def _fold_choice(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
-        delta = as_dict(choice.get("delta"))
-        if not delta:
-            delta = self._find_missing(as_dict(choice.get("message")))
-        elif choice.get("finish_reason") and len(self._text) > 1 and delta.get("content") == "".join(self._text):
-            delta = {**delta, "content": None}  # the last chunk repeats the whole text
+        delta, message = as_dict(choice.get("delta")), as_dict(choice.get("message"))
+        if not delta and message:
+            delta = self._find_missing(message)
+        elif choice.get("finish_reason") and self._repeats_text(delta.get("content")):
+            delta = {**delta, "content": None}
         yield from self._fold_reasoning(delta)
         yield from self._fold_content(delta)
         for fragment in as_dict_list(delta.get("tool_calls")):
             self._calls.add_fragment(fragment)
+        if function := as_dict(delta.get("function_call")):  # the member that tool_calls replaced
+            self._calls.add_fragment({"function": function})
         self._finish_reason = as_text(choice.get("finish_reason")) or self._finish_reason
-        if self._finish_reason == "error":
-            self.stream_error = {"message": "the answer was interrupted", "type": "server_error"}
+        if self._finish_reason == "error" or choice.get("error"):
+            unnamed = {"message": "the answer was interrupted", "type": "server_error"}
+            self.stream_error = choice.get("error") or unnamed
+
+    def _repeats_text(self, content: Any) -> bool:
+        """Return whether the last chunk repeats the whole text."""
+        if len(self._text) < 2 or not isinstance(content, str) or len(content) < len(self._text):
+            return False
+        return content == "".join(self._text)
 
     def _find_missing(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return what a whole message adds to what was streamed before it: usually nothing (decision 0195)."""
         missing = dict(message)
-        content, streamed = as_text(message.get("content")), "".join(self._text)
-        if streamed:
-            missing["content"] = content.removeprefix(streamed) if content.startswith(streamed) else None
+        if (content := message.get("content")) and self._text:
+            streamed, whole = "".join(self._text), as_text(content)
+            missing["content"] = whole.removeprefix(streamed) if whole.startswith(streamed) else None
         if self._reasoning:
             missing |= dict.fromkeys(REASONING_FIELDS)
-        if self._calls.get_calls():
-            missing["tool_calls"] = None
+        if self._calls.has_calls:
+            missing |= {"tool_calls": None, "function_call": None}
         return missing
 
     def _fold_content(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
@@ -129,14 +143,14 @@ class ChatAccumulator:
         if refusal := as_text(delta.get("refusal")):
             self._refusal.append(refusal)
             pieces.append(refusal)
+        if not content:  # a model that speaks writes down what it says
+            pieces.append(as_dict(delta.get("audio")).get("transcript"))
         for piece in pieces:
-            if text := as_text(piece.get("text") if isinstance(piece, dict) else piece):
+            if thinking := read_thinking_part(piece):
+                yield from self._fold_reasoning({"reasoning_content": thinking})
+            elif text := as_text(piece.get("text") if isinstance(piece, dict) else piece):
                 self._text.append(text)
                 yield TextDelta(text=text)
-            elif isinstance(piece, dict) and isinstance(piece.get("thinking"), list):
-                # Mistral sends reasoning as a list of texts inside the content.
-                texts = (as_text(member.get("text")) for member in as_dict_list(piece["thinking"]))
-                yield from self._fold_reasoning({"reasoning_content": "".join(texts)})
 
     def _fold_reasoning(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
         """Fold reasoning, which servers may send in several fields: all are stored, one is shown."""
@@ -147,6 +161,7 @@ class ChatAccumulator:
                 shown = shown or text
         if isinstance(details := delta.get(REASONING_DETAILS_FIELD), list):
             self._reasoning.setdefault(REASONING_DETAILS_FIELD, []).extend(details)
+            shown = shown or "".join(map(read_thinking_part, details))
         if shown:
             yield ReasoningDelta(text=shown)
 

@@ -1,15 +1,40 @@
 """Collect the fragments of tool calls in a chat-completions stream (decisions 0073 and 0195)."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
-from fermata.domain.lenient_json import UnreadableJson, read_plain_json
 from fermata.drivers.protocols.chat_completions.request import EXTRA_CONTENT_FIELD
 from fermata.drivers.protocols.json_fields import as_dict, as_name
-from fermata.drivers.protocols.tool_arguments import build_tool_call
+from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, read_argument_object
+
+_BRACKETS = re.compile(r'\\.|[\\"{}\[\]]', re.S)
+"""Matches what opens and closes, and escaped characters, so that they are skipped."""
+
+
+class _BracketCounter:
+    """Tell whether the brackets of a text that grows are closed; each piece is read once."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_in_string = False
+        self._escape = ""
+        self.is_closed = False
+
+    def add(self, text: str) -> None:
+        text, self._escape = self._escape + text, ""
+        for token in _BRACKETS.finditer(text):
+            mark = token[0]
+            if mark == "\\":
+                self._escape = mark  # the escaped character is in the next piece
+            elif mark == '"':
+                self._is_in_string = not self._is_in_string
+            elif not self._is_in_string and len(mark) == 1:
+                self._depth += 1 if mark in "{[" else -1
+                self.is_closed = self._depth <= 0
 
 
 @dataclass
@@ -21,6 +46,10 @@ class CollectedCall:
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     extra_content: Any = None
+    _brackets: _BracketCounter = field(default_factory=_BracketCounter)
+    _counted: int = 0
+    _whole_value: dict[str, Any] | None = None
+    """The arguments, once they were whole."""
 
     @property
     def is_empty(self) -> bool:
@@ -28,40 +57,41 @@ class CollectedCall:
 
     def is_continued_by(self, call_id: str, name: str, arguments: str) -> bool:
         """Return whether a fragment with this id, name and text belongs to the call, or begins another one."""
-        if call_id and self.id:
-            return call_id == self.id and not self._is_followed_by_another(name, arguments)
-        if not name or not self.name or call_id or self.id:
-            return True
-        return name == self.name and not self._text.strip()
-
-    def _is_followed_by_another(self, name: str, arguments: str) -> bool:
-        """Return whether a fragment with the same index and id is a second call: not a repetition of the first."""
-        if not name or not self.name or not arguments.strip():
-            return bool(name and self.name and name != self.name)
-        if name != self.name:
-            return True
-        if not (self._text.rstrip().endswith("}") and arguments.lstrip().startswith(("{", '"'))):
+        if (call_id and self.id and call_id != self.id) or (name and self.name and name != self.name):
             return False
-        whole, fragment = _read_object(self._text), _read_object(arguments)
-        return whole is not None and fragment is not None and fragment not in ({}, whole)
+        if not name or not self.name:
+            return True
+        if not call_id and not self.id:
+            return not self._is_whole
+        fragment = read_argument_object(arguments) if self._may_be_whole(arguments) and self._is_whole else None
+        return fragment is None or fragment in ({}, self._whole_value)
 
     def add_arguments(self, arguments: Any) -> None:
         if isinstance(arguments, dict):
             self.arguments = [json.dumps(arguments)]
-        elif isinstance(arguments, str):
+        elif isinstance(arguments, str) and arguments and not self._is_repeated_by(arguments):
             self.arguments.append(arguments)
 
     def build_block(self, *, is_cut_off: bool) -> ToolCallBlock:
-        """Build the call. A last fragment may repeat what those before it have begun."""
-        block = build_tool_call(self.id, self.name, self._text, is_cut_off=is_cut_off)
-        *before, last = self.arguments or [""]
-        if block.problem and before and last.startswith("".join(before)) and _read_object(last):
-            return build_tool_call(self.id, self.name, last, is_cut_off=is_cut_off)
-        return block
+        return build_call_from_fragments(self.id, self.name, self.arguments, is_cut_off=is_cut_off)
 
     @property
-    def _text(self) -> str:
-        return "".join(self.arguments)
+    def _is_whole(self) -> bool:
+        """Whether the arguments so far are a whole object."""
+        for piece in self.arguments[self._counted :]:
+            self._brackets.add(piece)
+        self._counted = len(self.arguments)
+        if self._whole_value is None and self._brackets.is_closed:
+            self._whole_value = read_argument_object("".join(self.arguments))
+        return self._brackets.is_closed
+
+    def _is_repeated_by(self, arguments: str) -> bool:
+        if not self._may_be_whole(arguments) or not self._is_whole or not self._whole_value:
+            return False
+        return read_argument_object(arguments) == self._whole_value
+
+    def _may_be_whole(self, fragment: str) -> bool:
+        return fragment.lstrip()[:1] in ("{", '"') and fragment.rstrip()[-1:] in ("}", '"')
 
 
 class CallCollector:
@@ -82,6 +112,10 @@ class CallCollector:
         call.extra_content = fragment.get(EXTRA_CONTENT_FIELD) or call.extra_content
         call.add_arguments(arguments)
 
+    @property
+    def has_calls(self) -> bool:
+        return bool(self._calls)
+
     def get_calls(self) -> list[CollectedCall]:
         """Return the calls that have any content."""
         return [call for call in sorted(self._calls, key=lambda call: call.index) if not call.is_empty]
@@ -100,12 +134,3 @@ class CallCollector:
         self._calls.append(call)
         self._newest_by_index[new_index] = call
         return call
-
-
-def _read_object(text: str) -> dict[str, Any] | None:
-    """Return the object that the text plainly is; None for a part of one."""
-    try:
-        value = read_plain_json(text)
-    except UnreadableJson:
-        return None
-    return value if isinstance(value, dict) and text.strip() else None

@@ -47,10 +47,15 @@ class OllamaAccumulator:
         if text := as_text(message.get("thinking")):
             self._thinking.append(text)
             yield ReasoningDelta(text=text)
-        if text := as_text(message.get("content")):
+        text = as_text(message.get("content"))
+        if event.get("done") and len(self._text) > 1 and text == "".join(self._text):
+            text = ""  # the last line repeats the whole text
+        if text:
             self._text.append(text)
             yield TextDelta(text=text)
-        self._calls += [_build_call(call) for call in as_dict_list(message.get("tool_calls"))]
+        calls = [_build_call(call) for call in as_dict_list(message.get("tool_calls"))]
+        if not event.get("done") or calls != self._calls:
+            self._calls += calls
         if event.get("done"):
             numbers = {name: value for name, value in event.items() if name != "message" and value is not None}
             self._last_line = to_storable_json(numbers)

@@ -25,10 +25,12 @@ class _OutputItem:
     Attributes:
         members: The item as it was announced, and later as it was completed.
         texts: The visible text, or the arguments of a call.
+        key: The index or the id by which the server tells it from the others.
     """
 
     members: dict[str, Any] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
+    key: int | str = ""
     is_refusal: bool = False
     is_done: bool = False
 
@@ -39,6 +41,72 @@ class _OutputItem:
     @property
     def text(self) -> str:
         return "".join(self.texts)
+
+    def may_be(self, members: Mapping[str, Any], *, is_done: bool) -> bool:
+        """Return whether the members may describe this item: it is of their kind, and no other call.
+
+        Args:
+            members: What an event says of an item.
+            is_done: Whether the event completes the item, and does not announce it.
+        """
+        call_ids = {as_name(self.members.get("call_id")), as_name(members.get("call_id"))} - {""}
+        has_same_kind = self.kind == (as_text(members.get("type")) or "message")
+        return has_same_kind and len(call_ids) < 2 and (is_done or not self.is_done)
+
+
+class _OutputItems:
+    """The items of a response. Servers differ in what they identify them by, and some give all the same index."""
+
+    def __init__(self) -> None:
+        self.in_order: list[_OutputItem] = []
+        self._items: dict[int | str, _OutputItem] = {}
+        """By index, or by id if the server sends no index."""
+        self._items_by_id: dict[str, _OutputItem] = {}
+        """By id and by call id, as they were announced. Some servers send other ids with each event."""
+
+    def find_or_add(self, event: Mapping[str, Any], kind: str) -> _OutputItem:
+        """Return the item of a delta: by its index and id, or the newest."""
+        key = _get_key(event.get("output_index"), event.get("item_id"))
+        named = self._items_by_id.get(as_name(event.get("item_id")))
+        if named is not None and key in (named.key, as_name(event.get("item_id"))):
+            return named
+        if key == "" and self.in_order:
+            return self.in_order[-1]
+        return self._items.get(key) or self._add(key, kind)
+
+    def find_or_announce(self, event: Mapping[str, Any], members: Mapping[str, Any], *, is_done: bool) -> _OutputItem:
+        """Return the item that the members describe. Another call with the index of an item is a new item."""
+        ids = _list_ids(members)
+        key = _get_key(event.get("output_index"), event.get("item_id") or members.get("id"))
+        if key == "" and is_done and self.in_order:
+            key = self.in_order[-1].key
+        item = self._items.get(key)
+        if item is None or not item.may_be(members, is_done=is_done):
+            known = (self._items_by_id[name] for name in ids if name in self._items_by_id)
+            same = next((named for named in known if named.key == key), None) if is_done else None
+            item = same or self._add(key, as_text(members.get("type")))
+        self._items_by_id |= dict.fromkeys(ids, item)
+        return item
+
+    def find_completed(self, index: int, members: Mapping[str, Any]) -> _OutputItem:
+        """Return the item that an entry of the last event describes; its place in the list may not be its index."""
+        known = next((self._items_by_id[name] for name in _list_ids(members) if name in self._items_by_id), None)
+        item = known or self._items.get(index)
+        return item if item and item.may_be(members, is_done=True) else self._add(index, as_text(members.get("type")))
+
+    def _add(self, key: int | str, kind: str) -> _OutputItem:
+        item = _OutputItem({"type": kind}, key=key)
+        self.in_order.append(item)
+        self._items[key] = item
+        return item
+
+
+def _list_ids(members: Mapping[str, Any]) -> list[str]:
+    return [name for name in (as_name(members.get("call_id")), as_name(members.get("id"))) if name]
+
+
+def _get_key(index: Any, item_id: Any) -> int | str:
+    return index if isinstance(index, int) else as_name(item_id)
 
 
 class ResponsesAccumulator:
@@ -51,7 +119,7 @@ class ResponsesAccumulator:
         self._provider = provider
         self._model = model
         self._request_body = request_body
-        self._items: dict[int | str, _OutputItem] = {}
+        self._items = _OutputItems()
         self._usage: dict[str, Any] = {}
         self._final_response: dict[str, Any] = {}
 
@@ -63,13 +131,13 @@ class ResponsesAccumulator:
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             yield from self._fold_text(event, is_refusal=kind == "response.refusal.delta")
         elif kind == "response.function_call_arguments.delta":
-            self._get_item(event, "function_call").texts.append(as_text(event.get("delta")))
+            self._items.find_or_add(event, "function_call").texts.append(as_text(event.get("delta")))
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             yield from self._fold_reasoning(event)
         elif kind in ("response.output_item.added", "response.output_item.done"):
-            members = as_dict(event.get("item"))
-            item = self._get_item(event, as_text(members.get("type")))
-            yield from self._replace_item(item, members, is_done=kind.endswith("done"))
+            members, is_done = as_dict(event.get("item")), kind.endswith("done")
+            item = self._items.find_or_announce(event, members, is_done=is_done)
+            yield from self._replace_item(item, members, is_done=is_done)
         elif kind in _END_EVENTS:
             yield from self._fold_end(kind, as_dict(event.get("response")))
         elif kind == "error" or event.get("error"):
@@ -90,7 +158,7 @@ class ResponsesAccumulator:
         )
 
     def build_response(self) -> ModelResponse:
-        items = list(self._items.values())
+        items = self._items.in_order
         stop = self._get_finish_reason(items)
         blocks = [block for item in items for block in self._build_blocks(item)]
         if stop is FinishReason.MAX_TOKENS and blocks and isinstance(blocks[-1], ToolCallBlock):
@@ -104,25 +172,15 @@ class ResponsesAccumulator:
             refusal=self._get_refusal_reason(items) if stop is FinishReason.REFUSAL else None,
         )
 
-    def _get_item(self, event: Mapping[str, Any], kind: str) -> _OutputItem:
-        """Find the item of an event by its index or its id, or take the newest; servers differ in what they send."""
-        index = event.get("output_index")
-        key: int | str = index if isinstance(index, int) else as_name(event.get("item_id"))
-        if key == "":
-            key = as_name(as_dict(event.get("item")).get("id"))
-        if key == "":
-            key = next(reversed(self._items), 0)
-        return self._items.setdefault(key, _OutputItem({"type": kind}))
-
     def _fold_text(self, event: Mapping[str, Any], *, is_refusal: bool) -> Iterator[StreamPart]:
-        item = self._get_item(event, "message")
+        item = self._items.find_or_add(event, "message")
         item.is_refusal |= is_refusal
         if text := as_text(event.get("delta")):
             item.texts.append(text)
             yield TextDelta(text=text)
 
     def _fold_reasoning(self, event: Mapping[str, Any]) -> Iterator[StreamPart]:
-        item = self._get_item(event, "reasoning")
+        item = self._items.find_or_add(event, "reasoning")
         if text := as_text(event.get("delta")):
             section = event.get("summary_index") or event.get("content_index") or 0
             is_new_section = bool(item.texts) and section != item.members.get("part", section)
@@ -166,12 +224,11 @@ class ResponsesAccumulator:
         """Complete the items from the last event, which repeats them all, also those announced badly before."""
         for index, members in enumerate(output if isinstance(output, list) else ()):
             if isinstance(members, dict):
-                keys = (index, as_name(members.get("id")))
-                item = self._items.setdefault(next((key for key in keys if key in self._items), index), _OutputItem())
+                item = self._items.find_completed(index, members)
                 if not item.is_done:
                     is_item_done = is_done or members.get("status") == "completed"
                     yield from self._replace_item(item, members, is_done=is_item_done)
-        for item in self._items.values():
+        for item in self._items.in_order:
             item.is_done |= is_done
 
     def _get_finish_reason(self, items: list[_OutputItem]) -> FinishReason:

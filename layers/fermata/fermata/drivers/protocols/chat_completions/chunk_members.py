@@ -1,0 +1,30 @@
+"""Find what servers put into different members of a chat-completions chunk (decision 0195)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text
+from fermata.drivers.protocols.token_usage import to_token_count
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens")
+
+
+def iter_usages(event: Mapping[str, Any], choices: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the usage of the event, of a vendor's member in it, or of a choice. One that counts nothing is none."""
+    holders = (event, as_dict(event.get("x_groq")), *choices)
+    for usage in (as_dict(holder.get("usage")) for holder in holders):
+        if usage and (any(to_token_count(usage.get(name)) for name in _COUNTS) or not usage.keys() & set(_COUNTS)):
+            yield usage
+
+
+def read_thinking_part(part: Any) -> str:
+    """Return the thinking in a part of a content or in a reasoning detail; empty for any other part."""
+    if not isinstance(part, dict):
+        return ""
+    kind, thinking = as_text(part.get("type")), part.get("thinking")
+    if isinstance(thinking, list):  # Mistral sends a list of texts
+        return "".join(as_text(member.get("text")) for member in as_dict_list(thinking))
+    if kind in ("reasoning.text", "reasoning.summary", "reasoning", "thinking"):
+        members = (thinking, part.get("reasoning"), part.get("text"), part.get("summary"))
+        return next((text for text in map(as_text, members) if text), "")
+    return ""

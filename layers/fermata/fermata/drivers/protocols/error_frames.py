@@ -1,0 +1,52 @@
+"""Recognise the errors that servers send in place of an event, however they name them (decisions 0195 and 0208)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_ANSWER_MEMBERS = ("choices", "delta", "response", "item", "content_block", "usage", "done", "output")
+_WORD_MEMBERS = ("message", "detail", "msg", "error_msg", "error_message", "errorMessage", "title", "reason")
+_CODE_MEMBERS = ("code", "status", "status_code", "statusCode", "error_code")
+
+
+def name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
+    """Put an error without the member `error` under that name.
+
+    No event of any protocol has words as its `message`, `detail` or the like, and none of the members of an answer.
+    """
+    if event.get("error"):
+        return {"type": "error", **event}
+    if any(event.get(name) for name in _ANSWER_MEMBERS):
+        return event
+    inner = _find_inner_error(event)
+    if (words := find_error_words(inner)) or event.get("object") == "error":
+        codes = [inner[name] for name in _CODE_MEMBERS if isinstance(inner.get(name), str | int)]
+        error = {**inner, "message": words} | ({"code": codes[0]} if codes else {})
+        return {"type": "error", "error": error}
+    return event
+
+
+def find_error_words(error: Mapping[str, Any]) -> str:
+    """Return what an error says; empty for what says nothing in words."""
+    for name in _WORD_MEMBERS:
+        value = error.get(name)
+        if isinstance(value, list):  # FastAPI lists what it does not accept
+            value = "; ".join(find_error_words(member) for member in value if isinstance(member, dict))
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+def _find_inner_error(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that describes the error, where the event only wraps it."""
+    errors = event.get("errors")
+    if isinstance(errors, list) and errors and isinstance(errors[0], dict):
+        return errors[0]
+    if isinstance(errors, list) and errors and isinstance(errors[0], str):
+        return {"message": errors[0]}
+    fault = event.get("fault")
+    if isinstance(fault, dict):
+        return {"message": fault.get("faultstring")}
+    state = event.get("base_resp")
+    if isinstance(state, dict) and state.get("status_code"):
+        return {"message": state.get("status_msg"), "code": str(state["status_code"])}
+    return event

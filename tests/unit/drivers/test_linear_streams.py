@@ -1,0 +1,139 @@
+"""A stream twice as long takes twice the time, whatever a server sends."""
+
+import contextlib
+import gzip
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from fermata.domain.errors import ProviderError
+from fermata.drivers.error_mapping import error_from_response
+from fermata.drivers.protocols.response_stream import iter_parts
+from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
+from fermata.drivers.transport.connection_interface import ProviderResponse
+from fermata.drivers.transport.content_decoding import decode_chunks
+from tests.strict import anthropic, chat, ollama
+from tests.unit.drivers.odd_streams import DONE, STOP, encode, fragment
+from tests.unit.drivers.recorded_streams import RECORDINGS
+
+SMALL, LARGE = 200, 1600
+
+
+def measure_growth(run: Callable[[int], object]) -> float:
+    """Return how many times as long 8 times the size takes: about 8, and 64 for what is quadratic."""
+
+    def measure(size: int) -> float:
+        begin = time.process_time()
+        run(size)
+        return time.process_time() - begin
+
+    measure(SMALL)
+    small = min(measure(SMALL) for _ in range(2))
+    return min(measure(LARGE) for _ in range(2)) / max(small, 0.002)
+
+
+def content(text: str) -> Any:
+    return chat.make_chunk({"content": text})
+
+
+def details(members: Sequence[Any]) -> Any:
+    return chat.make_chunk({"reasoning_details": members})
+
+
+CHAT: dict[str, Callable[[int], bytes]] = {
+    "arguments whose every fragment repeats id and name": lambda n: encode(
+        *(fragment('{"a": "}' if i == 0 else "{x}" * 40 + "}", "x", "call_a") for i in range(n)), DONE
+    ),
+    "whole arguments again and again": lambda n: encode(*(fragment('{"a": 1}', "x", "call_a") for _ in range(n)), DONE),
+    "other whole arguments again and again": lambda n: encode(
+        *(fragment(json.dumps({"a": i}), call_id="call_a") for i in range(n)), DONE
+    ),
+    "empty objects": lambda n: encode(*(fragment("{},", "x" if i == 0 else None) for i in range(n)), DONE),
+    "calls with one id": lambda n: encode(*(fragment("{}", "x", "a", i) for i in range(n)), DONE),
+    "messages without content": lambda n: encode(
+        content("x" * 40 * n), *({"choices": [{"message": {"role": "assistant"}}]} for _ in range(n)), DONE
+    ),
+    "ends without end": lambda n: encode(
+        *(content("x" * 200) for _ in range(n)), *(chat.make_chunk({"content": "y"}, "stop") for _ in range(n)), DONE
+    ),
+    "reasoning of one index": lambda n: encode(
+        *(details([{"type": "reasoning.text", "index": 0, "text": "x" * 200}]) for _ in range(n)), STOP, DONE
+    ),
+    "reasoning of many indexes": lambda n: encode(
+        details([{"type": "reasoning.text", "index": i, "text": "x"} for i in range(4 * n)]), STOP, DONE
+    ),
+    "reasoning of many ids": lambda n: encode(
+        details([{"type": "reasoning.encrypted", "index": 0, "id": str(i), "data": "x"} for i in range(4 * n)]), DONE
+    ),
+    "blank text": lambda n: encode(*(content("\n" * 200) for _ in range(n)), content("x"), STOP, DONE),
+    "closing tags": lambda n: encode(content("</think>" * 20 * n), STOP, DONE),
+    "opening tags": lambda n: encode(content("<think>x</think>y" * 20 * n), STOP, DONE),
+    "backticks": lambda n: encode(content("`" * 40 * n), content("<think>" * n), STOP, DONE),
+    "lines of data": lambda n: b'data: {"a":[{}\n' + b"data: ,{}\n" * 8 * n + b"\n",
+    "values on one line": lambda n: b"data: " + b"{}" * 40 * n + b"\n\n",
+    "brackets that nothing closes": lambda n: b"data: " + b"{}[" * 40 * n + b"\n\n",
+}  # fmt: skip
+OTHERS: dict[str, tuple[str, Callable[[int], bytes]]] = {
+    "blocks of one index": (
+        "anthropic",
+        lambda n: anthropic.encode_sse(*(anthropic.text_block(0, "x") for _ in range(n)), anthropic.message_stop("x")),
+    ),
+    "lines of one id": (
+        "ollama",
+        lambda n: ollama.encode_ndjson(*(ollama.tool_call_line("x", {}) for _ in range(n)), ollama.done_line()),
+    ),
+}
+
+
+def split_in_pieces(stream: bytes, size: int = 97) -> list[bytes]:
+    return [stream[start : start + size] for start in range(0, len(stream), size)]
+
+
+def read_stream(provider: str, stream: bytes) -> None:
+    recording = RECORDINGS[provider]
+    response = ProviderResponse(200, {}, iter(split_in_pieces(stream)))
+    parts = iter_parts("Peer", response, recording.make_accumulator(), "", recording.make_decoder())
+    with contextlib.suppress(ProviderError):
+        list(split_thinking_from_parts(parts))
+
+
+@pytest.mark.parametrize(
+    ("provider", "make_stream"),
+    [*(("openai-compatible", make) for make in CHAT.values()), *OTHERS.values()],
+    ids=[*CHAT, *OTHERS],
+)
+def test_a_stream_takes_time_in_proportion_to_its_length(provider: str, make_stream: Callable[[int], bytes]) -> None:
+    streams = {size: make_stream(size) for size in (SMALL, LARGE)}
+    assert measure_growth(lambda size: read_stream(provider, streams[size])) < 26
+
+
+@pytest.mark.parametrize(
+    "word", ["limit", "read", "images ", "prompt ", "input\n", "Bearer ", "sk-", "maximum\u00e9", " "]
+)
+def test_the_words_of_an_error_take_time_in_proportion_to_their_length(word: str) -> None:
+    def read_error(size: int) -> None:
+        body = json.dumps({"error": {"message": word * 20 * size}}).encode()
+        error_from_response("Peer", 400, {}, body, "secret-key")
+
+    assert measure_growth(read_error) < 26
+
+
+def test_padding_behind_a_compressed_body_takes_time_in_proportion_to_its_length() -> None:
+    def decode(size: int) -> None:
+        chunks = [gzip.compress(b"data: {}\n\n"), *([b"\0" * 4000] * size)]
+        assert b"".join(decode_chunks("Peer", "gzip", chunks)) == b"data: {}\n\n"
+
+    assert measure_growth(decode) < 26
+
+
+def test_a_frame_with_more_members_than_any_answer_is_refused() -> None:
+    stream = b'data: {"a": [' + b"{}," * 300_000 + b"{}]}\n\n"
+    recording = RECORDINGS["openai-compatible"]
+    parts = iter_parts(
+        "Peer", ProviderResponse(200, {}, iter([stream])), recording.make_accumulator(), "", recording.make_decoder()
+    )
+    with pytest.raises(ProviderError, match="a frame was not readable"):
+        list(parts)
