@@ -64,7 +64,7 @@ class _Decompressor:
 
     def _choose_window_bits(self, chunk: bytes) -> int | None:
         """Judge by the first bytes: a header may name a compression that a proxy has undone already."""
-        if chunk.startswith(_GZIP_MAGIC) or (chunk == _GZIP_MAGIC[:1] and self._encoding in _GZIP_NAMES):
+        if chunk.startswith(_GZIP_MAGIC) or chunk == _GZIP_MAGIC[:1]:
             return zlib.MAX_WBITS | 16
         if self._encoding != "deflate":
             return None

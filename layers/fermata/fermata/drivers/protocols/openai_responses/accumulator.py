@@ -8,6 +8,7 @@ from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBloc
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
+from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage
 from fermata.drivers.protocols.tool_arguments import build_tool_call
@@ -170,6 +171,7 @@ class ResponsesAccumulator:
             tokens=self.tokens,
             tokens_known="output_tokens" in self._usage,
             refusal=self._get_refusal_reason(items) if stop is FinishReason.REFUSAL else None,
+            warning=describe_unusual_end("The provider", self._incomplete_reason),
         )
 
     def _fold_text(self, event: Mapping[str, Any], *, is_refusal: bool) -> Iterator[StreamPart]:
@@ -232,20 +234,23 @@ class ResponsesAccumulator:
             item.is_done |= is_done
 
     def _get_finish_reason(self, items: list[_OutputItem]) -> FinishReason:
-        if self._incomplete_reason == "content_filter" or any(item.is_refusal for item in items):
+        if any(item.is_refusal for item in items):
             return FinishReason.REFUSAL
-        if self._incomplete_reason or self._final_response.get("status") == "incomplete":
+        if self._final_response.get("status") == "incomplete" and not self._incomplete_reason:
             return FinishReason.MAX_TOKENS
+        stop = find_finish_reason(self._incomplete_reason)
+        if stop is not FinishReason.END:
+            return stop
         return FinishReason.TOOL_CALLS if any(item.kind == "function_call" for item in items) else FinishReason.END
 
     @property
-    def _incomplete_reason(self) -> Any:
-        return as_dict(self._final_response.get("incomplete_details")).get("reason")
+    def _incomplete_reason(self) -> str:
+        return as_text(as_dict(self._final_response.get("incomplete_details")).get("reason"))
 
     def _get_refusal_reason(self, items: list[_OutputItem]) -> str | None:
         """Return the model's own words, or that a content filter stopped it."""
         words = " ".join(item.text.strip() for item in items if item.is_refusal)
-        return words or (CONTENT_FILTER_REASON if self._incomplete_reason == "content_filter" else None)
+        return words or (CONTENT_FILTER_REASON if self._incomplete_reason else None)
 
     def _build_blocks(self, item: _OutputItem) -> Iterator[Block]:
         match item.kind:
