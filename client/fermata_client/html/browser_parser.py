@@ -29,6 +29,11 @@ class FragmentContext:
     tag: str = "div"
     namespace: str = "html"
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is an SVG or MathML element."""
+        return self.namespace != "html"
+
     @classmethod
     def from_element(cls, element: Element) -> "FragmentContext":
         tags = (element.tag, *(ancestor.tag for ancestor in element.ancestors()))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from selectolax.lexbor import LexborNode
 
-from fermata_client.html.browser_parser import IMPLIED_TABLE_TAGS, count_elements, parse_page
+from fermata_client.html.browser_parser import IMPLIED_TABLE_TAGS, FragmentContext, count_elements, parse_page
 from fermata_client.html.content_model import FREE_PARENT_TAGS, UNNESTABLE_TAGS
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice, apply_splices
@@ -37,6 +37,17 @@ def check_browser_place(source: bytes, parent: Element, children: Sequence[Eleme
         raise EditError(
             f"A browser does not leave {tags} in this <{parent.tag}>, but moves it elsewhere or ignores it. "
             "Choose another parent, or other elements."
+        )
+
+
+def check_same_namespace(element: Element, parent: Element) -> None:
+    """Raise `EditError` if an element would move from a drawing or formula into HTML, or the other way."""
+    assert element.parent is not None
+    old, new = (FragmentContext.from_element(around).namespace for around in (element.parent, parent))
+    if old != new:
+        raise EditError(
+            f"The <{element.tag}> is {old.upper()} markup, and <{parent.tag}> holds {new.upper()} markup, where it "
+            "means something else. Choose another parent, or move the whole drawing or formula."
         )
 
 

@@ -50,8 +50,9 @@ def fragment_from_markup(
     is_from_page: bool = False,
     gap: bytes = b"",
     preformatted: frozenset[str] = frozenset(),
+    is_foreign: bool = False,
 ) -> HtmlFragment:
-    tree = parse_html(markup)
+    tree = parse_html(markup, is_foreign=is_foreign)
     return HtmlFragment(
         markup,
         css,
@@ -72,27 +73,40 @@ def _loose_text(markup: bytes, tree: HtmlTree) -> str:
 
 
 def fragment_from_page(
-    source: bytes, start: int, end: int, gap: bytes, preformatted: frozenset[str] = frozenset()
+    source: bytes,
+    start: int,
+    end: int,
+    gap: bytes,
+    preformatted: frozenset[str] = frozenset(),
+    *,
+    is_foreign: bool = False,
 ) -> HtmlFragment:
     """Take a piece of the page, to insert it elsewhere in the page. Only the indentation of its lines is removed.
 
     Args:
         preformatted: classes (`.code`) and tags of elements whose white space is shown.
+        is_foreign: the piece is within an SVG or MathML element.
     """
     indent = indent_at(source, start)
     piece = source[start:end]
-    verbatim_lines = _verbatim_lines(piece, parse_html(piece), preformatted)
+    verbatim_lines = _verbatim_lines(piece, parse_html(piece, is_foreign=is_foreign), preformatted)
     lines = enumerate(piece.split(b"\n"))
     shifted = [line if number in verbatim_lines else line.removeprefix(indent) for number, line in lines]
     return fragment_from_markup(
-        close_elements(b"\n".join(shifted)), is_from_page=True, gap=gap, preformatted=preformatted
+        close_elements(b"\n".join(shifted), is_foreign=is_foreign),
+        is_from_page=True,
+        gap=gap,
+        preformatted=preformatted,
+        is_foreign=is_foreign,
     )
 
 
-def close_elements(markup: bytes) -> bytes:
+def close_elements(markup: bytes, *, is_foreign: bool = False) -> bytes:
     """Add the end tags that are missing, so that nothing after the markup becomes part of its elements."""
     end_tags_by_position: dict[int, bytes] = {}
-    for element in parse_html(markup).elements:  # outer elements come first, and their end tags last
+    for element in parse_html(
+        markup, is_foreign=is_foreign
+    ).elements:  # outer elements come first, and their end tags last
         if not (element.has_end_tag or element.is_void):
             end_tag = b"</" + element.tag.encode() + b">"
             end_tags_by_position[element.end] = end_tag + end_tags_by_position.get(element.end, b"")

@@ -55,10 +55,14 @@ These are an unclosed comment, code of a server or a template engine, raw text, 
 _OPAQUE_GROUPS = ("open", "code", "raw", "stray")
 
 
-def parse_html(source: bytes) -> HtmlTree:
-    """Parse a page or a fragment. Any bytes have a tree."""
+def parse_html(source: bytes, *, is_foreign: bool = False) -> HtmlTree:
+    """Parse a page or a fragment. Any bytes have a tree.
+
+    Args:
+        is_foreign: the fragment is from an SVG or MathML element, where `<path/>` has no content.
+    """
     masked = _mask_opaque(source)
-    return _TreeBuilder(source).build(_iter_tags(masked, Parser(_LANGUAGE).parse(masked)))
+    return _TreeBuilder(source, is_foreign).build(_iter_tags(masked, Parser(_LANGUAGE).parse(masked)))
 
 
 def _hide(code: re.Match[bytes]) -> bytes:
@@ -113,8 +117,9 @@ def _lower_text(source: bytes, node: Node) -> str:
 
 
 class _TreeBuilder:
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, is_foreign: bool) -> None:
         self._source = source
+        self._is_foreign = is_foreign
         content_start = preamble_end(source)
         self._root = Element(ROOT_TAG, 0, 0, content_start, len(source), len(source), has_end_tag=True)
         self._stack = [self._root]
@@ -135,7 +140,9 @@ class _TreeBuilder:
     def _open_element(self, tag: _Tag, node: Node) -> None:
         self._apply_implied_ends(tag.name, tag.start)
         parent = self._stack[-1]
-        is_foreign = tag.name in FOREIGN_TAGS or any(self._depths_by_tag[name] for name in FOREIGN_TAGS)
+        is_foreign = (
+            self._is_foreign or tag.name in FOREIGN_TAGS or any(self._depths_by_tag[name] for name in FOREIGN_TAGS)
+        )
         element = Element(
             tag=tag.name,
             start=tag.start,

@@ -44,11 +44,11 @@ def sanitize_html(html: str, context: FragmentContext) -> HtmlFragment:
     left_out = _count_unwanted(parse_html(source))
     if code_count:
         left_out["code of the server"] += code_count
-    fragment = _clean_fragment(source)
+    fragment = _clean_fragment(source, context)
     active = find_active_content_in_fragment(fragment.markup, context)
     if active:
         left_out += _count_active(active)
-        fragment = replace(_clean_fragment(remove_active_content(fragment.markup, context)), css=fragment.css)
+        fragment = replace(_clean_fragment(remove_active_content(fragment.markup, context), context), css=fragment.css)
         active = find_active_content_in_fragment(fragment.markup, context)
     if active:
         names = ", ".join(sorted({str(part) for part in active}))
@@ -87,17 +87,17 @@ def _extract_content(source: bytes) -> bytes:
     return styles + source[head.end if head else html.inner_start : html.inner_end]
 
 
-def _clean_fragment(source: bytes) -> HtmlFragment:
-    tree = parse_html(source)
+def _clean_fragment(source: bytes, context: FragmentContext) -> HtmlFragment:
+    tree = parse_html(source, is_foreign=context.is_foreign)
     styles = [source[style.inner_start : style.inner_end] for style in _style_elements(tree)]
     css = b"\n".join(styles).decode("utf-8", "replace").strip()
     markup = apply_splices(source, _removal_splices(source, tree)).strip(b"\n")
     if not markup.strip():
         return HtmlFragment(b"", css, is_inline=True, element_count=0, verbatim_lines=frozenset())
-    closed = close_elements(markup.strip() if b"\n" not in markup else markup.rstrip())
+    closed = close_elements(markup.strip() if b"\n" not in markup else markup.rstrip(), is_foreign=context.is_foreign)
     if b"\n" not in closed and has_only_inline_elements(parse_html(closed)):
         closed = b" " * markup.startswith(b" ") + closed + b" " * markup.endswith(b" ")  # spaces between words count
-    return fragment_from_markup(closed, css=css)
+    return fragment_from_markup(closed, css=css, is_foreign=context.is_foreign)
 
 
 def _removal_splices(source: bytes, tree: HtmlTree) -> list[Splice]:

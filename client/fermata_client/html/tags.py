@@ -48,6 +48,10 @@ IMPLIED_ENDS: dict[str, ImpliedEnd] = {
     "tfoot": _implied_end("thead tbody tfoot tr", scope="table"),
     "option": _implied_end("option", scope="select datalist"),
     "optgroup": _implied_end("option optgroup", scope="select"),
+    "rb": _implied_end("rb rt rtc rp", scope="ruby"),
+    "rtc": _implied_end("rb rt rtc rp", scope="ruby"),
+    "rt": _implied_end("rb rt rp", scope="ruby rtc"),
+    "rp": _implied_end("rb rt rp", scope="ruby rtc"),
     "body": _implied_end("head", scope="html"),
 }
 """By the tag that starts."""

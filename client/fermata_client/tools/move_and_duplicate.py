@@ -7,7 +7,8 @@ from fermata_client.css.white_space import find_preformatted_selectors
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
 from fermata_client.document.transfer_ids import CarriedIds
 from fermata_client.html.broken_links import ID_REFERENCE_ATTRIBUTES
-from fermata_client.html.browser_placement import check_browser_keeps_all, check_browser_place
+from fermata_client.html.browser_parser import FragmentContext
+from fermata_client.html.browser_placement import check_browser_keeps_all, check_browser_place, check_same_namespace
 from fermata_client.html.content_model import check_nesting, check_place
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import close_elements, fragment_from_page, is_within_preformatted
@@ -38,6 +39,7 @@ def move_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
     parent = document.find_container(required_text(arguments, "newParentId"))
     _check_no_cycle(element, parent)
     check_place(parent, [element.tag])
+    check_same_namespace(element, parent)
     check_nesting(parent, [inner.tag for inner in document.tree.elements if element.start <= inner.start < element.end])
     index = optional_integer(arguments, "newIndex")
     sibling_count = sum(child is not element for child in parent.children)
@@ -58,7 +60,9 @@ def _move_element(document: HtmlDocument, element: Element, parent_id: str, inde
     uids = tuple(inner.uid for inner in document.tree.elements if element.start <= inner.start < element.end)
     gap = sibling_gap(source, document.find_element(parent_id))
     sheets = (document.sheet_source(sheet) for sheet in document.sheet_elements)
-    fragment = fragment_from_page(source, start, end, gap, find_preformatted_selectors(sheets))
+    fragment = fragment_from_page(
+        source, start, end, gap, find_preformatted_selectors(sheets), is_foreign=_is_within_foreign(element)
+    )
     removed = document.with_splices([removal_splice(source, element, start, end)], element)
     parent = removed.find_element(parent_id)
     child_index = index if index < len(parent.children) else None
@@ -76,6 +80,10 @@ def _check_place(moved: HtmlDocument, uid: str, parent_id: str) -> None:
             f"A <{element.tag}> is not allowed at this place in <{parent.tag}>. Choose another parent or index."
         )
     check_browser_place(moved.source, parent, [element])
+
+
+def _is_within_foreign(element: Element) -> bool:
+    return element.parent is not None and FragmentContext.from_element(element.parent).is_foreign
 
 
 def _check_no_cycle(element: Element, parent: Element) -> None:
@@ -129,7 +137,8 @@ def _copies_splice(source: bytes, element: Element, copies: list[bytes]) -> Spli
 
 def _make_copies(document: HtmlDocument, element: Element, count: int) -> tuple[list[bytes], list[str]]:
     """Return the markup of each copy, and the new ids in them."""
-    markup = close_elements(document.source[element.start : element.end])
+    is_foreign = _is_within_foreign(element)
+    markup = close_elements(document.source[element.start : element.end], is_foreign=is_foreign)
     used_ids = {own_id for other in document.tree.elements if (own_id := other.attribute_value("id"))}
     copied_ids = [own_id for inner in parse_html(markup).elements if (own_id := inner.attribute_value("id"))]
     copies: list[bytes] = []

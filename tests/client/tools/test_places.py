@@ -282,6 +282,10 @@ def test_elements_that_a_browser_leaves_in_their_parent_are_inserted(page: str, 
         ("<div>a</div><p><span>b</span></p>", ("div", 0), ("span", 0)),
         ("<div><form></form></div><form><main></main></form>", ("div", 0), ("main", 0)),
         ("<span>a</span><svg><g></g></svg>", ("span", 0), ("g", 0)),
+        ("<svg><g><circle/><text>a</text></g></svg><main></main>", ("g", 0), ("main", 0)),
+        ("<math><mi>x</mi></math><svg><g></g></svg>", ("mi", 0), ("g", 0)),
+        ("<svg><g></g><foreignObject></foreignObject></svg>", ("g", 0), ("foreignobject", 0)),
+        ("<x-a></x-a><svg><g></g></svg>", ("x-a", 0), ("g", 0)),
     ],
 )
 def test_nodes_are_not_moved_where_a_browser_would_not_leave_them(
@@ -301,3 +305,25 @@ def test_a_copy_in_preformatted_text_adds_no_white_space() -> None:
 def test_frames_have_no_content() -> None:
     parsed = document("<frameset>\n<frame src=a>\n<frame src=b>\n</frameset>\n")
     assert run(parsed, "deleteNode", nodeId=uid_of(parsed, "frame"))[0] == "<frameset>\n<frame src=b>\n</frameset>\n"
+
+
+def test_a_whole_drawing_moves_and_its_parts_move_within_it() -> None:
+    parsed = document("<main></main>\n<svg><g></g><path/></svg>\n")
+    moved = run(parsed, "moveNode", nodeId=uid_of(parsed, "svg"), newParentId=uid_of(parsed, "main"), newIndex=0)[0]
+    assert moved == "<main><svg><g></g><path/></svg></main>\n"
+    inner = run(parsed, "moveNode", nodeId=uid_of(parsed, "path"), newParentId=uid_of(parsed, "g"), newIndex=0)[0]
+    assert "".join(inner.split()) == "<main></main><svg><g><path/></g></svg>"
+
+
+def test_parts_of_a_drawing_without_content_get_no_end_tags() -> None:
+    parsed = document('<svg><g id="a"><path/><text>b</text></g></svg>\n')
+    copied = run(parsed, "duplicateNode", nodeId=uid_of(parsed, "path"))[0]
+    assert copied == parsed.source.decode().replace("<path/>", "<path/><path/>")
+    grown = run(parsed, "insertHtml", parentId=uid_of(parsed, "g"), html='<circle r="1"/><rect/>')[0]
+    assert "".join(grown.split()).count('<circler="1"/><rect/></g></svg>') == 1
+
+
+def test_parts_of_ruby_text_end_where_the_next_one_begins() -> None:
+    parsed = document("<ruby>a<rp>(<rt>b<rp>)</ruby>\n")
+    assert [element.parent.tag for element in parsed.tree.elements[1:] if element.parent] == ["ruby"] * 3
+    assert run(parsed, "deleteNode", nodeId=uid_of(parsed, "rt"))[0] == "<ruby>a<rp>(<rp>)</ruby>\n"
