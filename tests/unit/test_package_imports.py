@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "layers" / "fermata" / "fermata"
 FUNCTIONS = ROOT / "functions"
 TABLE_ROW = re.compile(r"^\| `(\w+)/` \|[^|]*\| ([^|]+) \|$", re.MULTILINE)
-COMMON_THIRD_PARTIES = {"pydantic"}
+COMMON_THIRD_PARTIES = {"pydantic", "pydantic_core"}
 THIRD_PARTIES = {
     "aws": {"boto3", "botocore", "aws_lambda_powertools", "types_boto3_dynamodb", "types_boto3_kms"}
     | {"types_boto3_s3", "types_boto3_stepfunctions"},
