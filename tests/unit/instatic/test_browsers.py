@@ -462,3 +462,17 @@ def test_each_generation_is_offered_the_tools_it_has_and_receives_what_the_model
     )
     assert inputs == [arguments if generation == NEWEST else arguments | {"operation": "merge"}]
     check_ended_turn(stage, run)
+
+
+def test_the_model_reads_what_of_its_input_had_no_effect(
+    stage: Stage, browser: Browser, conversation: str, insert: str
+) -> None:
+    inputs: list[Any] = []
+    browser.tools[insert] = lambda value: inputs.append(value) or OK
+    call = tool_call_block(insert, parentId="x", html="1", position="before")
+    stage.script_replies(reply_with_calls(call), "Done.")
+    run = browser.send_prompt(conversation, "Add one")
+    assert (run.is_done, run.dropped, inputs) == (True, [], [{"parentId": "x", "html": "1"}])
+    assert "ignoredInput" in stage.driver.requests[1].messages[-1].model_dump_json()
+    assert "ignoredInput" not in stage.driver.requests[0].model_dump_json()
+    check_ended_turn(stage, run)

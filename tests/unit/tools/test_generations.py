@@ -7,7 +7,7 @@ import pytest
 from fermata.domain.dialect import NEWEST_GENERATION, OLDEST_GENERATION, EditorGeneration
 from fermata.domain.scopes import SCOPES_WITH_TOOLS
 from fermata.domain.tools import ToolOutput
-from fermata.tools.calls.pipeline import admit_call
+from fermata.tools.calls.pipeline import AdmittedCall, add_ignored_members, admit_call
 from fermata.tools.registry import get_toolset
 from fermata.tools.tool import ToolContext
 from tests.tenant_tokens import ALL_CAPABILITIES
@@ -56,11 +56,17 @@ NEWEST_SCHEMAS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-def admit(scope: str, name: str, arguments: Any, generation: EditorGeneration = NEWEST_GENERATION) -> Any:
+def admit_with_all_rights(
+    scope: str, name: str, arguments: Any, generation: EditorGeneration
+) -> AdmittedCall | ToolOutput:
     toolset = get_toolset(scope, generation)
     rights = {*ALL_CAPABILITIES, *(right for tool in toolset.tools for right in tool.permissions)}
     context = ToolContext(tenant="bakery", user="ada", capabilities=frozenset(rights), scope=scope, turn="t1")
-    admitted = admit_call(toolset, make_call(name, arguments), context)
+    return admit_call(toolset, make_call(name, arguments), context)
+
+
+def admit(scope: str, name: str, arguments: Any, generation: EditorGeneration = NEWEST_GENERATION) -> Any:
+    admitted = admit_with_all_rights(scope, name, arguments, generation)
     return admitted.error if isinstance(admitted, ToolOutput) else admitted.arguments
 
 
@@ -142,3 +148,35 @@ def test_a_member_that_only_another_generation_has_is_refused_and_not_dropped(
     assert f"{member}: This release of the editor does not have it" in admit(scope, name, arguments, generation)
     del arguments[member]
     assert isinstance(admit(scope, name, arguments, generation), dict)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "ignored"),
+    [
+        ("site_insert_html", {"parentId": "a", "html": "b", "position": "before"}, ["position"]),
+        ("site_insert_html", {"parentId": "a", "html": "b", "position": None, "note": ""}, []),
+        ("site_insert_html", {"arguments": {"parentId": "a", "html": "b", "position": 1}}, ["position"]),
+        ("site_insert_html", '{"parentId": "a", "html": "b", "where": {}}', ["where"]),
+        ("site_render_snapshot", {"captureScreenshot": True}, []),
+        ("site_update_node_props", {"nodeId": "a", "patch": {"anything": 1}}, []),
+        ("site_apply_css", {"css": "p { top: 0 }", "operation": "merge"}, []),
+    ],
+)
+def test_a_member_that_no_release_has_is_dropped_and_named(name: str, arguments: Any, ignored: list[str]) -> None:
+    admitted = admit_with_all_rights("site", name, arguments, OLDEST_GENERATION)
+    assert isinstance(admitted, AdmittedCall), admitted
+    assert list(admitted.ignored_members) == ignored
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        (ToolOutput.success({"a": 1}), ToolOutput.success({"a": 1, "ignoredInput": ["x"]})),
+        (ToolOutput.success(), ToolOutput.success({"ignoredInput": ["x"]})),
+        (ToolOutput.success([1]), ToolOutput.success({"result": [1], "ignoredInput": ["x"]})),
+        (ToolOutput.failure("No."), ToolOutput.failure("No. Ignored input: x.")),
+    ],
+)
+def test_the_model_reads_what_was_ignored(output: ToolOutput, told: ToolOutput) -> None:
+    assert add_ignored_members(output, ("x",)) == told
+    assert add_ignored_members(output, ()) is output

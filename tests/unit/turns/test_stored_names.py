@@ -38,6 +38,7 @@ CALLS: list[dict[str, Any]] = [
         "deadline": 1000.0,
         "revision": "r1",
         "summary": '{"a":1}',
+        "ignored_members": ["b"],
     },
     {
         "tool_call_id": "c2",

@@ -8,6 +8,7 @@ from typing import Any
 from fermata.aws.clock import iso_from_epoch
 from fermata.domain.events import Event, ToolRequestEvent, ToolResultEvent
 from fermata.domain.tools import ToolOutput
+from fermata.tools.calls.pipeline import add_ignored_members
 from fermata.turns.pause import CallState, Pause, RoundCall, build_request_id
 
 MAX_OUTPUTS_PER_COMMIT = 50
@@ -62,7 +63,8 @@ def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *
         if output is None and call.runner == "settled" and call.known_output is not None:
             output = (call.known_output, "")
         if output is not None:
-            transition = _answer_call(transition, call, *output)
+            told, answer_hash = output
+            transition = _answer_call(transition, call, add_ignored_members(told, call.ignored_members), answer_hash)
         elif call.runner == "browser" and call.state == "waiting":
             return _request_call(transition, call, now, nonce)
         else:

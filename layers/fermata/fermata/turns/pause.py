@@ -62,6 +62,8 @@ class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES):
     """The document's revision that the request named."""
     input_summary: str = ""
     """The beginning of the input, kept for the journal once the input is in the log only."""
+    ignored_members: tuple[str, ...] = ()
+    """Members of the model's input that the tool does not have."""
 
     @property
     def is_done(self) -> bool:

@@ -20,7 +20,7 @@ from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Capability
 from fermata.domain.shortening import shorten_data, shorten_text
 from fermata.domain.tools import ToolOutput
-from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors
+from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import iter_name_keys, make_name_key
@@ -38,6 +38,8 @@ class AdmittedCall:
     tool: Tool
     tool_input: ToolInput
     arguments: dict[str, Any]
+    ignored_members: tuple[str, ...] = ()
+    """What the model sent and no release of the tool has. The model is told (decision 0218)."""
     needs_approval: bool = False
     needs_confirmation: bool = False
 
@@ -82,6 +84,7 @@ def admit_call(
         tool,
         tool_input,
         arguments,
+        _list_ignored_members(tool, call),
         needs_approval=tool.needs_approval,
         needs_confirmation=tool.confirmation_flag is not None and arguments.get(tool.confirmation_flag) is not True,
     )
@@ -144,6 +147,22 @@ def _check_members_of_other_generations(tool: Tool, call: ToolCallBlock) -> None
                 f"Invalid input for {call.tool_name}: {name}: This release of the editor does not have it, so nothing "
                 "was done. Do without it, or tell the user what cannot be done here."
             )
+
+
+def _list_ignored_members(tool: Tool, call: ToolCallBlock) -> tuple[str, ...]:
+    """Members that the service itself sets are not among them."""
+    own = {*tool.extra_browser_input, tool.vision_flag}
+    return tuple(name for name in list_ignored_members(tool.input_schema, call.input) if name not in own)
+
+
+def add_ignored_members(output: ToolOutput, ignored_members: tuple[str, ...]) -> ToolOutput:
+    """Tell the model what of its input had no effect (decision 0218)."""
+    if not ignored_members:
+        return output
+    if not output.ok:
+        return output.model_copy(update={"error": f"{output.error} Ignored input: {', '.join(ignored_members)}."})
+    data = output.data if isinstance(output.data, dict) else {} if output.data is None else {"result": output.data}
+    return output.model_copy(update={"data": {**data, "ignoredInput": list(ignored_members)}})
 
 
 def choose_dispatch(admitted: AdmittedCall, browser_seconds: float) -> Dispatch:

@@ -9,7 +9,7 @@ schema allows it, because null is not the same as absent.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fermata.domain.lenient_json import UnreadableJson, read_plain_json
@@ -19,6 +19,8 @@ from fermata.tools.schema.validation import iter_schema_errors, matches_schema
 _NUMBER_TEXT = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?\s*", re.IGNORECASE | re.ASCII)
 _MAX_REPORTED_ERRORS = 100
 """More than a model corrects in one go; beyond that, one error is usually repeated."""
+_MAX_IGNORED_MEMBERS = 10
+_MAX_IGNORED_PATH_CHARS = 80
 _NOTHING = ("", "null", "none", "undefined")
 """Words for no value (decision 0207)."""
 _WRAPPER_NAMES = frozenset({"arguments", "args", "parameters", "input"})
@@ -46,6 +48,23 @@ def coerce_arguments(schema: JsonSchema, arguments: Any) -> dict[str, Any]:
     if errors := list(iter_schema_errors(schema, coerced)):
         raise InvalidToolInput(join_errors(errors))
     return coerced
+
+
+def list_ignored_members(schema: JsonSchema, arguments: Any) -> tuple[str, ...]:
+    """Return the paths of the members that `coerce_arguments` drops although they say something."""
+    return tuple(_iter_ignored_members(schema, _unwrap_arguments(schema, arguments), ""))[:_MAX_IGNORED_MEMBERS]
+
+
+def _iter_ignored_members(schema: JsonSchema, value: Any, path: str) -> Iterator[str]:
+    value = _find_object(value)
+    properties = schema.get("properties")
+    if not isinstance(value, dict) or properties is None or schema.get("additionalProperties") is False:
+        return
+    for key, member in value.items():
+        if key in properties:
+            yield from _iter_ignored_members(properties[key], member, f"{path}{key}.")
+        elif ANY_KEY_PATTERN not in schema.get("patternProperties", {}) and not _is_nothing(member):
+            yield f"{path}{key}"[:_MAX_IGNORED_PATH_CHARS]
 
 
 def _is_nothing(value: Any) -> bool:

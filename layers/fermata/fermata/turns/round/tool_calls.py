@@ -71,6 +71,7 @@ def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_trunc
         effect_key=effect_key,
         wait_seconds=get_timeout_seconds(tool, context.resources.settings.browser_wait_seconds),
         input=_build_call_input(context, admitted),
+        ignored_members=admitted.ignored_members,
     )
 
 
