@@ -16,10 +16,11 @@ import socket
 import sys
 from pathlib import Path
 
+import boto3
 import uvicorn
 
 from local import template
-from local.aws_clients import CREDENTIALS_ENVIRONMENT, get_client
+from local.aws_clients import CREDENTIALS_ENVIRONMENT, get_client, get_session
 from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
 from local.front_door.append_listener import listen_for_appends
@@ -68,6 +69,7 @@ def load_streaming_app(endpoint: str, function: str, folder: Path) -> App:
     os.environ.update(config["Environment"]["Variables"])
     region = CREDENTIALS_ENVIRONMENT["AWS_DEFAULT_REGION"]
     os.environ.update(CREDENTIALS_ENVIRONMENT, AWS_ENDPOINT_URL=endpoint, AWS_REGION=region)
+    boto3.DEFAULT_SESSION = get_session()  # which has read what the function's clients need too (8 MB)
     sys.path.insert(0, str(folder))
     module = importlib.import_module("app")
     if os.environ.get("FERMATA_LISTENS"):

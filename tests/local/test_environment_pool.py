@@ -102,8 +102,9 @@ def open_fleet(shared_processes: SharedProcesses, tmp_path: Path) -> Iterator[Ca
     """Make a fleet with limits, and return what makes functions in it."""
     functions: list[GatedFunction] = []
 
-    def open_one(**limits: Any) -> MakeFunction:
-        fleet = EnvironmentFleet(ConcurrencyLimits(**({"patience_seconds": 0.0, "interval_seconds": 0.0} | limits)))
+    def open_one(measure_load: Callable[[], float] = lambda: 1.0, **limits: Any) -> MakeFunction:
+        chosen_limits = ConcurrencyLimits(**({"patience_seconds": 0.0, "interval_seconds": 0.0} | limits))
+        fleet = EnvironmentFleet(chosen_limits, measure_load)
 
         def make_function(name: str) -> GatedFunction:
             functions.append(GatedFunction(fleet, shared_processes, tmp_path, name))
@@ -202,6 +203,31 @@ def test_long_invocations_get_more_processes_when_none_becomes_free(
     assert function.count_processes(busy=True) == 20
     function.open_gate()
     assert len({invocation.result() for invocation in invocations}) == 20
+
+
+def test_invocations_that_come_after_a_rest_are_patient_from_then_on(
+    open_fleet: Callable[..., MakeFunction],
+) -> None:
+    function = open_fleet(immediate=2, patience_seconds=A_LONG_TIME)("rested")
+    invocations = [function.invoke() for _ in range(10)]
+    wait_until(lambda: len(function.pool.queue) == 8, "all but two invocations are queued")
+    function.wait_until_started(2)
+    assert function.pool.process_count == 2
+    function.open_gate()
+    assert len({invocation.result() for invocation in invocations}) == 2
+
+
+def test_a_busy_machine_starts_further_processes_later(open_fleet: Callable[..., MakeFunction]) -> None:
+    load = [A_LONG_TIME]
+    function = open_fleet(lambda: load[0], immediate=2, patience_seconds=1.0)("long")
+    invocations = [function.invoke() for _ in range(4)]
+    wait_until(lambda: len(function.pool.queue) == 2, "two invocations are queued")
+    function.wait_until_started(2)
+    start_when_busy = function.fleet.next_start(function.pool)
+    load[0] = 0.0
+    assert start_when_busy - function.fleet.next_start(function.pool) == pytest.approx(2 * (A_LONG_TIME - 1))
+    function.open_gate()
+    assert len({invocation.result() for invocation in invocations}) == 2
 
 
 def test_idle_processes_end(open_fleet: Callable[..., MakeFunction]) -> None:

@@ -16,7 +16,7 @@ class ConcurrencyLimits:
             waits for another.
         immediate: Processes of one function that start without waiting for a busy one to become free.
         patience_seconds: Beyond `immediate`, a process starts only when none has become free for so long, times the
-            number of processes that the function has.
+            number of processes that the function has, and times the processes that want each processor.
         interval_seconds: Beyond `immediate`, the least time between two starts.
         queue_seconds: How long a synchronous invocation waits for a process. Then it is throttled.
         idle_seconds: How long a process stays idle before it ends.

@@ -6,6 +6,7 @@ that short invocations queue for few processes, and the number of processes grow
 """
 
 import math
+import os
 import threading
 import time
 from collections import deque
@@ -46,6 +47,8 @@ class EnvironmentPool:
     busy: set[ExecutionEnvironment] = field(default_factory=set)
     queue: deque[QueuedInvocation] = field(default_factory=deque)
     starting: int = 0
+    queued_since: float = -math.inf
+    """Since when an invocation is queued; the last time, if none is."""
     last_release: float = -math.inf
     last_start: float = -math.inf
     retired: bool = False
@@ -99,8 +102,13 @@ class EnvironmentPool:
 class EnvironmentFleet:
     """The pools of all functions, within common limits."""
 
-    def __init__(self, limits: ConcurrencyLimits) -> None:
+    def __init__(self, limits: ConcurrencyLimits, measure_load: Callable[[], float] | None = None) -> None:
+        """
+        Args:
+            measure_load: Returns how many processes want each processor (decision 0181).
+        """
         self.limits = limits
+        self._measure_load = measure_load or measure_processor_load
         self._lock = threading.Lock()
         self._pools: set[EnvironmentPool] = set()
         threading.Thread(target=self._close_idle_environments, daemon=True, name="idle-environments").start()
@@ -179,10 +187,12 @@ class EnvironmentFleet:
     def _wait_in_queue(self, pool: EnvironmentPool, deadline: float) -> ExecutionEnvironment | None:
         """Wait until an environment is handed over; None when a new one may be started."""
         entry = QueuedInvocation(threading.Condition(self._lock))
+        if not pool.queue:
+            pool.queued_since = time.monotonic()
         pool.queue.append(entry)
         while entry.environment is None:
             now = time.monotonic()
-            start_at = self._next_start(pool) if pool.queue[0] is entry else math.inf
+            start_at = self.next_start(pool) if pool.queue[0] is entry else math.inf
             if min(start_at, deadline) <= now:
                 pool.queue.remove(entry)
                 pool.notify_first()
@@ -193,7 +203,7 @@ class EnvironmentFleet:
             entry.changed.wait(min(start_at, deadline, now + threading.TIMEOUT_MAX) - now)
         return entry.environment
 
-    def _next_start(self, pool: EnvironmentPool) -> float:
+    def next_start(self, pool: EnvironmentPool) -> float:
         """Return when the pool may start an environment; infinity while the limits are reached."""
         limits = self.limits
         if pool.process_count == 0:
@@ -204,8 +214,9 @@ class EnvironmentFleet:
             return -math.inf
         if pool.starting:
             return math.inf
-        patience_seconds = limits.patience_seconds * pool.process_count
-        return max(pool.last_release + patience_seconds, pool.last_start + limits.interval_seconds)
+        patience_seconds = limits.patience_seconds * pool.process_count * max(1.0, self._measure_load())
+        waits_since = max(pool.last_release, pool.queued_since)
+        return max(waits_since + patience_seconds, pool.last_start + limits.interval_seconds)
 
     def _has_room(self) -> bool:
         """Return whether another process may start once enough idle ones are closed."""
@@ -263,3 +274,8 @@ class EnvironmentFleet:
                 for pool in self._pools:
                     pool.close_idle(time.monotonic() - self.limits.idle_seconds)
                 self._notify_queues()
+
+
+def measure_processor_load() -> float:
+    """Return how many processes wanted each processor, on average over the last minute."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1)
