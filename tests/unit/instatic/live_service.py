@@ -15,12 +15,13 @@ from fermata.aws.resources import Resources
 from fermata.turns.round.invocation import Invocation, build_epoch
 from fermata.turns.round.run_turn_steps import run_turn_steps
 from functions.api import app as api
+from functions.credentials import app as credentials
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests.unit.turns.stage import FakeWorkflow, RecordingConnection, Stage
 from tests.waiting import BACKSTOP_SECONDS
 
-ROUTES = [route for function in (stream_turns, api, tool_result) for route in function.router.routes]
+ROUTES = [route for function in (stream_turns, api, tool_result, credentials) for route in function.router.routes]
 
 
 class AdjustableClock(Clock):

@@ -58,6 +58,38 @@ PICTURES: Mapping[Generation, Shape] = {
     "0.0.11": {"mimeType": "image/jpeg", "url": str},
 }
 
+CREDENTIAL: Shape = {
+    **dict.fromkeys(("id", "providerId", "displayLabel", "createdAt"), str),
+    "authMode": ("apiKey", "baseUrl"),
+    "baseUrl": (str, type(None)),
+    "keyFingerprintCurrent": bool,
+    "lastUsedAt": (str, type(None)),
+}
+DEFAULT: Shape = {"credentialId": str, "modelId": str}
+STORED_DEFAULT: Shape = {**DEFAULT, "scope": str, "updatedAt": str, "updatedBy": (str, type(None))}
+MODEL: Shape = {
+    "id": str,
+    "label": str,
+    "capabilities": dict,
+    "tier?": str,
+    "pricing?": dict,
+    "contextWindow?": NUMBER,
+    "catalogueSource?": ("live", "fallback"),
+}
+CAPABILITIES: Shape = dict.fromkeys(
+    ("toolCalling", "visionInput", "toolResultImages", "promptCache", "streaming"), bool
+)
+PRICING: Shape = {"inputPerMTok": NUMBER, "outputPerMTok": NUMBER}
+USAGE: Shape = dict.fromkeys(
+    ("promptTokens", "completionTokens", "costUsd", "chatCount", "cacheReadTokens", "cacheCreationTokens"), NUMBER
+)
+AUDIT_KEYS: Mapping[str, Shape] = {
+    "byUser": {"userId": str, "userLabel": str},
+    "byScope": {"scope": str},
+    "byModel": {"providerId": str, "modelId": str},
+    "byDay": {"day": str},
+}
+
 
 def event_shape(kind: str, generation: Generation) -> Shape | None:
     shape = EVENTS.get(kind)
