@@ -34,6 +34,24 @@ def test_a_token_without_capabilities_may_do_nothing(resources: Resources, baker
         require_capability(caller, Capability.CHAT)
 
 
+@pytest.mark.parametrize(
+    ("claims", "label"),
+    [
+        ({"name": "Ada Lovelace", "email": "ada@example.com"}, "Ada Lovelace"),
+        ({"name": "  Ada ", "email": "ada@example.com"}, "Ada"),
+        ({"name": "   ", "email": "ada@example.com"}, "ada@example.com"),
+        ({"name": "", "email": ""}, ""),
+        ({"name": "A\u202eda", "email": "ada@example.com"}, "ada@example.com"),
+        ({"name": 7, "email": None}, ""),
+        ({"name": "a" * 2000}, ""),
+    ],
+)
+def test_a_user_is_shown_under_a_name_that_people_can_read(
+    resources: Resources, bakery: TokenSigner, claims: dict[str, Any], label: str
+) -> None:
+    assert authenticate(resources, bakery.bearer_headers(**claims), "GET").label == label
+
+
 def test_one_of_the_needed_capabilities_is_enough(resources: Resources, bakery: TokenSigner) -> None:
     caller = authenticate(resources, bakery.bearer_headers(capabilities=("ai.turns.manage",)), "GET")
     require_capability(caller, Capability.CHAT, Capability.TURNS)

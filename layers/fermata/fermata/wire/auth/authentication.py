@@ -160,7 +160,8 @@ def _build_caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
 def _read_label(claims: Mapping[str, Any]) -> str:
     """Return the user's name, else the e-mail address, else nothing. Claims that are no printable text are ignored."""
     for name in ("name", "email"):
-        text = claims.get(name)
-        if isinstance(text, str) and 1 <= len(text) <= _MAX_CLAIM_CHARACTERS and text.isprintable():
+        claim = claims.get(name)
+        text = claim.strip() if isinstance(claim, str) else ""
+        if 1 <= len(text) <= _MAX_CLAIM_CHARACTERS and text.isprintable():
             return text
     return ""
