@@ -328,7 +328,7 @@ def test_a_turn_without_a_budget_reads_no_budgets_after_its_start(
         raise AssertionError("budgets were used")
 
     monkeypatch.setattr("fermata.usage.budgets.holds.reserve_budget_and_commit", fail)
-    monkeypatch.setattr("fermata.usage.usage_writes.build_settlement_writes", fail)
+    monkeypatch.setattr("fermata.usage.budgets.holds.build_settlement_writes", fail)
     stage.script_replies(reply_with_calls(INSERT), "Done.")
     stage.run_workflow()
     stage.answer_request(OK)
