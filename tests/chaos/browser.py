@@ -23,6 +23,9 @@ from tests.chaos.users import User
 
 ABANDON_RATE = 0.3
 SECOND_TAB_RATE = 0.3
+SECOND_CLICK_RATE = 0.15
+LOST_ANSWER_RATE = 0.2
+LEAVE_RATE = 0.4
 SECOND_READER_RATE = 0.2
 SLOW_RATE = 0.03
 UPLOAD_RATE = 0.2
@@ -64,6 +67,7 @@ class Browser:
     """By request id."""
     has_acted: bool = False
     """Whether nobody acts for the turn any more."""
+    _has_been_read: bool = False
     _is_read: bool = False
     """Whether a reader has got the turn's end."""
 
@@ -116,6 +120,9 @@ class Browser:
 
     def start(self) -> None:
         """Send the request until it is answered, or for good refused."""
+        if self.scheduler.random.random() < SECOND_CLICK_RATE:
+            delay = self.scheduler.random.uniform(0, 20)
+            self.scheduler.start(Process("tab"), self._click_again, name="tab", delay=delay)
         answer = HttpAnswer(0)
         for _ in range(MAX_START_ATTEMPTS):
             answer = self.send_start()
@@ -132,7 +139,17 @@ class Browser:
             self.scheduler.switch("browser retry", 5.0)
         self.turn.error = answer.error
 
+    def _click_again(self) -> None:
+        """Send the same request once more, from another connection, unless the turn is over."""
+        if self.has_acted:
+            return
+        answer = self.send_start()
+        self.scheduler.wait("tab", lambda: bool(self.turn.bridge) or self.has_acted)
+        if answer.is_success and self.turn.bridge and answer.body["bridgeId"] != self.turn.bridge:
+            self.turn.complaints.append(f"the same request has started {answer.body['bridgeId']} too")
+
     def send_start(self) -> HttpAnswer:
+        self.turn.requested_at.append(self.scheduler.now)
         return self.cloud.request("stream", "POST", self.path, self.user.token, self.body, idempotency_key=self.key)
 
     def _note_snapshot(self, note: str) -> None:
@@ -176,8 +193,13 @@ class Browser:
         while not reader.has_ended:
             try:
                 self.cloud.call("reader", lambda process: self._follow(process, reader), READER_SECONDS)
+                absence = 0.0 if reader.has_ended else self.scheduler.random.uniform(0, 12)
             except Exception:  # noqa: BLE001 (the connection broke: the client reconnects)
-                self.scheduler.switch("reconnect", 1.0)
+                absence = 1.0
+            left_at = self.scheduler.now
+            if absence:
+                self.scheduler.switch("reconnect", absence)
+                self.turn.absences.append((left_at, self.scheduler.now))
 
     def _follow(self, process: FunctionProcess, reader: Reader) -> None:
         """Read what is there, then what the poller delivers, as one response of `GET bridges/{id}/events`."""
@@ -188,18 +210,26 @@ class Browser:
         queue: list[LogEntry | None] = list(read_entries_after(resources, turn, after))
         last = queue[-1]
         assert last is not None
+        assert process.watcher is not None
+        process.watcher.add_reader(turn, is_returning=self._has_been_read)
+        self._has_been_read = True
         poller = LogPoller(resources)
         follower = None
         if last.state.phase != "ended":
             follower = poller.follow(turn, last.next_number, queue.append)
-        while not reader.has_ended:
-            self.scheduler.wait("delivery", lambda: bool(queue))
+        patience = self.scheduler.random.uniform(0, 20) if self._leaves_early() else None
+        while not reader.has_ended and self.scheduler.wait("delivery", lambda: bool(queue), patience):
             entry = queue.pop(0)
             if entry is None:
                 break
             self._receive(reader, entry, turn.dialect)
         if follower is not None:
             poller.unfollow(follower)
+        process.watcher.remove_reader(turn, is_broken_off=not reader.has_ended, has_seen_end=reader.has_ended)
+
+    def _leaves_early(self) -> bool:
+        """Return whether the tab is closed, and opened again later, where the service sees that."""
+        return self.cloud.sees_departures and self.scheduler.random.random() < LEAVE_RATE
 
     def _receive(self, reader: Reader, entry: LogEntry, dialect: Any) -> None:
         after = reader.received[-1][0] if reader.received else 0
@@ -240,7 +270,7 @@ class Browser:
                 return
             if answer.status == 409:
                 self.turn.complaints.append(f"the same answer to {request_id} was refused: {answer.error}")
-            if answer.is_final:
+            if answer.is_final or (answer.status >= 500 and self.scheduler.random.random() < LOST_ANSWER_RATE):
                 return
             self.scheduler.switch("browser retry", 3.0)
 
@@ -249,6 +279,7 @@ class Browser:
 
     def cancel(self, delay: float) -> None:
         """Cancel the turn some time after it has started; with 0 at once."""
+        self.turn.is_cancelled_by_user = True
         self.scheduler.wait("user", lambda: bool(self.turn.bridge) or self.has_acted)
         self.scheduler.switch("user", delay)
         for _ in range(20):

@@ -15,6 +15,11 @@ FIXED_SEEDS = range(300)
 """Those that `make test` runs."""
 FAULT_RATES = (0.01, 0.03, 0.08, 0.2)
 FAULT_BUDGETS = (2, 6, 15, 25)
+GOOD_DAY_RATE = 0.07
+FOCUS_RATE = 0.3
+FOCI = ("stream", "round", "tool_result", "reader", "hold", "rollup", "rebuild", "sweep", "api")
+"""Functions that a focused seed disturbs alone, and more than others."""
+FOCUSED_RATES = (0.15, 0.5)
 """Of a seed: how likely a call is disturbed, and how many calls at most. Few faults find what many hide."""
 
 
@@ -35,12 +40,15 @@ def make_world(seed: int) -> World:
     """Draw rate, budget and rules from the seed. With half of the rules, the others come to strike more often."""
     draw = random.Random(f"plan {seed}")
     rules = tuple(rule for rule in RULES if draw.random() < 0.5) or RULES
-    return World(
-        seed,
-        fault_rate=draw.choice(FAULT_RATES),
-        fault_budget=draw.choice(FAULT_BUDGETS),
-        rules=RULES if draw.random() < 0.3 else rules,
-    )
+    rules = RULES if draw.random() < 0.3 else rules
+    rate, budget = draw.choice(FAULT_RATES), draw.choice(FAULT_BUDGETS)
+    if draw.random() < GOOD_DAY_RATE:
+        return World(seed)
+    if draw.random() < FOCUS_RATE:
+        return World(
+            seed, fault_rate=draw.choice(FOCUSED_RATES), fault_budget=budget, rules=rules, focus=draw.choice(FOCI)
+        )
+    return World(seed, fault_rate=rate, fault_budget=budget, rules=rules)
 
 
 def run_seed(seed: int) -> RunReport:

@@ -71,6 +71,9 @@ class ClientTurn:
         is_abandoned: Whether the client went away before it had an answer. Nobody repeats the prompt then.
         complaints: Answers of the service that no client may get.
         dialect: How its clients are spoken to.
+        requested_at: When the request that starts it was sent, each time, in epoch seconds; empty if nobody knows.
+        absences: When its readers were away, in epoch seconds.
+        is_cancelled_by_user: Whether its user has asked to cancel it.
         snapshots: Notes in the snapshots that came with its prompt and with the answers that were acknowledged.
     """
 
@@ -86,6 +89,9 @@ class ClientTurn:
     complaints: list[str] = field(default_factory=list)
     dialect: str = "fermata"
     snapshots: list[str] = field(default_factory=list)
+    requested_at: list[float] = field(default_factory=list)
+    absences: list[tuple[float, float]] = field(default_factory=list)
+    is_cancelled_by_user: bool = False
 
     @property
     def received(self) -> list[tuple[int, Event]]:
@@ -135,6 +141,10 @@ class Evidence:
         struck_requests: The request ids of function invocations that were killed or frozen.
         audits: Prompt and completion tokens that each audit showed, in the order in which they were read.
         executions: The status of each workflow execution, by name.
+        execution_ends: When each of them ended, in epoch seconds; empty if nobody knows.
+        sees_departures: Whether the service sees that a reader leaves.
+        is_undisturbed: Whether no fault was meant to happen.
+        calm_since: When the last fault could happen, or the last late request landed, in epoch seconds.
         errors: Errors that functions raised or logged and that are neither AWS's nor the API's.
         seconds_to_quiet: From the last fault, or the landing of the last late request, until nothing ran any more.
         seconds_allowed: How long that may take.
@@ -159,6 +169,10 @@ class Evidence:
     struck_requests: set[str] = field(default_factory=set)
     audits: list[int] = field(default_factory=list)
     executions: dict[str, str] = field(default_factory=dict)
+    execution_ends: dict[str, float] = field(default_factory=dict)
+    sees_departures: bool = False
+    is_undisturbed: bool = False
+    calm_since: float = float("inf")
     errors: list[str] = field(default_factory=list)
     seconds_to_quiet: float = 0.0
     seconds_allowed: float = 1800.0

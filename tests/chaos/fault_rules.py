@@ -80,12 +80,16 @@ def groups_of(point: str) -> tuple[str, ...]:
 
 @dataclass
 class FaultPlan:
-    """Draws at most `budget` faults. `rate` is how likely an AWS call is disturbed."""
+    """Draws at most `budget` faults. `rate` is how likely an AWS call is disturbed.
+
+    With a `focus`, only processes of the function of that name are disturbed.
+    """
 
     random: random.Random
     rate: float
     budget: int
     rules: tuple[FaultRule, ...] = RULES
+    focus: str = ""
     is_active: bool = False
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often each (kind, point) was injected."""
@@ -95,9 +99,11 @@ class FaultPlan:
     def injected(self) -> int:
         return self.counts.total()
 
-    def draw(self, point: str) -> str | None:
-        """Return the fault at this point, or None."""
+    def draw(self, point: str, process: str) -> str | None:
+        """Return the fault at this point of a process, or None."""
         if not self.is_active or self.rate == 0 or self.injected >= self.budget:
+            return None
+        if not process.startswith(self.focus):
             return None
         rate, rules = self._find_rules(point)
         if not rules or self.random.random() >= rate:

@@ -3,75 +3,15 @@
 Most rules are conditions of writes, so most mutants drop the condition of the writes to one kind of row.
 """
 
+import dataclasses
 import itertools
-import pkgutil
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from fermata.aws import dynamodb_client
-from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.turns.turn_log import TurnEnded
 from fermata.usage.budgets.budget_accounts import BudgetDate
-
-Mutation = Callable[[pytest.MonkeyPatch], None]
-
-
-def drop_condition(table: str, sort_key: str, *, keep_version: bool = False) -> Mutation:
-    """Send writes to rows of one kind without their condition."""
-
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        build = dynamodb_client.build_write_request
-
-        def build_without_condition(write: Write) -> tuple[str, dict[str, Any]]:
-            operation, request = build(write)
-            key = request.get("Item") or request["Key"]
-            if operation != "ConditionCheck" and request["TableName"] == table and key["sk"]["S"].startswith(sort_key):
-                request.pop("ConditionExpression", None)
-                used = request.get("UpdateExpression", "")
-                _drop_unused(request, "ExpressionAttributeValues", used)
-                _drop_unused(request, "ExpressionAttributeNames", used)
-            return operation, request
-
-        patch.setattr(dynamodb_client, "build_write_request", build_without_condition)
-
-    return mutate
-
-
-def _drop_unused(request: dict[str, Any], member: str, expression: str) -> None:
-    used = {name: value for name, value in request.get(member, {}).items() if name in expression}
-    request.pop(member, None)
-    if used:
-        request[member] = used
-
-
-def replace(target: str, value: Any) -> Mutation:
-    """Put something else in the place of a function or attribute."""
-
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(target, value, raising=False)
-
-    return mutate
-
-
-def change(target: str, wrap: Callable[[Any], Any]) -> Mutation:
-    """Put `wrap(what was there)` in the place of a function."""
-
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        module, _, name = target.rpartition(".")
-        patch.setattr(target, wrap(getattr(pkgutil.resolve_name(module), name)))
-
-    return mutate
-
-
-def together(*mutations: Mutation) -> Mutation:
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        for mutation in mutations:
-            mutation(patch)
-
-    return mutate
-
+from fermata.usage.rollups.edition_row import read_editions
+from tests.chaos.mutations import Mutation, change, drop_condition, replace, together
 
 _numbers = itertools.count()
 _ENTRY_ID = "the-same-for-all"
@@ -146,6 +86,24 @@ def _fetch_answer_snapshot_first(submit: Callable[..., Any]) -> Callable[..., An
     return submit_result
 
 
+def _build_always(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Build the write that `build` builds, without its condition."""
+
+    def build_unconditionally(*given: Any, **named: Any) -> Any:
+        members = {"if_absent": False} if hasattr(build(*given, **named), "if_absent") else {}
+        return dataclasses.replace(build(*given, **named), condition="", **members)
+
+    return build_unconditionally
+
+
+def _read_once(resources: Any, tenant: str, read: Callable[[Any], Any]) -> Any:
+    return read(read_editions(resources, tenant)[0])
+
+
+def _sort_oldest_first(iterate: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: iter(sorted(iterate(*given), key=lambda entry: entry.key))
+
+
 NOBODY_RECOVERS = together(
     replace("tests.chaos.platform_invocations.recover_turn", _never),
     replace("fermata.turns.recover.recover_open_turns.recover_turn", _never),
@@ -165,6 +123,9 @@ MUTANTS: dict[str, Mutation] = {
     "a pause changes whatever its version is": drop_condition("bridges", "p#"),
     # a conversation has one turn at a time
     "a claim is taken from the turn that has it": drop_condition("conversations", "meta"),
+    "a conversation is created whatever is there": change(
+        "fermata.conversations.conversation_store.Put", _build_always
+    ),
     # repeats
     "the same prompt starts another turn": replace("fermata.turns.start.start_turn.start_once", _start_always),
     "the same undo starts another turn": replace("fermata.turns.undo.start_undo.start_once", _start_always),
@@ -185,11 +146,16 @@ MUTANTS: dict[str, Mutation] = {
     "text of a dead attempt stays": replace("fermata.turns.round.begin_round._build_retraction", _nothing),
     "open calls stay open when a turn ends": replace("fermata.turns.end.end_turn.build_closing_events", _nothing),
     "nobody recovers": NOBODY_RECOVERS,
-    # budgets
-    "a hold is never settled": replace("fermata.usage.usage_writes.build_settlement_writes", lambda *_, **__: []),
-    "a turn keeps its hold when it ends": change(
-        "fermata.usage.usage_writes.build_settlement_writes", _keep_hold_at_the_end
+    # functions, executions and their time
+    "no heartbeat is sent": replace("fermata.turns.round.heartbeat.Heartbeat.send_if_due", _never),
+    "a cancelled turn leaves its paused execution": replace(
+        "fermata.turns.end.stop_turn.finish_paused_execution", _never
     ),
+    # budgets
+    "a hold is taken whatever others have taken": change(f"{HOLDS}.build_hold_update", _build_always),
+    "an account is opened again": change(f"{HOLDS}.build_opening_update", _build_always),
+    "a hold is never settled": replace(f"{HOLDS}.build_settlement_writes", lambda *_, **__: []),
+    "a turn keeps its hold when it ends": change(f"{HOLDS}.build_settlement_writes", _keep_hold_at_the_end),
     "a cost counts in the month of its hold": change(
         f"{HOLDS}.build_spending_updates", _charge_in_the_month_of_the_hold
     ),
@@ -202,7 +168,17 @@ MUTANTS: dict[str, Mutation] = {
         drop_condition("usage", "20"), drop_condition("usage", "chat")
     ),
     "the edition changes whatever its version is": drop_condition("usage", "edition"),
+    "an audit does not look whether its edition is over": together(
+        replace("fermata.usage.audit.audit_from_rollups.read_from_current_edition", _read_once),
+        replace("fermata.usage.rollups.edition_row.read_from_current_edition", _read_once),
+    ),
+    # settings
+    "a credential changes whatever its revision is": drop_condition("settings", "credential#"),
+    "a default changes whatever its version is": drop_condition("settings", "default#"),
     # undo
+    "the oldest edit is undone first": change(
+        "fermata.turns.undo.undo_round.iter_journal_newest_first", _sort_oldest_first
+    ),
     "an undone undo changes nothing behind it": replace(
         "fermata.turns.undo.edit_marks.UndoStep._build_link_marks", _nothing
     ),
@@ -217,33 +193,42 @@ MUTANTS: dict[str, Mutation] = {
 
 CATCHING_SEEDS = {
     "an append overwrites the entry that is there": 2,
-    "an ended turn goes on": 2,
-    "an entry that others wrote is not read": 4,
-    "an entry of others is taken for the own one": 4,
-    "a lost race is not final": 84,
+    "an ended turn goes on": 9,
+    "an entry that others wrote is not read": 9,
+    "an entry of others is taken for the own one": 1,
+    "a lost race is not final": 96,
     "a pause changes whatever its version is": 13,
     "a claim is taken from the turn that has it": 6,
+    "a conversation is created whatever is there": 0,
     "the same prompt starts another turn": 0,
-    "the same undo starts another turn": 2,
+    "the same undo starts another turn": 13,
     "a repeated prompt fetches its snapshot": 4,
-    "a repeated answer fetches its snapshot": 0,
-    "a repeated answer is another answer": 0,
-    "a request is sent before the log says so": 0,
-    "a repeated request has no row": 36,
-    "a dead request is not estimated": 4,
-    "an ended request is not estimated": 2,
-    "text of a dead attempt stays": 4,
-    "open calls stay open when a turn ends": 4,
-    "nobody recovers": 19,
+    "a repeated answer fetches its snapshot": 18,
+    "a repeated answer is another answer": 1,
+    "a request is sent before the log says so": 1,
+    "a repeated request has no row": 44,
+    "a dead request is not estimated": 40,
+    "an ended request is not estimated": 9,
+    "text of a dead attempt stays": 10,
+    "open calls stay open when a turn ends": 7,
+    "nobody recovers": 22,
+    "no heartbeat is sent": 27,
+    "a cancelled turn leaves its paused execution": 42,
+    "a hold is taken whatever others have taken": 38,
+    "an account is opened again": 0,
     "a hold is never settled": 0,
-    "a turn keeps its hold when it ends": 52,
-    "a cost counts in the month of its hold": 7,
-    "a hold is taken before the turn starts": 7,
-    "a row is counted whenever the stream delivers it": 7,
-    "rollups change whatever their version is": 43,
-    "the edition changes whatever its version is": 46,
-    "an undone undo changes nothing behind it": 13,
-    "calls behind a failed one are requested": 13,
-    "a mark knows of its newest call only": 2,
+    "a turn keeps its hold when it ends": 22,
+    "a cost counts in the month of its hold": 1,
+    "a hold is taken before the turn starts": 8,
+    "a row is counted whenever the stream delivers it": 0,
+    "rollups change whatever their version is": 47,
+    "the edition changes whatever its version is": 0,
+    "an audit does not look whether its edition is over": 2,
+    "a credential changes whatever its revision is": 2,
+    "a default changes whatever its version is": 2,
+    "the oldest edit is undone first": 13,
+    "an undone undo changes nothing behind it": 29,
+    "calls behind a failed one are requested": 19,
+    "a mark knows of its newest call only": 13,
 }
 """The first seed that shows that the rule is missing."""

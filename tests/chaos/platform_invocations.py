@@ -43,7 +43,7 @@ class PlatformInvocations:
 
     def _run_function(self, function: str, payload: dict[str, Any]) -> Any:
         """Invoke a function of the workflow, which it may be asked to do late, twice, or not at all."""
-        fault = self.cloud.faults.draw(f"invoke.{function}")
+        fault = self.cloud.faults.draw(f"invoke.{function}", function)
         if fault == "invocation throttled":
             raise TaskError("Lambda.TooManyRequestsException")
         if fault == "invocation late":
@@ -91,7 +91,7 @@ class PlatformInvocations:
 
     def _report_end(self, execution: Execution) -> None:
         """EventBridge reports how an execution ended, unless the event gets lost."""
-        if execution.status == "SUCCEEDED" or self.cloud.faults.draw("event") == "event lost":
+        if execution.status == "SUCCEEDED" or self.cloud.faults.draw("event", "recover") == "event lost":
             return
         given = execution.input
 
@@ -152,7 +152,7 @@ class PlatformInvocations:
         """Deliver a batch and return where the shard goes on."""
         records = [self._stream[number] for number in batch]
         sent = [LedgerStreamRecord(str(record.sequence), deserialize_item(record.new or {})) for record in records]
-        fault = self.cloud.faults.draw("stream")
+        fault = self.cloud.faults.draw("stream", "rollup")
         seconds = 0.3 if fault == "batch interrupted" else 60.0
         try:
             failed = self.cloud.call("rollup", lambda process: count_stream_records(process.resources, sent), seconds)  # type: ignore[arg-type]

@@ -29,6 +29,9 @@ BROWSER_CALLS = (
 )
 SERVER_CALLS = (("list_documents", {}), ("list_tokens", {}))
 STALL_SECONDS = 120.0
+SLOW_RATE = 0.06
+SLOW_SECONDS = 150.0
+"""On a day without faults some answers take longer than the workflow waits for a heartbeat."""
 TOTAL_SECONDS = 480.0
 ERROR_STATUSES = {"rate limit": (429, {"retry-after": "2"}), "overloaded": (529, {}), "refused": (400, {})}
 
@@ -55,7 +58,7 @@ class SimulatedProvider:
         protocol = PROTOCOLS[provider]
         served = ServedRequest(name, provider, model=json.loads(body).get("model", ""), body=body.decode())
         self.served.append(served)
-        fault = self.faults.draw(f"provider.{provider}")
+        fault = self.faults.draw(f"provider.{provider}", "round")
         connection.wait(0.2)
         if fault == "unreachable":
             raise Failure.UNREACHABLE.to_error("The connection was lost.")
@@ -98,9 +101,10 @@ class SimulatedProvider:
     ) -> Iterator[bytes]:
         chunks = protocol.encode(response)
         delays = random.Random(f"{served.name}")
+        pace = SLOW_SECONDS / len(chunks) / 0.3 if not self.faults.budget and delays.random() < SLOW_RATE else 1.0
         for index, chunk in enumerate(chunks):
             is_middle = index == (len(chunks) - 1) // 2
-            connection.wait(delays.uniform(0.01, 0.6))
+            connection.wait(pace * delays.uniform(0.01, 0.6))
             if is_middle and fault == "silence":
                 connection.wait(STALL_SECONDS)
                 raise Failure.STALLED.to_error("It sent nothing for 120 s.")

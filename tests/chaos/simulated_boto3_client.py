@@ -14,6 +14,8 @@ from tests.chaos.memory_aws.errors import aws_error
 from tests.chaos.scheduler import Process, Scheduler
 
 MAX_ATTEMPTS = 4
+SLOW_CALL_RATE = 0.03
+SLOW_CALL_FACTOR = 30
 SDK_TIMEOUT_SECONDS = 10.0
 LATE_RESPONSE_SECONDS = 8.0
 """Shorter than the SDK waits."""
@@ -69,7 +71,9 @@ class SimulatedBoto3Client:
     def _attempt(self, label: str, method: Callable[..., Any], request: dict[str, Any]) -> Any:
         low, high = LATENCY_SECONDS[self._service]
         latency = self._scheduler.random.uniform(low, high)
-        fault = self._faults.draw(label)
+        if self._scheduler.random.random() < SLOW_CALL_RATE:
+            latency *= SLOW_CALL_FACTOR
+        fault = self._faults.draw(label, self._process.name)
         if fault in ("kill before", "freeze before"):
             self._process.strike(self._scheduler, fault)
         self._scheduler.switch(f"before {label}", latency / 2)
@@ -104,7 +108,7 @@ class SimulatedBoto3Client:
 
     def _read_stale(self, request: dict[str, Any]) -> dict[str, Any]:
         """Let the read of an index return what the index had some seconds ago."""
-        if "IndexName" not in request or self._faults.draw("index") != "stale index":
+        if "IndexName" not in request or self._faults.draw("index", self._process.name) != "stale index":
             return request
         return request | {"AsOf": self._scheduler.now - self._scheduler.random.uniform(*STALE_INDEX_SECONDS)}
 

@@ -20,6 +20,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
 from fermata.aws.workflow import TurnWorkflow
+from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
 from tests.chaos.fault_rules import FaultPlan
@@ -81,6 +82,8 @@ class FunctionProcess(Process):
 
     resources: Resources | None = None
     connection: SimulatedConnection | None = None
+    watcher: AbandonmentWatcher | None = None
+    """Of the turns that this process's readers follow."""
 
 
 @dataclass
@@ -101,6 +104,7 @@ class SimulatedCloud:
         self.step_functions: Any = None
         self._numbers = itertools.count(1)
         self._warm: dict[str, list[FunctionProcess]] = {}
+        self._shared: dict[str, FunctionProcess] = {}
         self.scheduler.on_switch = self._strike_at_point
 
     # processes
@@ -121,7 +125,9 @@ class SimulatedCloud:
         return resources
 
     def _take_process(self, name: str) -> FunctionProcess:
-        """Return a warm process of a function, or a new one."""
+        """Return a warm process of a function, or a new one. On one machine all readers are in one process."""
+        if name in self._shared and not self._shared[name].is_dead:
+            return self._shared[name]
         warm = [process for process in self._warm.get(name, []) if not process.is_dead]
         if warm and self.scheduler.random.random() < WARM_RATE:
             process = self.scheduler.random.choice(warm)
@@ -131,11 +137,20 @@ class SimulatedCloud:
         process = FunctionProcess(f"{name}-{next(self._numbers)}", skew, may_be_struck=True)
         process.resources = self.resources_of(process)
         process.connection = SimulatedConnection(self.scheduler, self.provider)
+        process.watcher = AbandonmentWatcher(process.resources)
+        if name == "reader" and self.sees_departures:
+            self._shared[name] = process
         return process
+
+    @property
+    def sees_departures(self) -> bool:
+        """Whether the service runs on one machine, where it sees that a reader leaves."""
+        return self.settings.fermata_stage == "local"
 
     def restart(self) -> None:
         """Replace every warm process."""
         self._warm.clear()
+        self._shared.clear()
 
     def call(self, name: str, function: Callable[[FunctionProcess], Result], seconds: float) -> Result:
         """Invoke a function; from a simulated task.
@@ -163,7 +178,8 @@ class SimulatedCloud:
             raise errors[0]
         if not answer:
             raise FunctionDied(name)
-        self._warm.setdefault(name, []).append(process)
+        if process is not self._shared.get(name):
+            self._warm.setdefault(name, []).append(process)
         return answer[0]
 
     def request(
@@ -194,7 +210,7 @@ class SimulatedCloud:
         process = task.process
         if not process.may_be_struck or label.startswith(("before", "after")):
             return
-        fault = self.faults.draw(f"point.{label}")
+        fault = self.faults.draw(f"point.{label}", process.name)
         if fault is not None:
             process.strike(self.scheduler, fault)
 

@@ -19,7 +19,7 @@ RIVAL_RATE = 0.25
 UNDO_RATE = 0.55
 THROUGH_RATE = 0.3
 AUDIT_RATE = 0.3
-REBUILD_RATE = 0.25
+REBUILD_RATE = 0.35
 KEY_CHANGE_RATE = 0.15
 SECOND_USER_RATE = 0.4
 DELETION_RATE = 0.5
@@ -128,14 +128,26 @@ class UserActions:
         return answer
 
     def read_audit(self) -> None:
+        """Read an audit. One that another overtakes is compared with those before it only."""
+        known = max(self.audits, default=0)
         answer = self.cloud.request("api", "GET", "audit?since=2026-01-01", self.ada.token)
         if answer.is_success:
             totals = answer.body["totals"]
-            self.audits.append(totals["promptTokens"] + totals["completionTokens"])
+            shown = totals["promptTokens"] + totals["completionTokens"]
+            if shown < known:
+                self.complaints.append(f"an audit shows {shown} tokens, and an earlier one has shown {known}")
+            self.audits.append(shown)
+            self.audits.sort()
 
     def _read_audits(self) -> None:
         for _ in range(8):
             self._scheduler.switch("auditor", self._draw.uniform(1.0, 20.0))
+            self.read_audit()
+
+    def _read_audits_in_a_row(self) -> None:
+        """Read while a rebuild switches from one edition to the next and deletes the old one."""
+        for _ in range(25):
+            self._scheduler.switch("auditor", self._draw.uniform(0.0, 0.5))
             self.read_audit()
 
     def _rebuild_twice(self) -> None:
@@ -149,6 +161,7 @@ class UserActions:
             assert process.resources is not None
             rebuild_rollups(process.resources, TENANT)
 
+        self._begin("auditor", self._read_audits_in_a_row)
         for _ in range(3):
             try:
                 self.cloud.call("rebuild", rebuild, 300.0)
@@ -162,6 +175,9 @@ class UserActions:
     def _change_key(self) -> None:
         self._scheduler.switch("owner", self._draw.uniform(1, 15))
         self._ask("credentials", "PUT", f"credentials/{self.credential}", {"apiKey": "sk-ant-another-key"})
+        for model in (self.model, "another-model"):
+            self._ask("api", "PUT", "defaults/site", {"credentialId": self.credential, "modelId": model})
+        self._ask("api", "DELETE", "defaults/site")
 
     def _rename(self) -> None:
         self._scheduler.switch("owner", self._draw.uniform(1, 15))

@@ -57,6 +57,8 @@ DISTURBED_SECONDS = 300.0
 CALM_SECONDS = 7200.0
 RECOVERY_SECONDS = 400.0
 """Of a turn whose function was struck last: what a provider may be silent, two sweeps, and their grace."""
+SLOW_DAY_SECONDS = 1800.0
+"""What slow providers may take on a day without faults."""
 MUCH_LATER_SECONDS = 40 * 86_400.0
 """Longer than turns are kept, and deleted conversations."""
 MUCH_LATER_EVERY = 5
@@ -73,11 +75,12 @@ class World:
         fault_budget: int = 0,
         turns: int = 0,
         rules: tuple[FaultRule, ...] = RULES,
+        focus: str = "",
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler(seed, _choose_start(seed))
-        self.faults = FaultPlan(self.scheduler.random, fault_rate, fault_budget, rules)
-        self.cloud = SimulatedCloud(self.scheduler, self.faults, SETTINGS[seed % len(SETTINGS)])
+        self.faults = FaultPlan(self.scheduler.random, fault_rate, fault_budget, rules, focus)
+        self.cloud = SimulatedCloud(self.scheduler, self.faults, SETTINGS[seed % len(SETTINGS)] | _choose_stage(seed))
         self.events = PlatformInvocations(self.cloud)
         self.page = Page()
         self._has_small_budget = seed % SMALL_BUDGET_EVERY == 3
@@ -107,6 +110,9 @@ class World:
         self.faults.is_active = False
         calm_since = self.scheduler.now
         self._run_until_quiet(actions)
+        self.evidence.calm_since = max(calm_since, self.scheduler.last_landing)
+        self.evidence.sees_departures = self.cloud.sees_departures
+        self.evidence.is_undisturbed = not self.faults.budget
         self.evidence.seconds_to_quiet = self.scheduler.now - max(calm_since, self.scheduler.last_landing)
         self._run_epilogue(actions)
         self._collect(actions)
@@ -172,7 +178,7 @@ class World:
         def set_up() -> None:
             resources = self.cloud.resources_of(self.scheduler.current.process)
             ada = User("ada").caller
-            dialect: Dialect = "instatic" if self.seed % INSTATIC_EVERY == 2 else "fermata"
+            dialect: Dialect = "instatic" if _is_instatic(self.seed) else "fermata"
             add_tenant(resources, TENANT, issuer=ISSUER, audience=AUDIENCE, secret=SECRET, dialect=dialect)
             price = PricedModel(price=Price(input_per_mtok=PRICE_USD[0], output_per_mtok=PRICE_USD[1]))
             prices = dict.fromkeys(MODELS.values(), price)
@@ -219,13 +225,17 @@ class World:
         evidence.served, evidence.refusals = [*self.cloud.provider.served], [*self.cloud.provider.refusals]
         evidence.page, evidence.page_changes = {**self.page.cells}, [*self.page.changes]
         evidence.audits, evidence.deleted_conversations = [*actions.audits], {*actions.deleted}
-        evidence.executions = {
-            name: execution.status for name, execution in self.cloud.step_functions.executions.items()
-        }
+        executions = self.cloud.step_functions.executions
+        evidence.executions = {name: execution.status for name, execution in executions.items()}
+        evidence.execution_ends = {name: execution.ended_at for name, execution in executions.items()}
         evidence.prices = dict.fromkeys(PROVIDERS, PRICE_USD) | {"ollama": (Decimal(0), Decimal(0))}
         evidence.owners = {name: user.name for name, user in actions.conversations.items()}
         evidence.titles = {**actions.titles}
-        evidence.seconds_allowed = RECOVERY_SECONDS + self.cloud.settings_changes.get("browser_wait_seconds", 0)
+        evidence.seconds_allowed = (
+            SLOW_DAY_SECONDS * evidence.is_undisturbed
+            + RECOVERY_SECONDS
+            + self.cloud.settings_changes.get("browser_wait_seconds", 0)
+        )
         evidence.holds_taken = [*self._accounts.holds_taken]
         evidence.landed_writes = list_landed_writes(self.cloud.dynamodb)
         evidence.errors, evidence.complaints = [*self.cloud.errors], [*actions.complaints]
@@ -233,6 +243,15 @@ class World:
     def _read_rows(self, table: str) -> Iterator[Row]:
         for item in self.cloud.dynamodb.tables[table].items.values():
             yield to_plain_row(item)
+
+
+def _is_instatic(seed: int) -> bool:
+    return seed % INSTATIC_EVERY == 2
+
+
+def _choose_stage(seed: int) -> dict[str, Any]:
+    """Run every second workspace of Instatic's editors on one machine, where the service sees that readers leave."""
+    return {"fermata_stage": "local"} if _is_instatic(seed) and seed % 2 else {}
 
 
 def _choose_start(seed: int) -> float:

@@ -12,6 +12,7 @@ from tests.chaos.judge.conversations import judge_conversations
 from tests.chaos.judge.journal import judge_journal
 from tests.chaos.judge.landed_writes import judge_landed_writes
 from tests.chaos.judge.money import judge_accounts, judge_audits, judge_ledger
+from tests.chaos.judge.progress import judge_progress
 from tests.chaos.judge.turns import judge_turns
 from tests.chaos.judge.undo_reports import judge_undo_reports
 
@@ -29,6 +30,7 @@ def judge(evidence: Evidence) -> list[str]:
         *judge_undo_reports(evidence),
         *judge_journal(evidence),
         *judge_landed_writes(evidence),
+        *judge_progress(evidence),
         *judge_leftovers(evidence),
         *(f"a provider would refuse: {refusal}" for refusal in evidence.refusals),
         *(f"a function failed: {error}" for error in evidence.errors),

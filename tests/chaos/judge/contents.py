@@ -42,7 +42,7 @@ def judge_results(evidence: Evidence, turn: ClientTurn) -> Iterator[str]:
 def judge_snapshots(evidence: Evidence, turn: ClientTurn) -> Iterator[str]:
     """A snapshot that came with the prompt or an acknowledged answer is in the bucket."""
     if turn.snapshots:
-        stored = b"".join(_read(blob) for key, blob in evidence.blobs.items() if f"/{turn.bridge}/" in key)
+        stored = b"".join(_read(evidence.blobs[key]) for key in evidence.blobs if f"/{turn.bridge}/" in key)
         missing = [note for note in turn.snapshots if f'"note":"{note}"'.encode() not in stored.replace(b": ", b":")]
         if missing:
             yield f"its snapshots {missing} are not stored"

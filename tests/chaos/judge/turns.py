@@ -9,6 +9,7 @@ from tests.chaos.judge.find_rows import LoggedEvent, find_entries, read_log
 
 UNKNOWN_TO_INSTATIC = ("roundRetracted", "held", "reasoning")
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
+MAX_REQUEST_SECONDS = 60.0
 SUPERSEDED = "Another prompt in this conversation, for example from another tab, has ended this answer."
 
 
@@ -31,7 +32,8 @@ def judge_turn(evidence: Evidence, turn: ClientTurn) -> Iterator[str]:
     yield from judge_log(evidence, turn.bridge)
     events = [logged.event for logged in log]
     yield from judge_calls(turn, events)
-    yield from judge_supersession(evidence, turn, events[-1:])
+    yield from judge_supersession(evidence, turn, log[-1:])
+    yield from judge_departure(evidence, turn, log[-1:])
     if turn.kind == "undo":
         yield from judge_undo_order(events)
     for number, reader in enumerate(turn.readers):
@@ -107,14 +109,35 @@ def translate(dialect: str, event: Event) -> Event | None:
     return event
 
 
-def judge_supersession(evidence: Evidence, turn: ClientTurn, end: Sequence[Event]) -> Iterator[str]:
+def judge_supersession(evidence: Evidence, turn: ClientTurn, end: Sequence[LoggedEvent]) -> Iterator[str]:
     """A turn is cancelled for a reason only in Instatic's dialect, where another turn of its conversation ends it."""
-    for event in end:
+    for event, ended_at in ((logged.event, logged.at_ms / 1000) for logged in end):
         if event["type"] != "cancelled" or not event.get("reason"):
             continue
-        others = [other for other in evidence.turns if other is not turn and other.conversation == turn.conversation]
+        others = [
+            other
+            for other in evidence.turns
+            if other is not turn and other.conversation == turn.conversation and _was_requested_by(other, ended_at)
+        ]
         if turn.dialect != "instatic" or event["reason"] != SUPERSEDED or not others:
             yield f"it was cancelled because {event['reason']!r}, and nothing has ended it"
+
+
+def judge_departure(evidence: Evidence, turn: ClientTurn, end: Sequence[LoggedEvent]) -> Iterator[str]:
+    """Where the service sees readers leave, it cancels no turn whose reader is there."""
+    is_deleted = turn.conversation in evidence.deleted_conversations
+    if not evidence.sees_departures or turn.is_cancelled_by_user or is_deleted or turn.dialect != "instatic":
+        return
+    for logged in end:
+        at = logged.at_ms / 1000
+        away = [left for left, back in turn.absences if left - 5 < at < back + MAX_REQUEST_SECONDS]
+        if logged.event["type"] == "cancelled" and not away:
+            yield "it was cancelled, and its reader was there"
+
+
+def _was_requested_by(turn: ClientTurn, moment: float) -> bool:
+    """Return whether a turn was requested in the minutes before a moment, as far as anybody knows."""
+    return not turn.requested_at or any(-10 < moment - at < MAX_REQUEST_SECONDS for at in turn.requested_at)
 
 
 def judge_calls(turn: ClientTurn, events: Sequence[Event]) -> Iterator[str]:

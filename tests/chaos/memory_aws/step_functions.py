@@ -64,6 +64,7 @@ class Execution:
     visited: list[str] = field(default_factory=list)
     task: WaitingTask | None = None
     is_stopped: bool = False
+    ended_at: float = 0.0
 
 
 @cache
@@ -270,6 +271,7 @@ class MemoryStepFunctions:
         execution.status, execution.error = status, error
         if execution.task is not None:
             execution.task.is_over = True
+        execution.ended_at = self._scheduler.now
         if self.on_end is not None:
             self.on_end(execution)
 

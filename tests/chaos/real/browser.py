@@ -5,11 +5,14 @@ from the last event that it has.
 """
 
 import asyncio
+import base64
+import json
 import random
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.chaos.browser import Upload, make_picture
 from tests.chaos.evidence import ClientTurn, Reader
 from tests.chaos.page import Page
 from tests.chaos.real.http_client import HttpAnswer, HttpClient, NumberedEvent
@@ -23,6 +26,8 @@ SECOND_TAB_RATE = 0.3
 SECOND_READER_RATE = 0.2
 SLOW_ANSWER_RATE = 0.05
 STREAMED_START_RATE = 0.5
+UPLOAD_RATE = 0.3
+IMAGE_RATE = 0.2
 
 
 @dataclass
@@ -56,12 +61,44 @@ class Browser:
     async def run(self, delay: float = 0.0) -> None:
         """Start the turn, and follow it until its end."""
         await asyncio.sleep(delay)
+        await self._attach_files()
         await self._start()
         if not self.turn.bridge:
             return
+        if self.turn.kind == "prompt":
+            self.turn.snapshots.append(self.turn.name)
         if self._draw.random() < SECOND_READER_RATE:
             self.turn.readers.append(Reader())
         await asyncio.gather(*(self._read(reader) for reader in self.turn.readers))
+
+    # files
+
+    async def _attach_files(self) -> None:
+        """Add a picture to some prompts, and upload some pictures and snapshots."""
+        draw = random.Random(f"files of {self.turn.name}")
+        if self.turn.kind == "prompt" and draw.random() < IMAGE_RATE:
+            picture: dict[str, Any] = {"kind": "image", "mimeType": "image/jpeg"}
+            ref = await self._upload("image", make_picture()) if draw.random() < UPLOAD_RATE else ""
+            picture |= {"uploadRef": ref} if ref else {"data": base64.b64encode(make_picture()).decode()}
+            self.body["content"] = [{"kind": "text", "text": self.body.pop("prompt")}, picture]
+        if self.turn.kind == "prompt" and draw.random() < UPLOAD_RATE:
+            await self._upload_snapshot(self.body)
+
+    async def _upload_snapshot(self, body: dict[str, Any]) -> None:
+        """Replace the snapshot in a body by a reference to its upload, unless that fails."""
+        ref = await self._upload("snapshot", json.dumps(body["snapshot"]).encode())
+        if ref:
+            del body["snapshot"]
+            body["snapshotRef"] = ref
+
+    async def _upload(self, kind: str, raw: bytes) -> str:
+        """Announce and put an upload; return its reference, or nothing when a fault has prevented it."""
+        announced = await self.client.request("POST", "/uploads", Upload(kind, raw).announcement)
+        if not announced.is_success:
+            return ""
+        upload = announced.body
+        is_put = await self.client.put_upload(upload["url"], upload.get("headers", {}), raw)
+        return str(upload["ref"]) if is_put else ""
 
     # the request that starts the turn
 
@@ -127,6 +164,9 @@ class Browser:
             await asyncio.sleep(0.05)
         result = self.page.carry_out(request)
         body = {"bridgeId": self.turn.bridge, "requestId": request["requestId"], "result": result}
+        if draw.random() < UPLOAD_RATE:
+            body["snapshot"] = {"site": {"pages": [], "note": request["effectKey"]}}
+            await self._upload_snapshot(body)
         if draw.random() < SECOND_TAB_RATE:
             self._start_tab(self._post_answer(body, draw.uniform(0, 3)))
         await self._post_answer(body)

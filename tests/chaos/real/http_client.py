@@ -57,6 +57,14 @@ class HttpClient:
             return HttpAnswer(0)
         return read_answer(response)
 
+    async def put_upload(self, url: str, headers: dict[str, str], raw: bytes) -> bool:
+        """Put the bytes of an upload where the service has said, and return whether they are there."""
+        try:
+            async with httpx.AsyncClient(trust_env=False, timeout=REQUEST_SECONDS) as bucket:
+                return (await bucket.put(url, content=raw, headers=headers)).is_success
+        except httpx.TransportError:
+            return False
+
     async def stream(
         self,
         method: str,

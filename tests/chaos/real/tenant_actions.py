@@ -14,6 +14,7 @@ from tests.chaos.real.http_client import HttpClient
 CANCEL_RATE = 0.2
 RIVAL_RATE = 0.3
 UNDO_RATE = 0.35
+THROUGH_RATE = 0.3
 AUDIT_RATE = 0.5
 MAX_ROUNDS = 4
 AUDIT_SECONDS = 3.0
@@ -80,7 +81,10 @@ class TenantActions:
 
     def _make_undo(self, name: str, undone: ClientTurn) -> Browser:
         turn = ClientTurn(f"{self.tenant}{name}", "undo", undone.conversation)
-        return self._add_browser(turn, f"/bridges/{undone.bridge}/undo", {})
+        effects = [result["data"]["effect"] for result in undone.acknowledged.values() if result["ok"]]
+        is_partial = bool(effects) and self._draw.random() < THROUGH_RATE
+        body = {"through": self._draw.choice(effects)} if is_partial else {}
+        return self._add_browser(turn, f"/bridges/{undone.bridge}/undo", body)
 
     def _add_browser(self, turn: ClientTurn, path: str, body: dict[str, Any]) -> Browser:
         self.browsers.append(Browser(self._client, self.page, turn, path, body))

@@ -17,6 +17,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound
 from fermata.domain.events import BridgeReadyEvent, CancelledEvent, ErrorEvent
 from fermata.domain.model_io import TextDelta
+from fermata.turns.start.conversation_claim import MAX_DOUBLE_CLICK_SECONDS
 from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import read_entries_from
@@ -151,11 +152,11 @@ def test_a_request_joins_when_its_twin_has_just_claimed_the_conversation(stage: 
 
 
 def test_a_repeat_does_not_interrupt_its_twin_that_was_slow_to_start(stage: Stage) -> None:
-    """An Instatic browser's next prompt interrupts a turn older than two seconds. This is no next prompt."""
+    """An Instatic browser's next prompt interrupts a turn, and the same prompt one older than fifteen seconds."""
     twin = {"text": "Add a footer", "idempotency_key": "k", "dialect": "instatic"}
 
     def start_slowly() -> None:
-        stage.faults.interrupt(TRANSACT, lambda: stage.pass_time(3))
+        stage.faults.interrupt(TRANSACT, lambda: stage.pass_time(MAX_DOUBLE_CLICK_SECONDS + 1))
         stage.start_turn(**twin)
 
     act_amid_reading(stage, start_slowly)

@@ -1,0 +1,38 @@
+"""Judge progress: a turn goes on soon after an answer, and on a day without faults nothing is done twice or late."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.chaos.evidence import Evidence
+from tests.chaos.judge.find_rows import read_log, turn_of
+
+MAX_SILENCE_SECONDS = 300.0
+"""After an answer: a sweep and its grace, and an owner that stands still."""
+MAX_LAG_SECONDS = 20.0
+
+
+def judge_progress(evidence: Evidence) -> Iterator[str]:
+    for bridge in sorted({turn_of(row) for row in evidence.bridges if row["sk"] == "turn"}):
+        yield from (f"turn {bridge}: {problem}" for problem in judge_silence(evidence, bridge))
+        if evidence.is_undisturbed:
+            yield from (f"turn {bridge}: {problem}" for problem in judge_execution_ends(evidence, bridge))
+    if evidence.is_undisturbed:
+        for request in evidence.served:
+            if not request.name.endswith(".1"):
+                yield f"request {request.name} was sent, and nothing had disturbed the first attempt"
+
+
+def judge_silence(evidence: Evidence, bridge: str) -> Iterator[str]:
+    """Nothing waits for long when the last call was answered."""
+    for before, after in pairwise(read_log(evidence, bridge)):
+        seconds = after.at_ms / 1000 - max(before.at_ms / 1000, evidence.calm_since)
+        if before.event["type"] == "toolResult" and seconds > MAX_SILENCE_SECONDS:
+            yield f"after event {before.number}, an answer, nothing happened for {seconds:.0f} s"
+
+
+def judge_execution_ends(evidence: Evidence, bridge: str) -> Iterator[str]:
+    """The executions of a turn end with it."""
+    ended_at = read_log(evidence, bridge)[-1].at_ms / 1000
+    for name, execution_ended_at in evidence.execution_ends.items():
+        if name.startswith(bridge) and execution_ended_at - ended_at > MAX_LAG_SECONDS:
+            yield f"its execution {name} ended {execution_ended_at - ended_at:.0f} s after it"
