@@ -101,15 +101,37 @@ def test_a_function_that_fails_is_retried_once_and_then_recovered() -> None:
     assert execution.status == "FAILED"
 
 
-def test_trouble_of_the_lambda_service_is_retried_five_times() -> None:
+@pytest.mark.parametrize("throttled", ["round", "hold", "recover"])
+def test_a_function_that_is_throttled_for_four_minutes_is_tried_until_it_runs(throttled: str) -> None:
+    def act(lab: Lab, function: str, payload: dict[str, Any]) -> dict[str, Any]:
+        if function == throttled and lab.scheduler.now - began < 240:
+            raise TaskError("Lambda.TooManyRequestsException")
+        if throttled == "recover" and function == "round":
+            raise TaskError("RuntimeError")
+        if throttled == "hold" and len(lab.calls) == 1:
+            lab.succeed(payload, "hold", 5000)
+        elif function != "recover":
+            lab.succeed(payload, "finish")
+        return {}
+
+    lab = Lab(act)
+    began = lab.scheduler.now
+    assert lab.run().visited[-1] == ("Failed" if throttled == "recover" else "Finished")
+    assert 240 <= lab.scheduler.now - began < 240 + 60
+    assert 10 < len(lab.calls) < 30, "each attempt is a transition"
+
+
+def test_a_function_that_is_throttled_for_good_leads_to_recovery_within_a_quarter_of_an_hour() -> None:
     def act(lab: Lab, function: str, payload: dict[str, Any]) -> dict[str, Any]:
         if function == "round":
             raise TaskError("Lambda.TooManyRequestsException")
         return {}
 
     lab = Lab(act)
+    began = lab.scheduler.now
     lab.run()
-    assert [call[0] for call in lab.calls] == ["round"] * 6 + ["recover"]
+    assert [call[0] for call in lab.calls] == ["round"] * 26 + ["recover"]
+    assert 180 < lab.scheduler.now - began < 900
 
 
 def test_a_second_start_of_a_running_execution_changes_nothing_and_of_an_ended_one_is_refused() -> None:

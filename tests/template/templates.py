@@ -15,6 +15,7 @@ TEMPLATE = ROOT / "template.yaml"
 STATE_MACHINE = ROOT / "statemachines" / "turn.asl.yaml"
 TRANSLATOR = ROOT / ".venv-emulator" / "bin" / "python"
 SUBSTITUTES = {
+    "Partition": "aws",
     "RoundFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-round",
     "HoldFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-hold",
     "RecoverFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-recover",

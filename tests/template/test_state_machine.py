@@ -1,14 +1,17 @@
 """The workflow of a turn: its payloads, retries, catches, and the number of transitions."""
 
+import re
 from typing import Any
 
 import pytest
 
+from fermata.aws.settings import Settings
 from tests.template.templates import STATE_MACHINE, SUBSTITUTES, Template, resources_of_type
 
 State = dict[str, Any]
 WAITING = ("RunRound", "Hold")
 TIME_OUTS = {"States.HeartbeatTimeout", "States.Timeout"}
+LAMBDA_ERRORS = ("Lambda.ServiceException", "Lambda.SdkClientException", "Lambda.TooManyRequestsException")
 PAYLOAD = {"v", "tenant", "turn", "n", "token", "entered", "retry", "hint"}
 
 
@@ -55,6 +58,12 @@ def test_it_is_a_standard_workflow_that_logs_errors_without_data(deployed: Templ
     assert machine["LoggingConfiguration"]["IncludeExecutionData"] is False
 
 
+def test_the_workflow_names_services_in_the_partition_of_its_stack(deployed: Template) -> None:
+    (machine,) = resources_of_type(deployed, "AWS::StepFunctions::StateMachine").values()
+    assert machine["DefinitionSubstitutions"]["Partition"] == {"Ref": "AWS::Partition"}
+    assert re.findall(r"arn:(?!\$\{Partition\}:)\S+", STATE_MACHINE.read_text()) == []
+
+
 def test_every_state_is_reached_and_every_next_state_exists(machine: Template, states: dict[str, State]) -> None:
     reached = {machine["StartAt"]}.union(*(next_states(state) for state in states.values()))
     assert reached == set(states)
@@ -82,12 +91,14 @@ def test_both_waiting_states_have_the_same_payload(states: dict[str, State]) -> 
     assert hold["FunctionName"] == SUBSTITUTES["HoldFunctionArn"]
 
 
-@pytest.mark.parametrize("name", WAITING)
-def test_a_failure_of_lambda_itself_is_retried_five_times_with_backoff(states: dict[str, State], name: str) -> None:
-    for error in ("Lambda.ServiceException", "Lambda.SdkClientException", "Lambda.TooManyRequestsException"):
-        found = retrier(states[name], error)
-        assert found["MaxAttempts"] == 5
-        assert found["BackoffRate"] > 1
+@pytest.mark.parametrize("name", [*WAITING, "Recover"])
+@pytest.mark.parametrize("error", LAMBDA_ERRORS)
+def test_a_failure_of_lambda_itself_is_retried_for_minutes(states: dict[str, State], name: str, error: str) -> None:
+    found = retrier(states[name], error)
+    longest = sum(min(2.0**attempt, found["MaxDelaySeconds"]) for attempt in range(found["MaxAttempts"]))
+    assert (found["IntervalSeconds"], found["BackoffRate"], found["JitterStrategy"]) == (1, 2, "FULL")
+    assert longest / 2 > 5 * 60, "a full jitter waits for half of it on average"
+    assert longest < Settings.model_fields["stalled_turn_seconds"].default, "nobody takes the conversation meanwhile"
 
 
 @pytest.mark.parametrize("name", WAITING)

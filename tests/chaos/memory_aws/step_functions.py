@@ -85,6 +85,7 @@ class MemoryStepFunctions:
     def __init__(self, scheduler: Scheduler, invoke: InvokeFunction, heartbeat_seconds: int) -> None:
         self._scheduler, self._invoke = scheduler, invoke
         self._machine = load_machine(
+            Partition="aws",
             HeartbeatSeconds=str(heartbeat_seconds),
             RoundFunctionArn="round",
             HoldFunctionArn="hold",
@@ -188,6 +189,7 @@ class MemoryStepFunctions:
 
     def _delay(self, retry: dict[str, Any], attempt: int) -> float:
         seconds = float(retry.get("IntervalSeconds", 1) * retry.get("BackoffRate", 2.0) ** attempt)
+        seconds = min(seconds, retry.get("MaxDelaySeconds", seconds))
         return self._scheduler.random.uniform(0, seconds) if retry.get("JitterStrategy") == "FULL" else seconds
 
     @staticmethod

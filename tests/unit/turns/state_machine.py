@@ -16,6 +16,7 @@ from tests.faults import ProcessDied
 from tests.unit.turns.stage import RecordingConnection, Stage
 
 STATUSES = {"Finished": "SUCCEEDED", "Failed": "FAILED"}
+ERRORS = {"Failed": "TurnFailed"}
 EXPECTED_ERRORS = (ProcessDied, BotoCoreError, ClientError, ApiError)
 """Errors that injected faults cause, in contrast to bugs."""
 
@@ -109,7 +110,7 @@ class StateMachine:
         self.retries = 0
         self.entered = self.stage.next_entered_at()
         self.visited.append(state)
-        self.stage.workflow.states[self.turn.id, self.n] = (STATUSES.get(state, "RUNNING"), "")
+        self.stage.workflow.states[self.turn.id, self.n] = (STATUSES.get(state, "RUNNING"), ERRORS.get(state, ""))
         if not self.is_over:
             self._start_task()
 

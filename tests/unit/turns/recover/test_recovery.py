@@ -18,6 +18,10 @@ from tests.unit.turns.state_machine import StateMachine
 
 GONE = ClientError({"Error": {"Code": "ServiceUnavailable", "Message": "no"}}, "StartExecution")
 RESTARTED = ("FAILED", "States.ServiceRestart")
+"""How the local cloud reports an execution that did not survive its restart."""
+REPORTED = ("FAILED", "TurnFailed")
+DIED = ["States.Runtime", "States.DataLimitExceeded", "Lambda.TooManyRequestsException", "States.ServiceRestart"]
+"""Errors of an execution that ended before its workflow could do anything about it."""
 
 
 def set_execution_status(stage: Stage, status: str, error: str = "", n: int = 1) -> None:
@@ -61,7 +65,7 @@ def test_each_execution_status_is_handled(stage: Stage, status: str) -> None:
     with pytest.raises(ProcessDied):
         stage.advance_turn()
     stage.pass_time(11)
-    set_execution_status(stage, *(RESTARTED if status == "RESTARTED" else (status, "")))
+    set_execution_status(stage, *(RESTARTED if status == "RESTARTED" else (status, "TurnFailed")))
     stage.recover_turn()
     started = [n for _, n in stage.workflow.started[1:]]
     ends = [event.code for event in stage.terminal_events() if isinstance(event, ErrorEvent)]
@@ -88,6 +92,31 @@ def test_a_turn_continues_in_its_next_execution_and_streams_its_text_once(stage:
     stage.script_replies("Hello.")
     assert StateMachine(stage, n=2).run() == "Finished"
     assert stage.turn_row()["n"] == 2
+    invariants.check_invariants(stage)
+
+
+@pytest.mark.parametrize("error", DIED)
+def test_a_turn_continues_when_its_execution_ended_outside_of_its_workflows_own_states(
+    stage: Stage, error: str
+) -> None:
+    run_until_waiting(stage, "deleteNode")
+    set_execution_status(stage, "FAILED", error)
+    stage.recover_turn(execution_number=1)
+    machine = StateMachine(stage, n=2)
+    assert machine.run() == "Hold"
+    stage.answer_request(OK)
+    stage.script_replies("Done.")
+    assert machine.run() == "Finished"
+    invariants.check_invariants(stage)
+
+
+def test_a_turn_whose_workflow_reported_its_failure_ends_with_words(stage: Stage) -> None:
+    run_until_waiting(stage, "deleteNode")
+    set_execution_status(stage, *REPORTED)
+    stage.recover_turn(execution_number=1)
+    (end,) = stage.terminal_events()
+    assert isinstance(end, ErrorEvent)
+    assert "Send your message again" in end.message
     invariants.check_invariants(stage)
 
 
@@ -167,7 +196,7 @@ def test_an_ended_turn_is_left_alone(stage: Stage) -> None:
     stage.start_turn()
     stage.cancel_turn()
     before = stage.entries()
-    set_execution_status(stage, "FAILED")
+    set_execution_status(stage, *REPORTED)
     stage.recover_turn(has_execution_failed=True)
     assert stage.entries() == before
 
@@ -254,7 +283,7 @@ def test_a_silent_turn_is_recovered_by_the_next_prompt(stage: Stage) -> None:
 
 def test_a_silent_turn_with_a_failed_execution_ends_for_the_next_prompt(stage: Stage) -> None:
     first = stage.start_turn()
-    set_execution_status(stage, "FAILED")
+    set_execution_status(stage, *REPORTED)
     stage.pass_time(11)
     second = stage.start_turn("And now?")
     assert second.id != first.id

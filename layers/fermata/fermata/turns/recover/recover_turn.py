@@ -20,8 +20,8 @@ BROKEN_UNDO_ERROR = ErrorEvent(
     retryable=True,
 )
 ABORTED_TURN_ERROR = ErrorEvent(message="The turn was stopped by an operator.", code="aborted", retryable=True)
-SERVICE_RESTART_ERROR_NAME = "States.ServiceRestart"
-"""Error of an execution in the local cloud that did not survive a restart of the cloud."""
+REPORTED_FAILURE_NAME = "TurnFailed"
+"""Error of the workflow's state Failed: the state before it has ended the turn, or could not."""
 
 
 def recover_turn(
@@ -56,7 +56,7 @@ def recover_turn(
     if last_entry.state.phase == "ended":
         return
     if has_execution_failed:
-        _stop_or_continue(resources, turn, last_entry, "FAILED", "")
+        _stop_or_continue(resources, turn, last_entry, "FAILED", REPORTED_FAILURE_NAME)
         return
     status, error = resources.workflow.describe_execution(turn.id, turn.execution_number)
     if status == "MISSING":
@@ -77,9 +77,9 @@ def _stop_or_continue(resources: Resources, turn: Turn, last_entry: LogEntry, st
         _resume_answered_hold(resources, turn, last_entry)
     elif status == "ABORTED":
         stop_turn(resources, turn, ABORTED_TURN_ERROR)
-    elif status in ("FAILED", "TIMED_OUT") and error != SERVICE_RESTART_ERROR_NAME:
+    elif status == "TIMED_OUT" or (status == "FAILED" and error == REPORTED_FAILURE_NAME):
         stop_turn(resources, turn, _get_broken_error(turn))
-    else:
+    else:  # it ended before it could report anything (decision 0244)
         _start_next_execution(resources, turn)
 
 
