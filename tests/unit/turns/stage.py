@@ -224,6 +224,7 @@ class Stage:
         self.tokens = itertools.count(1)
         self.entry_numbers = itertools.count(1)
         self._turn: Turn | None = None
+        self._waiting_token = ""
 
     @cached_property
     def faults(self) -> FaultScript:
@@ -321,10 +322,12 @@ class Stage:
 
     def run_workflow(self) -> str:
         """Run as the workflow does from RunRound on; returns "finished", or "waiting" for an answer."""
-        output: dict[str, Any] = {"next": "round", "hint": None}
+        hint = self.workflow.outputs.get(self._waiting_token, {}).get("hint")
+        output: dict[str, Any] = {"next": "round", "hint": hint}
         while output["next"] != "finish":
             invocation = self.advance_turn(hint=output["hint"], holds=output["next"] == "hold")
             if invocation.token not in self.workflow.outputs:
+                self._waiting_token = invocation.token
                 return "waiting"
             output = self.workflow.outputs[invocation.token]
         return "finished"

@@ -233,7 +233,10 @@ class RoundStartedEvent(Event):
 
 
 class RequestFailedEvent(Event):
-    """The round's model request failed before anything was streamed. It is sent again after `requestStarted`."""
+    """The round's model request failed before anything was streamed, or was announced and not sent (decision 0185).
+
+    It is sent again after `requestStarted`.
+    """
 
     visible_to = ()
 

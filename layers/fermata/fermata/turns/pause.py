@@ -16,6 +16,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.tools import ToolOutput
+from fermata.turns.read_hint import ReadHint
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_log import StaleState
 from fermata.turns.turn_state_from_log import TurnState
@@ -38,6 +39,7 @@ _STORED_PAUSE_NAMES = StoredNames(
         "last_entry_number": "entry",
         "next_number": "next",
         "turn_state_item": "standing",
+        "has_budget": "budgeted",
     }
 )
 
@@ -128,6 +130,8 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
     next_number: int = 0
     turn_state_item: dict[str, Any] = Field(default_factory=dict)
     expires: int = 0
+    has_budget: bool | None = None
+    """Whether the turn's requests need a budget hold; None in pauses that were stored without it."""
 
     @property
     def partition(self) -> TurnPartition:
@@ -148,9 +152,17 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
 
     @property
     def read_hint(self) -> dict[str, Any]:
-        """Where the next invocation may start to read. It decides nothing (decisions 0004 and 0178)."""
-        history_hint = {} if self.undo_target else {"conversation": self.conversation}
-        return {"round": self.round, "entry": self.last_entry_number, "next": self.next_number, **history_hint}
+        """Where the next invocation may start to read, and what it may start the next round from, as `ReadHint`."""
+        hint = ReadHint(
+            self.round,
+            self.last_entry_number,
+            self.next_number,
+            conversation="" if self.undo_target else self.conversation,
+            state=None if self.has_budget is None else self.turn_state,
+            expires=self.expires,
+            has_budget=bool(self.has_budget),
+        )
+        return hint.to_json()
 
     @property
     def requested_call(self) -> RoundCall | None:
@@ -282,4 +294,5 @@ def build_pause(
         planned_on_revision=planned_on_revision,
         undo_target=undo_target,
         expires=turn.expires,
+        has_budget=turn.has_budget,
     )

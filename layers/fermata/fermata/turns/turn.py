@@ -15,6 +15,7 @@ from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import NotFound
+from fermata.turns.read_hint import ReadHint
 
 OPEN_SHARDS = 4
 """Partitions of the index `open`, over which running turns are spread."""
@@ -102,13 +103,13 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
 
     @property
     def start_hint(self) -> dict[str, Any]:
-        """Where the first invocation may start to read. It decides nothing (decisions 0004 and 0178)."""
-        return {"round": 0, "entry": 1, "next": 2, **self.history_hint}
+        """Where the first invocation may start to read, as `ReadHint`."""
+        return ReadHint(conversation=self.history_conversation).to_json()
 
     @property
-    def history_hint(self) -> dict[str, Any]:
-        """The conversation whose newest messages an invocation needs; an undo needs none."""
-        return {} if self.undone_turn else {"conversation": self.conversation}
+    def history_conversation(self) -> str:
+        """The conversation whose newest messages an invocation needs; empty for an undo."""
+        return "" if self.undone_turn else self.conversation
 
     @property
     def undo_deadline(self) -> int:

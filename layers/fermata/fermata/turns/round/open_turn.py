@@ -1,7 +1,8 @@
-"""Open a turn for an invocation: read its rows, and its newest messages meanwhile (decisions 0004 and 0178)."""
+"""Open a turn for an invocation: read its rows and its newest messages at once (decisions 0004 and 0178)."""
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fermata.aws.background_call import BackgroundCall
 from fermata.aws.dynamodb_items_and_writes import Item
@@ -11,6 +12,8 @@ from fermata.conversations.history.conversation_history import read_first_batch
 from fermata.conversations.message_store import count_positions
 from fermata.domain.messages import Message
 from fermata.turns.pause import build_pause_key, pause_from_item
+from fermata.turns.read_hint import ReadHint
+from fermata.turns.round.early_round_start import EarlyRoundStart
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
@@ -20,39 +23,68 @@ from fermata.turns.turn_log import TurnLog, build_entry_key, log_entry_from_item
 def open_turn_context(resources: Resources, invocation: Invocation) -> TurnContext | None:
     """Read the turn, the end of its log, its pause and its newest messages: at once when the hint is fresh.
 
+    Meanwhile the next round is taken, where the hint suffices for that (decision 0185).
+
     Returns:
         None when the turn is gone or runs in another execution.
+
+    Raises:
+        TurnEnded, Superseded: Another writer has moved the turn on since the round was taken.
     """
-    conversation = (invocation.hint or {}).get("conversation")
-    if not conversation or invocation.is_hold:
-        return _open_turn(resources, invocation)
+    hint = ReadHint.from_json(invocation.hint)
+    if not hint.conversation or invocation.is_hold:
+        return _build_context(resources, invocation, hint, _read_rows(resources, invocation, hint), None)
 
     def read_messages() -> Sequence[Message] | None:
         with contextlib.suppress(*AWS_ERRORS):  # they are read again when they are needed
-            return read_first_batch(resources, invocation.tenant, conversation)
+            return read_first_batch(resources, invocation.tenant, hint.conversation)
         return None
 
-    with BackgroundCall(resources.clock, read_messages, "read-messages") as reading:
-        context = _open_turn(resources, invocation)
-        if context is not None and context.turn.conversation == conversation:
+    with (
+        EarlyRoundStart(resources, invocation, hint) as start,
+        BackgroundCall(resources.clock, read_messages, "read-messages") as reading,
+    ):
+        rows = _read_rows(resources, invocation, hint)
+        started_log = start.wait()
+        context = _build_context(resources, invocation, hint, rows, started_log)
+        if context is not None and context.turn.conversation == hint.conversation:
             context.newest_messages = _accept_messages(context, reading.result())
+        if context is not None and started_log is not None:
+            context.prepare_model_request()
+            start.accept(started_log)
         return context
 
 
-def _open_turn(resources: Resources, invocation: Invocation) -> TurnContext | None:
-    hint = {"round": 0, "entry": 1, "next": 2} | (invocation.hint or {})
+@dataclass(frozen=True)
+class _Rows:
+    """The rows at the places that a hint names. Each is None if there is none."""
+
+    turn: Item | None
+    pause: Item | None
+    entry: Item | None
+    next_entry: Item | None
+
+
+def _read_rows(resources: Resources, invocation: Invocation, hint: ReadHint) -> _Rows:
     pk = build_turn_pk(invocation.tenant, invocation.turn)
-    keys = ("turn", build_pause_key(hint["round"]), build_entry_key(hint["entry"]), build_entry_key(hint["next"]))
+    keys = ("turn", build_pause_key(hint.round), build_entry_key(hint.entry), build_entry_key(hint.next))
     items = resources.tables.batch_get_items(resources.settings.bridges_table, [(pk, key) for key in keys])
-    turn_item, pause_item, entry_item, next_item = (items.get((pk, key)) for key in keys)
-    turn = turn_from_item(turn_item, resources.clock.time())
+    return _Rows(*(items.get((pk, key)) for key in keys))
+
+
+def _build_context(
+    resources: Resources, invocation: Invocation, hint: ReadHint, rows: _Rows, started_log: TurnLog | None
+) -> TurnContext | None:
+    turn = turn_from_item(rows.turn, resources.clock.time())
     if turn is None or turn.execution_number != invocation.execution_number:
         return None
-    fresh_item = entry_item if next_item is None else None
+    if started_log is not None:
+        return TurnContext(resources, turn, started_log, invocation)
+    fresh_item = rows.entry if rows.next_entry is None else None
     context = TurnContext(resources, turn, _open_log(resources, turn, fresh_item), invocation)
     # With a stale hint the pause was read before the end of the log, so it may be older than that.
-    if pause_item and fresh_item and context.log.state.round == hint["round"]:
-        context.pause = pause_from_item(resources, pause_item)
+    if rows.pause and fresh_item and context.log.state.round == hint.round:
+        context.pause = pause_from_item(resources, rows.pause)
     return context
 
 

@@ -24,6 +24,7 @@ from fermata.tools.tool import Access, ToolContext
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.pause import Pause
+from fermata.turns.read_hint import ReadHint
 from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.forced_answer import (
     ForcedAnswer,
@@ -263,10 +264,18 @@ class TurnContext:
 
     @property
     def hint(self) -> dict[str, Any]:
-        """Where the next invocation may start to read. It decides nothing (decisions 0004 and 0178)."""
-        log = self.log
-        place = {"round": log.state.round, "entry": log.last_entry_number, "next": log.next_number}
-        return place | self.turn.history_hint
+        """Where the next invocation may start to read, and what it may start the next round from, as `ReadHint`."""
+        turn, log = self.turn, self.log
+        hint = ReadHint(
+            log.state.round,
+            log.last_entry_number,
+            log.next_number,
+            conversation=turn.history_conversation,
+            state=log.state,
+            expires=turn.expires,
+            has_budget=turn.has_budget,
+        )
+        return hint.to_json()
 
     def new_nonce(self) -> str:
         return new_id(12)

@@ -1,0 +1,41 @@
+"""Tell the next invocation where the log ends, as far as this writer knows (decisions 0004, 0178 and 0185)."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from fermata.turns.turn_state_from_log import TurnState
+
+
+@dataclass(frozen=True)
+class ReadHint:
+    """What the workflow hands on. It decides nothing: what is read shows whether it holds, or an append at `next`."""
+
+    round: int = 0
+    entry: int = 1
+    """Number of the last entry's first event."""
+    next: int = 2
+    conversation: str = ""
+    """The conversation whose newest messages are needed; empty for an undo, which needs none."""
+    state: TurnState | None = None
+    """The turn's state after that entry, from which the next round can be started."""
+    expires: int = 0
+    has_budget: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that the workflow carries, which must stay small."""
+        hint: dict[str, Any] = {"round": self.round, "entry": self.entry, "next": self.next}
+        if self.conversation:
+            hint["conversation"] = self.conversation
+        if self.state is not None:
+            hint |= {"state": self.state.to_item(), "expires": self.expires, "budgeted": self.has_budget}
+        return hint
+
+    @classmethod
+    def from_json(cls, hint: dict[str, Any] | None) -> Self:
+        """Read a hint of any version of the service. What it does not say has its default."""
+        names = ("round", "entry", "next", "conversation")
+        known: dict[str, Any] = {name: hint[name] for name in names if name in hint} if hint else {}
+        if hint and "state" in hint:
+            state = TurnState.from_item(hint["state"])
+            known |= {"state": state, "expires": hint["expires"], "has_budget": hint["budgeted"]}
+        return cls(**known)

@@ -1,0 +1,167 @@
+"""A round is taken while the rows are read, from what the hint says. The hint decides nothing (decision 0185)."""
+
+import json
+import threading
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fermata.aws.dynamodb_items_and_writes import Update
+from fermata.turns.read_hint import ReadHint
+from fermata.turns.turn_state_from_log import TurnState
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from tests.unit.turns import invariants
+from tests.unit.turns.stage import MAX_THREAD_WAIT_SECONDS, OK, Stage, reply_with_calls, tool_call_block
+
+READ_ROWS = "dynamodb.BatchGetItem"
+MAX_STATE_BYTES = 2_048
+
+
+@pytest.fixture
+def answered(stage: Stage) -> Stage:
+    """A turn whose browser call was answered; the workflow has the hint and starts the next invocation."""
+    stage.start_turn("Hello")
+    stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n")), "Done.")
+    assert stage.run_workflow() == "waiting"
+    stage.answer_request(OK)
+    return stage
+
+
+def newest_hint(stage: Stage) -> dict[str, Any]:
+    *_, output = stage.workflow.outputs.values()
+    return dict(output["hint"])
+
+
+def count_requests(stage: Stage) -> int:
+    return len(stage.driver.requests)
+
+
+def outcomes(stage: Stage) -> list[str]:
+    return [row["outcome"] for row in stage.ledger_rows() if "outcome" in row]
+
+
+def test_the_round_is_taken_while_the_rows_are_read(answered: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_taken = threading.Event()
+    write, read = answered.resources.tables.write_items, answered.resources.tables.batch_get_items
+
+    def write_and_tell(*writes: Any) -> Any:
+        result = write(*writes)
+        is_taken.set()
+        return result
+
+    def read_when_taken(*arguments: Any) -> Any:
+        assert is_taken.wait(MAX_THREAD_WAIT_SECONDS), "nothing was written beside the reads"
+        return read(*arguments)
+
+    monkeypatch.setattr(answered.resources.tables, "write_items", write_and_tell)
+    monkeypatch.setattr(answered.resources.tables, "batch_get_items", read_when_taken)
+    assert answered.run_workflow() == "finished"
+    assert [event for event in answered.event_types() if event == "roundStarted"] == ["roundStarted"] * 2
+    invariants.check_invariants(answered)
+
+
+def test_a_turn_that_has_ended_meanwhile_is_not_asked(answered: Stage) -> None:
+    answered.cancel_turn()
+    answered.advance_turn(hint=newest_hint(answered))
+    assert count_requests(answered) == 1
+    assert answered.event_types()[-1] == "cancelled"
+    invariants.check_invariants(answered)
+
+
+def test_the_same_hint_twice_asks_once(answered: Stage) -> None:
+    hint = newest_hint(answered)
+    answered.advance_turn(hint=hint)
+    answered.advance_turn(hint=hint)
+    assert count_requests(answered) == 2
+    invariants.check_invariants(answered)
+
+
+def test_a_turn_that_ends_while_the_rows_are_read_slowly_is_not_asked(answered: Stage) -> None:
+    def cancel_late() -> None:
+        while answered.event_types()[-1] != "roundStarted":
+            pass
+        answered.cancel_turn()
+        answered.pass_time(1)
+
+    answered.faults.interrupt(READ_ROWS, cancel_late)
+    answered.advance_turn(hint=newest_hint(answered))
+    assert count_requests(answered) == 1
+    assert answered.event_types()[-1] == "cancelled"
+
+
+def test_an_invocation_of_an_earlier_execution_leaves_no_row_of_a_request(answered: Stage) -> None:
+    table = answered.resources.settings.bridges_table
+    answered.resources.tables.write_items(Update(table, answered.turn.pk, "turn", "SET n = :n", {":n": 2}))
+    answered.advance_turn(hint=newest_hint(answered))
+    assert count_requests(answered) == 1
+    answered.advance_turn(n=2)
+    assert count_requests(answered) == 2
+    assert outcomes(answered) == ["ok", "ok"]
+
+
+def test_rows_that_cannot_be_read_leave_no_row_of_a_request(answered: Stage) -> None:
+    answered.faults.fail_call(READ_ROWS, "AccessDeniedException")
+    with pytest.raises(ClientError):
+        answered.advance_turn(hint=newest_hint(answered))
+    assert count_requests(answered) == 1
+    answered.advance_turn(hint=newest_hint(answered), retry=1)
+    assert answered.show_turn()["status"] == "done"
+    assert outcomes(answered) == ["ok", "ok"]
+
+
+def test_an_invocation_that_is_superseded_while_it_fails_raises_nothing(answered: Stage) -> None:
+    def run_twin_and_fail() -> None:
+        while answered.event_types()[-1] != "roundStarted":
+            pass
+        answered.advance_turn(twin)
+        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "BatchGetItem")
+
+    invocation = answered.make_invocation(hint=newest_hint(answered))
+    twin = answered.make_invocation()
+    answered.faults.interrupt(READ_ROWS, run_twin_and_fail)
+    answered.advance_turn(invocation)
+    assert answered.show_turn()["status"] == "done"
+
+
+def test_the_start_that_could_not_be_written_is_written_after_the_reads(answered: Stage) -> None:
+    answered.faults.fail_call("dynamodb.PutItem", "AccessDeniedException", contains="roundStarted")
+    answered.advance_turn(hint=newest_hint(answered))
+    assert answered.show_turn()["status"] == "done"
+    invariants.check_invariants(answered)
+
+
+def test_a_start_whose_response_is_lost_is_recognized(answered: Stage) -> None:
+    answered.faults.lose_response("dynamodb.PutItem", contains="roundStarted")
+    answered.advance_turn(hint=newest_hint(answered))
+    assert answered.show_turn()["status"] == "done"
+    assert outcomes(answered) == ["ok", "ok"]
+
+
+def test_a_round_with_a_budget_waits_for_its_hold(stage: Stage) -> None:
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(1000))))
+    stage.start_turn("Hello")
+    stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n")), "Done.")
+    assert stage.run_workflow() == "waiting"
+    stage.answer_request(OK)
+    assert newest_hint(stage)["budgeted"] is True
+    assert stage.run_workflow() == "finished"
+    later = stage.event_types()[stage.event_types().index("toolResult") :]
+    assert later[:3] == ["toolResult", "roundStarted", "requestStarted"]
+    invariants.check_invariants(stage)
+
+
+def test_a_pause_of_an_earlier_version_gives_no_state_to_start_from(answered: Stage) -> None:
+    pause = answered.load_pause().model_copy(update={"has_budget": None})
+    assert ReadHint.from_json(pause.read_hint).state is None
+
+
+def test_a_hint_comes_back_from_the_workflow_as_it_was() -> None:
+    hint = ReadHint(3, 7, 9, "c1", TurnState(round=3, phase="ready", cost="0.5"), 2_000_000_000, has_budget=True)
+    assert ReadHint.from_json(json.loads(json.dumps(hint.to_json()))) == hint
+    assert ReadHint.from_json(None) == ReadHint()
+
+
+def test_a_hint_is_far_below_the_limit_of_the_workflow(answered: Stage) -> None:
+    assert len(json.dumps(newest_hint(answered))) < MAX_STATE_BYTES / 2
