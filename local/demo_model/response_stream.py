@@ -60,7 +60,7 @@ async def _iter_frames(
 ) -> AsyncIterator[bytes]:
     for frame in encoder.encode_opening():
         yield frame
-    is_first_text = True
+    clock = _TextClock(pace.chunk_ms / 1000)
     for event in insert_pause(iter_content_events(answer, pace.chunks), step.after):
         if event is None:
             await asyncio.sleep(step.stall)
@@ -70,14 +70,35 @@ async def _iter_frames(
             if step.error:
                 yield encoder.encode_error(step.error.type, step.error.message)
                 return
+            clock.restart()
             continue
         if event.get("delta", {}).get("type") == "text_delta":
-            await asyncio.sleep(0 if is_first_text else pace.chunk_ms / 1000)
-            is_first_text = False
+            await clock.wait_for_next()
         for frame in encoder.encode_event(event):
             yield frame
     for frame in encoder.encode_closing():
         yield frame
+
+
+class _TextClock:
+    """Says when chunks of text are due: one interval after the one before was due, however busy this machine is.
+
+    A real model's server does not write more slowly because its clients are busy.
+    """
+
+    def __init__(self, interval_seconds: float) -> None:
+        self._interval_seconds = interval_seconds
+        self._due_at: float | None = None
+
+    def restart(self) -> None:
+        """Let the next chunk follow at once, after a pause."""
+        self._due_at = None
+
+    async def wait_for_next(self) -> None:
+        now = time.monotonic()
+        due_at = now if self._due_at is None else self._due_at
+        await asyncio.sleep(max(0.0, due_at - now))
+        self._due_at = due_at + self._interval_seconds
 
 
 async def _wait_for_file(path: str | None) -> None:

@@ -21,6 +21,7 @@ from local.emulator.patches import (
     dynamodb_streams,
     executions,
     journaled_changes,
+    jsonata_paths,
     lambda_functions,
     log_streams,
     registry,
@@ -34,6 +35,7 @@ from local.emulator.snapshots import App
 
 PATCHES = (
     executions,
+    jsonata_paths,
     dynamodb_expression_cache,
     lambda_functions,
     api_gateway_methods,
