@@ -225,6 +225,7 @@ class Stage:
         self.entry_numbers = itertools.count(1)
         self._turn: Turn | None = None
         self._waiting_token = ""
+        """Of the invocation that waits for an answer; the workflow continues with the hint of that answer."""
 
     @cached_property
     def faults(self) -> FaultScript:
@@ -266,6 +267,7 @@ class Stage:
 
     def start_turn(self, text: str = "Do something", **members: Any) -> Turn:
         self._turn = start_turn(self.resources, self.caller, self.make_prompt(text, **members)).turn
+        self._waiting_token = ""
         return self._turn
 
     @property
@@ -354,6 +356,7 @@ class Stage:
         """Start the undo of a turn. The undo becomes the stage's turn."""
         request = UndoRequest(bridge_id=(turn or self.turn).id, **({"dialect": "fermata"} | members))
         self._turn = start_undo(self.resources, caller or self.caller, request).turn
+        self._waiting_token = ""
         return self._turn
 
     def cancel_turn(self) -> str:

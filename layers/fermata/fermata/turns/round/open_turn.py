@@ -79,6 +79,8 @@ def _build_context(
     if turn is None or turn.execution_number != invocation.execution_number:
         return None
     if started_log is not None:
+        if rows.entry is None or hint.entry + rows.entry["count"] != hint.next:
+            raise RuntimeError(f"Turn {turn.id} was resumed with a hint that is not of its log.")
         return TurnContext(resources, turn, started_log, invocation)
     fresh_item = rows.entry if rows.next_entry is None else None
     context = TurnContext(resources, turn, _open_log(resources, turn, fresh_item), invocation)

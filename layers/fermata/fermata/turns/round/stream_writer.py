@@ -10,7 +10,7 @@ from fermata.turns.round.heartbeat import Heartbeat
 from fermata.turns.turn_log import TurnLog, fixed_events
 
 LOG_CHECK_INTERVAL_SECONDS = 0.5
-FLUSH_INTERVAL_APPENDS = 8
+FLUSH_INTERVAL_APPENDS = 16
 """An append is not sent before the last one is over for this many times as long as it took."""
 MAX_FLUSH_INTERVAL_SECONDS = 1.0
 PROMPT_FLUSHES = 8
