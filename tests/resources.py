@@ -6,7 +6,9 @@
 or import the fixtures: `from tests.resources import clock, resources  # noqa: F401 (fixtures)`.
 """
 
+import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -33,6 +35,19 @@ INDEX_KEYS = {
 }
 INDEX_PROJECTIONS = {"byUser": "ALL", "open": "KEYS_ONLY", "byTime": "ALL"}
 TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings")
+
+
+_calls = threading.local()
+
+
+@contextlib.contextmanager
+def amid_call() -> Iterator[None]:
+    """Mark this thread as one that is in the middle of an AWS call, for which calls of other threads wait."""
+    _calls.depth = getattr(_calls, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _calls.depth -= 1
 
 
 class WaitingThread:
@@ -70,8 +85,11 @@ class TestClock(Clock):
         return super().start_thread(target, name) if self.runs_threads else WaitingThread()
 
     def start_side_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
-        """Start a thread that is waited for; with `runs_threads` off, run it here to its end."""
-        if self.runs_threads:
+        """Start a thread that is waited for.
+
+        With `runs_threads` off, run it here to its end. So is what a test does in the middle of an AWS call.
+        """
+        if self.runs_threads and not getattr(_calls, "depth", 0):
             return super().start_thread(target, name)
         target()
         return WaitingThread()

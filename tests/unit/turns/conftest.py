@@ -18,7 +18,7 @@ from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 
 from fermata.aws.resources import Resources
-from tests.resources import REGION, TestClock, make_resources
+from tests.resources import REGION, TestClock, amid_call, make_resources
 from tests.unit.turns.stage import Stage
 
 MakeStage = Callable[..., Stage]
@@ -80,7 +80,7 @@ def one_call_at_a_time(client: Any) -> None:
     lock, call = threading.RLock(), client._make_api_call
 
     def locked(*given: Any) -> Any:
-        with lock:
+        with lock, amid_call():
             return call(*given)
 
     client._make_api_call = locked

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.unit.turns.stage import MAX_THREAD_WAIT_SECONDS, OK, Stage, reply_wit
 
 READ_ROWS = "dynamodb.BatchGetItem"
 MAX_STATE_BYTES = 2_048
+SetAct = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture
@@ -42,7 +44,9 @@ def outcomes(stage: Stage) -> list[str]:
     return [row["outcome"] for row in stage.ledger_rows() if "outcome" in row]
 
 
-def test_the_round_is_taken_while_the_rows_are_read(answered: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def act_when_taken(answered: Stage, monkeypatch: pytest.MonkeyPatch) -> SetAct:
+    """Sets what happens right before the rows are read, with the round taken in the other thread."""
     is_taken = threading.Event()
     write, read = answered.resources.tables.write_items, answered.resources.tables.batch_get_items
 
@@ -51,14 +55,23 @@ def test_the_round_is_taken_while_the_rows_are_read(answered: Stage, monkeypatch
         is_taken.set()
         return result
 
-    def read_when_taken(*arguments: Any) -> Any:
-        assert is_taken.wait(MAX_THREAD_WAIT_SECONDS), "nothing was written beside the reads"
-        return read(*arguments)
+    def set_act(act: Callable[[], object]) -> None:
+        def act_and_read(*arguments: Any) -> Any:
+            monkeypatch.setattr(answered.resources.tables, "batch_get_items", read)
+            assert is_taken.wait(MAX_THREAD_WAIT_SECONDS), "nothing was written beside the reads"
+            act()
+            return read(*arguments)
+
+        monkeypatch.setattr(answered.resources.tables, "batch_get_items", act_and_read)
 
     monkeypatch.setattr(answered.resources.tables, "write_items", write_and_tell)
-    monkeypatch.setattr(answered.resources.tables, "batch_get_items", read_when_taken)
+    return set_act
+
+
+def test_the_round_is_taken_while_the_rows_are_read(answered: Stage, act_when_taken: SetAct) -> None:
+    act_when_taken(lambda: None)
     assert answered.run_workflow() == "finished"
-    assert [event for event in answered.event_types() if event == "roundStarted"] == ["roundStarted"] * 2
+    assert answered.event_types().count("roundStarted") == 2
     invariants.check_invariants(answered)
 
 
@@ -78,14 +91,12 @@ def test_the_same_hint_twice_asks_once(answered: Stage) -> None:
     invariants.check_invariants(answered)
 
 
-def test_a_turn_that_ends_while_the_rows_are_read_slowly_is_not_asked(answered: Stage) -> None:
+def test_a_turn_that_ends_while_the_rows_are_read_slowly_is_not_asked(answered: Stage, act_when_taken: SetAct) -> None:
     def cancel_late() -> None:
-        while answered.event_types()[-1] != "roundStarted":
-            pass
         answered.cancel_turn()
         answered.pass_time(1)
 
-    answered.faults.interrupt(READ_ROWS, cancel_late)
+    act_when_taken(cancel_late)
     answered.advance_turn(hint=newest_hint(answered))
     assert count_requests(answered) == 1
     assert answered.event_types()[-1] == "cancelled"
@@ -111,18 +122,26 @@ def test_rows_that_cannot_be_read_leave_no_row_of_a_request(answered: Stage) -> 
     assert outcomes(answered) == ["ok", "ok"]
 
 
-def test_an_invocation_that_is_superseded_while_it_fails_raises_nothing(answered: Stage) -> None:
+def test_an_invocation_that_is_superseded_while_it_fails_raises_nothing(
+    answered: Stage, act_when_taken: SetAct
+) -> None:
+    invocation = answered.make_invocation(hint=newest_hint(answered))
+    twin = answered.make_invocation()
+
     def run_twin_and_fail() -> None:
-        while answered.event_types()[-1] != "roundStarted":
-            pass
         answered.advance_turn(twin)
         raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "BatchGetItem")
 
-    invocation = answered.make_invocation(hint=newest_hint(answered))
-    twin = answered.make_invocation()
-    answered.faults.interrupt(READ_ROWS, run_twin_and_fail)
+    act_when_taken(run_twin_and_fail)
     answered.advance_turn(invocation)
     assert answered.show_turn()["status"] == "done"
+
+
+def test_a_hint_of_another_log_stops_the_turn(answered: Stage) -> None:
+    hint = newest_hint(answered)
+    with pytest.raises(RuntimeError, match="not of its log"):
+        answered.advance_turn(hint=hint | {"entry": hint["entry"] + 50, "next": hint["next"] + 50})
+    assert count_requests(answered) == 1
 
 
 def test_the_start_that_could_not_be_written_is_written_after_the_reads(answered: Stage) -> None:
