@@ -36,6 +36,7 @@ def test_a_departure_that_is_written_after_the_return_is_not_the_last_word(
     late_threads[-1]()
     assert has_reader_departed(stage.resources, turn)
     watcher.add_reader(turn)
+    watcher.remove_reader(turn, is_broken_off=False, has_seen_end=True)  # so that no timer outlives the test
 
 
 @pytest.fixture

@@ -428,6 +428,7 @@ def test_an_undo_continues_when_an_instatic_browser_disconnects(staged: MakeStag
         watch.remove_reader(turn_to_watch, is_broken_off=True)
     assert list(watch._timers) == [turn.pk]
     watch.add_reader(turn)
+    watch.remove_reader(turn, is_broken_off=False, has_seen_end=True)  # so that no timer outlives the test
 
 
 def test_an_undo_with_a_failed_execution_ends_with_its_own_error(stage: Stage, editor: Editor) -> None:
