@@ -1,6 +1,8 @@
 """Write the routes of the HTTP functions in template.yaml, generated from the operations: `make template`.
 
 Every path is written out and accepts any method, because the function itself responds to wrong methods (decision 0010).
+Of a streamed path, only the methods of its operations are streamed: its preflights and wrong methods go to a function
+whose responses are buffered (decision 0246).
 """
 
 import re
@@ -12,6 +14,8 @@ from fermata.wire.operations.surface import OPERATIONS
 
 TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
 STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
+BUFFERED_FUNCTION: FunctionName = "api"
+"""The function that answers the other methods of streamed paths."""
 _STREAMING_PROPERTIES = ("ResponseTransferMode: RESPONSE_STREAM", "TimeoutInMillis: 900000")
 _ROUTES = re.compile(
     r"^(?P<begin> +# routes of (?P<function>\w+), written by `make template`\n).*?(?P<end>^ +# end of routes\n)",
@@ -30,19 +34,42 @@ def update_routes(template: str, operations: Sequence[BaseOperation] = OPERATION
 
 
 def _render_routes(function: str, operations: Sequence[BaseOperation]) -> Iterator[str]:
+    own_operations = [operation for operation in operations if operation.function == function]
+    if function in STREAMING_FUNCTIONS:
+        for operation in own_operations:
+            yield from _render_streaming_route(operation)
+        return
+    for operation in _select_one_per_path(own_operations):
+        yield from _render_buffered_route(_capitalize(operation.name), operation.path)
+    if function == BUFFERED_FUNCTION:
+        streamed = [operation for operation in operations if operation.function in STREAMING_FUNCTIONS]
+        for operation in _select_one_per_path(streamed):
+            yield from _render_buffered_route(f"{_capitalize(operation.name)}OtherMethods", operation.path)
+
+
+def _select_one_per_path(operations: Sequence[BaseOperation]) -> list[BaseOperation]:
     first_operations: dict[str, BaseOperation] = {}
     for operation in operations:
-        if operation.function == function:
-            first_operations.setdefault(operation.path, operation)
-    for path, operation in first_operations.items():
-        yield f"{operation.name[0].upper()}{operation.name[1:]}:"
-        yield "  Type: Api"
-        properties = ["RestApiId: !Ref Api", f'Path: "{path}"', "Method: ANY"]
-        if function in STREAMING_FUNCTIONS:
-            yield "  Properties:"
-            yield from (f"    {line}" for line in (*properties, *_STREAMING_PROPERTIES))
-        else:
-            yield f"  Properties: {{{', '.join(properties)}}}"
+        first_operations.setdefault(operation.path, operation)
+    return list(first_operations.values())
+
+
+def _render_streaming_route(operation: BaseOperation) -> Iterator[str]:
+    yield f"{_capitalize(operation.name)}:"
+    yield "  Type: Api"
+    yield "  Properties:"
+    properties = ("RestApiId: !Ref Api", f'Path: "{operation.path}"', f"Method: {operation.method}")
+    yield from (f"    {line}" for line in (*properties, *_STREAMING_PROPERTIES))
+
+
+def _render_buffered_route(name: str, path: str) -> Iterator[str]:
+    yield f"{name}:"
+    yield "  Type: Api"
+    yield f'  Properties: {{RestApiId: !Ref Api, Path: "{path}", Method: ANY}}'
+
+
+def _capitalize(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 if __name__ == "__main__":

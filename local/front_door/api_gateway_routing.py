@@ -48,8 +48,9 @@ class Route:
 
     @property
     def sort_key(self) -> tuple[int, ...]:
-        """Order routes: literal parts before parameters, and those before a greedy parameter."""
-        return tuple(2 if part.endswith("+}") else int(part.startswith("{")) for part in self.path_parts)
+        """Order routes: literal parts before parameters, and those before a greedy parameter; a method before any."""
+        ranks = (2 if part.endswith("+}") else int(part.startswith("{")) for part in self.path_parts)
+        return (*ranks, int(self.method == "ANY"))
 
 
 @dataclass(frozen=True)

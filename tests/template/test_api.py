@@ -19,6 +19,11 @@ FUNCTIONS = {
 """The functions that serve HTTP requests: their logical ids by their folders."""
 ROUTES = {operation.path: FUNCTIONS[operation.function] for operation in OPERATIONS} | {"/{proxy+}": "ApiFunction"}
 STREAMS = {path for path, function in ROUTES.items() if function == "StreamFunction"}
+BUFFERED = {path: "ApiFunction" if path in STREAMS else function for path, function in ROUTES.items()}
+STREAMED = {(operation.path, operation.method.lower()) for operation in OPERATIONS if operation.path in STREAMS}
+INTEGRATION = "x-amazon-apigateway-integration"
+MAX_POLICY_BYTES = 20480
+"""Limit of a function's resource policy (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
 STATUS = {"MISSING_AUTHENTICATION_TOKEN": "404", "REQUEST_TOO_LARGE": "413", "THROTTLED": "429"}
 
 
@@ -27,13 +32,13 @@ def get_rest_api(deployed: Template) -> Template:
     return found
 
 
-def get_integrations(template: Template) -> dict[str, Template]:
-    """Return the integration of each path, which is the same for every method."""
-    found = {}
-    for path, methods in get_rest_api(template)["Body"]["paths"].items():
-        assert list(methods) == ["x-amazon-apigateway-any-method"], path
-        found[path] = methods["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]
-    return found
+def get_integrations(template: Template) -> dict[tuple[str, str], Template]:
+    """Return the integration of each method of each path; the method is "any" for those that are not written out."""
+    return {
+        (path, method.removeprefix("x-amazon-apigateway-").removesuffix("-method")): found[INTEGRATION]
+        for path, methods in get_rest_api(template)["Body"]["paths"].items()
+        for method, found in methods.items()
+    }
 
 
 @pytest.fixture(scope="session")
@@ -44,9 +49,29 @@ def gateway_responses(deployed: Template) -> dict[str, Any]:
 
 def test_every_path_leads_to_the_function_of_its_operations_with_any_method(deployed: Template) -> None:
     found = get_integrations(deployed)
-    assert set(found) == set(ROUTES)
-    for path, integration in found.items():
-        assert f"${{{ROUTES[path]}.Arn}}" in integration["uri"]["Fn::Sub"], path
+    assert set(found) == {(path, "any") for path in ROUTES} | STREAMED
+    for (path, method), integration in found.items():
+        function = "StreamFunction" if (path, method) in STREAMED else BUFFERED[path]
+        assert f"${{{function}.Arn}}" in integration["uri"]["Fn::Sub"], path
+
+
+def test_a_preflight_of_a_streamed_path_is_answered_by_a_function_that_does_not_stream(deployed: Template) -> None:
+    found = get_integrations(deployed)
+    assert STREAMS
+    for path in STREAMS:
+        assert (path, "options") not in found
+        assert "${ApiFunction.Arn}" in found[path, "any"]["uri"]["Fn::Sub"]
+        assert "responseTransferMode" not in found[path, "any"]
+
+
+def test_what_may_invoke_a_function_fits_into_its_policy(deployed: Template) -> None:
+    sizes: dict[str, int] = {}
+    for name, permission in resources_of_type(deployed, "AWS::Lambda::Permission").items():
+        function = permission["FunctionName"]["Ref"]
+        source = permission.get("SourceArn", {}).get("Fn::Sub", ["", {}])[0]
+        statement = f"{name}-0123456789AB" + source.replace("${__ApiId__}", "abcdefghij") + "x" * 350
+        sizes[function] = sizes.get(function, 0) + len(statement)
+    assert max(sizes.values()) < MAX_POLICY_BYTES, sizes
 
 
 def test_the_routes_are_those_that_make_template_writes() -> None:
@@ -64,18 +89,22 @@ def test_all_operations_on_a_path_are_served_by_one_function() -> None:
 def test_every_route_is_written_once(source: Template) -> None:
     functions = resources_of_type(source, "AWS::Serverless::Function").values()
     events = [event for function in functions for event in function.get("Events", {}).values()]
-    paths = [event["Properties"]["Path"] for event in events if event["Type"] == "Api"]
-    assert sorted(paths) == sorted(ROUTES)
+    routes = [
+        (event["Properties"]["Path"], event["Properties"]["Method"].lower())
+        for event in events
+        if event["Type"] == "Api"
+    ]
+    assert sorted(routes) == sorted([*((path, "any") for path in ROUTES), *STREAMED])
 
 
 def test_streams_are_passed_through_for_up_to_a_quarter_of_an_hour(deployed: Template) -> None:
-    for path, integration in get_integrations(deployed).items():
-        if path in STREAMS:
-            assert integration["responseTransferMode"] == "STREAM", path
-            assert integration["timeoutInMillis"] == 900_000, path
-            assert integration["uri"]["Fn::Sub"].endswith("/response-streaming-invocations"), path
+    for route, integration in get_integrations(deployed).items():
+        if route in STREAMED:
+            assert integration["responseTransferMode"] == "STREAM", route
+            assert integration["timeoutInMillis"] == 900_000, route
+            assert integration["uri"]["Fn::Sub"].endswith("/response-streaming-invocations"), route
         else:
-            assert "responseTransferMode" not in integration, path
+            assert "responseTransferMode" not in integration, route
 
 
 def test_the_spelling_that_sam_silently_ignores_would_fail() -> None:

@@ -20,7 +20,7 @@ from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.error_responses import response_from_error
 from fermata.wire.http.messages import HttpRequest, Response
-from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router, Routes, find_routes
+from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router, Routes, find_methods, find_routes
 
 _METHODS = ("GET", "POST", "PUT", "DELETE")
 _ALLOWED_HEADERS = "accept, authorization, content-type, fermata-tool-names, idempotency-key, x-request-id"
@@ -77,13 +77,13 @@ def admit_request(
         ApiError: The request is refused.
     """
     matches = find_routes(routes, request.path)
-    methods = [route.operation.method for route, _ in matches]
+    methods = [route.operation.method for route, _ in matches] or _find_methods_elsewhere(request.path)
     if request.method == "OPTIONS":
         return _respond_to_preflight(resources, request, methods or list(_METHODS))
+    if methods and request.method not in methods:
+        return Response(405, {"error": "Method not allowed"}, {"Allow": ", ".join([*methods, "OPTIONS"])})
     if not matches:
         raise NotFound("Not found")
-    if request.method not in methods:
-        return Response(405, {"error": "Method not allowed"}, {"Allow": ", ".join([*methods, "OPTIONS"])})
     route, path_parameters = matches[methods.index(request.method)]
     if isinstance(route, PublicRoute):
         return route.handler(resources)
@@ -103,6 +103,13 @@ def add_response_headers(request: HttpRequest, response: Response, *, is_readabl
         headers |= {"Access-Control-Allow-Origin": request.origin, "Access-Control-Allow-Credentials": "true"}
         headers.setdefault("Access-Control-Expose-Headers", _EXPOSED_HEADERS)
     return replace(response, headers=headers)
+
+
+def _find_methods_elsewhere(path: str) -> list[str]:
+    """Return the methods of a path that another function serves. This one answers its other methods (decision 0246)."""
+    from fermata.wire.operations.surface import OPERATIONS  # imported here, because few requests need all operations
+
+    return find_methods(OPERATIONS, path)
 
 
 def _build_context(resources: Resources, route: Route, request: HttpRequest) -> RequestContext:

@@ -111,6 +111,11 @@ def find_routes(routes: Routes, path: str) -> list[tuple[Route | PublicRoute, Ma
     return [(route, parameters) for route, parameters in matches if parameters is not None]
 
 
+def find_methods(operations: Sequence[BaseOperation], path: str) -> list[str]:
+    """Return the methods of the operations on a path."""
+    return [operation.method for operation in operations if _match_path(operation.path, path) is not None]
+
+
 def _match_path(template: str, path: str) -> dict[str, str] | None:
     """Return the values of the template's `{name}` segments, or None if the path does not match it.
 
