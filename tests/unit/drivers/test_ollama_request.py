@@ -16,6 +16,7 @@ from local.demo_model.request_checks.ollama_chat import check_request
 from tests.unit.drivers.conversation_builders import (
     SCHEMA,
     TOOLS,
+    as_result,
     image_block,
     model_message,
     model_request,
@@ -74,13 +75,13 @@ def test_a_whole_request() -> None:
                 "role": "tool",
                 "tool_name": "read_document",
                 "tool_call_id": "call_1",
-                "content": '{"html":"<main>"}',
+                "content": as_result('{"html":"<main>"}'),
             },
             {
                 "role": "tool",
                 "tool_name": "insertHtml",
                 "tool_call_id": "call_2",
-                "content": "No such node\n\n"
+                "content": as_result("No such node") + "\n\n"
                 "[1 screenshot(s) omitted: this provider delivers tool results as text only.]",
             },
         ],

@@ -19,6 +19,7 @@ from fermata.drivers.protocols.chat_completions.request import (
 from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import (
+    as_result,
     model_message,
     thinking_block,
     tool_call,
@@ -238,9 +239,9 @@ def test_parallel_calls_are_split_for_a_template_that_takes_one(
     sent = server.bodies[-1]["messages"][2:-1]
     assert [(message["role"], message["content"]) for message in sent] == [
         ("assistant", "I look."),
-        ("tool", '{"n":1}'),
+        ("tool", as_result('{"n":1}')),
         ("assistant", ""),
-        ("tool", '{"n":2}'),
+        ("tool", as_result('{"n":2}')),
     ]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fermata.domain.content_frames import FRAMES_RULE
 from fermata.domain.scopes import SCOPES, SCOPES_WITH_TOOLS, Scope
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
@@ -128,7 +129,8 @@ def test_a_call_of_an_added_scope_is_validated_and_checked_like_any_other(kitche
 
 
 def test_an_added_scope_has_its_own_prompt_and_situation(kitchen: Toolset) -> None:
-    assert build_system_prompt("kitchen") == "You help a cook. Calculate amounts with scale_recipe."
+    own_prompt = "You help a cook. Calculate amounts with scale_recipe."
+    assert build_system_prompt("kitchen") == own_prompt + FRAMES_RULE
     assert build_situation("kitchen", SNAPSHOT) == "Recipes: rye, spelt &lt;context>"
     assert build_situation("kitchen", None) == "Recipes: (none)"
 

@@ -4,18 +4,16 @@
 nor the code that reads snapshots.
 """
 
-import re
 from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any, cast
 
+from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_text
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper, ToolNameVariant
 from fermata.domain.scopes import SCOPES
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 
-_CONTEXT_TAG_START = re.compile(r"<(?=[\W_]*context)", re.IGNORECASE)
-"""The start of a tag like the one that drivers put around a situation, also with spaces or invisible characters."""
 _PROMPT_WITHOUT_TOOLS = (
     "You help the user of a content system in its {scope} area. You have no tools there yet, so answer from what you "
     "are told and say so when something would need one."
@@ -47,8 +45,8 @@ def build_system_prompt(scope: str, naming: ToolNaming = ToolNaming.CANONICAL) -
     """
     definition = SCOPES.get(scope)
     if definition is None:
-        return _PROMPT_WITHOUT_TOOLS.format(scope=scope)
-    return cast(Callable[[ToolNaming], str], resolve_name(definition.prompt))(naming)
+        return _PROMPT_WITHOUT_TOOLS.format(scope=scope) + FRAMES_RULE
+    return cast(Callable[[ToolNaming], str], resolve_name(definition.prompt))(naming) + FRAMES_RULE
 
 
 def build_situation(scope: str, snapshot: Any, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
@@ -66,4 +64,4 @@ def build_situation(scope: str, snapshot: Any, naming: ToolNaming = ToolNaming.C
     if definition is None:
         return ""
     text = cast(Callable[[Any, ToolNaming], str], resolve_name(definition.situation))(snapshot, naming)
-    return _CONTEXT_TAG_START.sub("&lt;", text)
+    return escape_frames_in_text(text)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, assert_never
 
 from fermata.domain.blocks import ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from fermata.domain.content_frames import frame_text
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart, JsonItem
@@ -202,7 +203,7 @@ class _GroupFold:
         ends_with_model = bool(self._last and self._last.role == "assistant" and not self._last.results)
         self._build_last()
         parts = [part for _, part in self._built]
-        context = f"<context>\n{volatile}\n</context>" if volatile.strip() else ""
+        context = frame_text("context", volatile) if volatile.strip() else ""
         prompts = (index for index in reversed(range(len(parts))) if self._built[index][0].role == "user")
         newest_prompt = next(prompts, None)
         if context and newest_prompt is not None:

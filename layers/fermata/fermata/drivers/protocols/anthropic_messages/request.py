@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Self, assert_never
 
 from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, ToolResultBlock
+from fermata.domain.content_frames import frame_text
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
@@ -30,7 +31,7 @@ from fermata.drivers.protocols.message_mapping import (
     CONTINUE_PROMPT,
     CallIdMapper,
     choose_call_id_formatter,
-    encode_result_data,
+    frame_result,
     get_image_base64,
     plain_id_formatter,
 )
@@ -229,8 +230,8 @@ def _build_result(block: ToolResultBlock, call_id: str) -> _JsonObject:
     result: _JsonObject = {"type": "tool_result", "tool_use_id": call_id}
     if not block.ok:
         # The API accepts nothing but text in a failed result.
-        return result | {"content": (block.error or "").strip() or "The tool failed.", "is_error": True}
-    text = encode_result_data(block)
+        return result | {"content": frame_result(block), "is_error": True}
+    text = frame_result(block)
     if not block.images:
         return result | {"content": text}
     return result | {"content": [{"type": "text", "text": text}, *map(_build_image, block.images)]}
@@ -267,7 +268,7 @@ def _build_volatile(request: ModelRequest) -> list[_JsonObject]:
     """Build what follows the newest prompt and is not cached."""
     if not request.volatile.strip():
         return []
-    return [{"type": "text", "text": f"<context>\n{request.volatile}\n</context>"}]
+    return [{"type": "text", "text": frame_text("context", request.volatile)}]
 
 
 def _build_thinking(request: ModelRequest, messages: list[_WireMessage]) -> _JsonObject | None:
