@@ -6,7 +6,7 @@ from typing import Any
 
 import fermata
 from fermata.aws import uploads
-from fermata.aws.resources import Resources
+from fermata.aws.resources import Resources, prepare_function
 from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
@@ -267,3 +267,4 @@ def show_openapi(resources: Resources) -> Response:
 
 
 handler = make_handler(router)
+prepare_function("dynamodb", "s3", "kms", "stepfunctions")

@@ -1,5 +1,6 @@
 """Store provider credentials with their keys encrypted, and list the models that they open."""
 
+from fermata.aws.resources import prepare_function
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
 from fermata.domain.errors import InvalidRequest
 from fermata.wire.bodies.requests import CredentialChange, NewCredential
@@ -75,3 +76,4 @@ def list_models(context: RequestContext) -> Response:
 
 
 handler = make_handler(router)
+prepare_function("dynamodb", "kms")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.resources import get_resources
+from fermata.aws.resources import get_resources, prepare_function
 from fermata.conversations.purge import purge_deleted_conversations
 
 MIN_REMAINING_MS = 30_000
@@ -19,3 +19,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
             get_resources(), lambda: context.get_remaining_time_in_millis() > MIN_REMAINING_MS
         )
     }
+
+
+prepare_function("dynamodb", "s3")

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.resources import get_resources
+from fermata.aws.resources import get_resources, prepare_function
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
 
@@ -26,3 +26,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
         has_execution_failed=turn.get("cause") == "failed",
     )
     return {"seen": 1}
+
+
+prepare_function("dynamodb", "s3", "stepfunctions")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.resources import get_resources
+from fermata.aws.resources import get_resources, prepare_function
 from fermata.pricing.catalogue_refresh import refresh_catalogue
 
 
@@ -13,3 +13,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     observability.reset_log_keys(request_id=getattr(context, "aws_request_id", ""))
     refresh = refresh_catalogue(get_resources(), force=bool(event.get("force")))
     return {"how": refresh.outcome, "models": refresh.models}
+
+
+prepare_function("dynamodb")

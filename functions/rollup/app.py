@@ -4,7 +4,7 @@ from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import deserialize_item
-from fermata.aws.resources import get_resources
+from fermata.aws.resources import get_resources, prepare_function
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 
 
@@ -16,3 +16,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     records = [LedgerStreamRecord(change["SequenceNumber"], deserialize_item(change["NewImage"])) for change in changes]
     failed_sequence_number = count_stream_records(get_resources(), records)
     return {"batchItemFailures": [{"itemIdentifier": failed_sequence_number}] if failed_sequence_number else []}
+
+
+prepare_function("dynamodb")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.resources import get_resources
+from fermata.aws.resources import get_resources, prepare_function
 from fermata.turns.round.invocation import invocation_from_event
 from fermata.turns.round.run_turn_steps import run_turn_steps
 
@@ -11,3 +11,6 @@ from fermata.turns.round.run_turn_steps import run_turn_steps
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> None:
     run_turn_steps(get_resources(), invocation_from_event(event, context, is_hold=True))
+
+
+prepare_function("dynamodb", "s3", "stepfunctions")

@@ -17,7 +17,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Mount, request_response
 from starlette.types import Receive, Scope, Send
 
-from fermata.aws.resources import Resources, get_resources
+from fermata.aws.resources import Resources, get_resources, prepare_function
 from fermata.conversations import conversation_store, message_views
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.events import Event
@@ -229,3 +229,4 @@ async def _read_body(asgi_request: AsgiRequest) -> bytes:
 
 # A mount passes every method on, because dispatch responds to wrong methods and OPTIONS itself (decision 0010).
 app = Starlette(routes=[Mount("/", request_response(handle_asgi_request))])
+prepare_function("dynamodb", "s3", "kms", "stepfunctions")

@@ -1,5 +1,6 @@
 """Store a browser's answer to a tool request, and resume the round that waits for it."""
 
+from fermata.aws.resources import prepare_function
 from fermata.domain.errors import NotFound
 from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
 from fermata.wire.bodies.find_snapshot import find_snapshot
@@ -41,3 +42,4 @@ def _respond_to_instatic(error: NotFound) -> Response:
 
 
 handler = make_handler(router)
+prepare_function("dynamodb", "s3", "kms", "stepfunctions")

@@ -13,6 +13,8 @@ from aws_lambda_powertools import Logger, Metrics, Tracer
 from aws_lambda_powertools.metrics import MetricUnit
 
 logger = Logger(service="fermata", log_uncaught_exceptions=False, utc=True)
+TRACED_LIBRARIES = ("botocore",)
+"""Calls to AWS. X-Ray adds its header to each request of a traced library; nobody else may get it (decision 0247)."""
 LambdaHandler = Callable[[dict[str, Any], Any], Any]
 
 METRIC_UNITS = {
@@ -89,4 +91,5 @@ def trace_handler(handler: LambdaHandler) -> LambdaHandler:
     """
     if "AWS_XRAY_DAEMON_ADDRESS" not in os.environ:
         return handler
-    return Tracer(service="fermata").capture_lambda_handler(handler, capture_response=False)
+    tracer = Tracer(service="fermata", patch_modules=TRACED_LIBRARIES)
+    return tracer.capture_lambda_handler(handler, capture_response=False)

@@ -1,9 +1,11 @@
 """Hold the per-process dependencies: settings, clock, and the AWS clients, which are created on first use."""
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import boto3
 from botocore.config import Config
@@ -31,6 +33,8 @@ CLIENT_CONFIG = Config(
 S3_CONFIG = CLIENT_CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
 """Presigned URLs name the bucket's own region; another region would answer with a redirect."""
 
+ServiceName = Literal["dynamodb", "s3", "kms", "stepfunctions"]
+SERVICES: tuple[ServiceName, ...] = get_args(ServiceName)
 _clients_created_early: dict[str, Any] = {}
 
 
@@ -94,8 +98,27 @@ def create_clients() -> None:
 
     The first resources of a process take them. Creating a client opens no connection.
     """
-    for service in ("dynamodb", "s3", "kms", "stepfunctions"):
-        _clients_created_early[service] = _create_client(service)
+    _create_missing_clients(SERVICES)
+
+
+def prepare_function(*services: ServiceName) -> bool:
+    """Create a function's clients while Lambda initialises it, with more processor than an invocation has.
+
+    Elsewhere nothing is done: tests and tools import functions without their environment (decision 0247).
+
+    Returns:
+        Whether Lambda initialises this process, so that the caller prepares what else the first invocation needs.
+    """
+    is_initialising = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
+    if is_initialising:
+        _create_missing_clients(services)
+    return is_initialising
+
+
+def _create_missing_clients(services: Iterable[ServiceName]) -> None:
+    for service in services:
+        if service not in _clients_created_early:
+            _clients_created_early[service] = _create_client(service)
 
 
 def _create_client(service: Any) -> Any:

@@ -1,9 +1,11 @@
 """Send requests to a provider over one kept-alive connection that another thread can abort (decision 0061)."""
 
 import contextlib
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpcore
@@ -185,8 +187,23 @@ class _Transport(httpx.HTTPTransport):
 
     def __init__(self, scope: CancelScope, guard: UrlGuard | None) -> None:
         # Not super().__init__(): it would build a pool whose sockets cannot be cancelled.
-        self._pool = httpcore.ConnectionPool(
+        self._pool = _SharedTlsPool(
             max_keepalive_connections=1,
             keepalive_expiry=KEEPALIVE_SECONDS,
             network_backend=CancellableNetworkBackend(scope, guard),
         )
+
+
+class _SharedTlsPool(httpcore.ConnectionPool):
+    """A pool whose connections share the TLS context of the process. httpcore loads all certificates for each."""
+
+    def create_connection(self, origin: httpcore.Origin) -> httpcore.ConnectionInterface:
+        if origin.scheme == b"https":
+            self._ssl_context = get_tls_context()
+        return super().create_connection(origin)
+
+
+@cache
+def get_tls_context() -> ssl.SSLContext:
+    """Return the TLS context of this process. Creating it takes as long as several rounds' work (decision 0247)."""
+    return httpx.create_ssl_context(trust_env=False)

@@ -1,0 +1,78 @@
+"""What a function has created before its first invocation: a client of each service that its role lets it call."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.template.templates import ROOT, Template, resources_of_type
+
+CLIENTS = {"dynamodb": "dynamodb", "s3": "s3", "kms": "kms", "states": "stepfunctions"}
+"""Names of boto3's clients, by the prefix of their actions."""
+PROGRAM = """
+import importlib, json, sys
+import boto3
+created = []
+create = boto3.client
+boto3.client = lambda service, **how: created.append(service) or create(service, **how)
+app = importlib.import_module(f"functions.{sys.argv[1]}.app")
+at_import = sorted(created)
+created.clear()
+from fermata.aws.resources import get_resources
+resources = get_resources()
+used = {"dynamodb": "tables", "s3": "blobs", "kms": "vault", "stepfunctions": "workflow"}
+for service in at_import:
+    getattr(resources, used[service])
+is_tls_ready = connections = 0
+if "fermata.drivers.transport.http_connection" in sys.modules:
+    from fermata.drivers.transport.http_connection import get_tls_context
+    is_tls_ready = get_tls_context.cache_info().currsize
+if hasattr(app, "get_provider_connection"):
+    connections = app.get_provider_connection.cache_info().currsize
+print(json.dumps({"at_import": at_import, "later": created, "tls": is_tls_ready, "connections": connections}))
+"""
+
+
+def import_function(folder: str, variables: dict[str, str]) -> Any:
+    """Import a function in a process of its own; return what it created then, and what its resources did later."""
+    names = "CONVERSATIONS_TABLE BRIDGES_TABLE PRICING_TABLE USAGE_TABLE SETTINGS_TABLE BUCKET KEY_ID STATE_MACHINE_ARN"
+    environment = dict.fromkeys(names.split(), "a-name") | {
+        "PYTHONPATH": ":".join(sys.path),
+        "PATH": os.environ["PATH"],
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "none",
+    }
+    command = [sys.executable, "-c", PROGRAM, folder]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment | variables, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def services_of_role(source: Template, function: Template) -> set[str]:
+    role = source["Resources"][function["Role"]["Fn::GetAtt"][0]]["Properties"]
+    statements = [one for policy in role["Policies"] for one in policy["PolicyDocument"]["Statement"]]
+    actions = [action for one in statements for action in _list(one["Action"]) if "Stream" not in str(one["Resource"])]
+    return {CLIENTS[prefix] for prefix in (action.partition(":")[0] for action in actions) if prefix in CLIENTS}
+
+
+def _list(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
+def test_a_function_opens_its_clients_while_lambda_initialises_it(source: Template) -> None:
+    for function in resources_of_type(source, "AWS::Serverless::Function").values():
+        folder = function["CodeUri"].rpartition("/")[2]
+        imported = import_function(folder, {"AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand"})
+        assert set(imported["at_import"]) == services_of_role(source, function), folder
+        assert imported["later"] == [], folder
+        assert imported["tls"] == imported["connections"] == (folder == "round"), folder
+
+
+@pytest.mark.parametrize("folder", ["round", "api", "stream_turns"])
+def test_elsewhere_importing_a_function_creates_nothing(folder: str) -> None:
+    imported = import_function(folder, {})
+    assert imported["at_import"] == []
