@@ -1,4 +1,4 @@
-"""What a function has created before its first invocation: a client of each service that its role lets it call."""
+"""Clients that a function creates before its first invocation: one of each service that its role lets it call."""
 
 import json
 import os

@@ -262,7 +262,7 @@ def test_a_round_of_very_many_calls_is_held_and_ends(
         at("api").cancel_turn()
     else:
         clock.advance(60)
-        at("stream_turns").workflow.states[turn.id, 1] = ("FAILED", "States.Runtime")
+        at("stream_turns").workflow.states[turn.id, 1] = ("FAILED", "TurnFailed")
         recover_open_turns(functions["recover"])
     assert at("stream_turns").event_types()[-1] in ("cancelled", "error")
 
