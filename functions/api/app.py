@@ -11,7 +11,7 @@ from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.scopes import SCOPES
 from fermata.tools import tool_listing
 from fermata.tools.registry import get_tool_namer
@@ -184,7 +184,7 @@ def list_scopes(context: RequestContext) -> Response:
 
 def require_existing_scope(request: HttpRequest) -> None:
     if request.path_parameters["scope"] not in SCOPES:
-        raise NotFound("Not found")
+        raise PathNotFound("Not found")
 
 
 @router.handles(editor.LIST_TOOLS, precondition=require_existing_scope)

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from fermata.aws.resources import Resources, get_resources, prepare_function
 from fermata.conversations import conversation_store, message_views
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import SCOPES
 from fermata.tools.registry import get_tool_namer
@@ -67,7 +67,7 @@ def get_abandonment_watcher(resources: Resources) -> AbandonmentWatcher:
 
 def require_existing_scope(request: HttpRequest) -> None:
     if request.path_parameters["scope"] not in SCOPES:
-        raise NotFound("Not found")
+        raise PathNotFound("Not found")
 
 
 @router.handles(turns.START_TURN, precondition=require_existing_scope)
@@ -127,7 +127,7 @@ def follow_turn(context: RequestContext) -> Response:
 def open_editor_bridge(context: RequestContext) -> Response:
     """Keep a stream open that only sends heartbeats. Instatic's editor opens it for calls that never come here."""
     if context.tenant.dialect != "instatic":
-        raise NotFound("Not found")
+        raise PathNotFound("Not found")
     if context.request.query.get("scope", "site") not in SCOPES:
         raise InvalidRequest(f"'scope' must be one of {', '.join(SCOPES)}.")
     return Response(200, stream=stream_heartbeats(context.resources), headers=STREAM_HEADERS)

@@ -248,8 +248,9 @@ def test_the_request_id_is_in_the_log_lines(
 ) -> None:
     own = f"mine-{uuid.uuid4()}"
     ways[FRONT].get(f"{API_PREFIX}/{path}", headers={"x-request-id": own, "authorization": "Bearer a.b.c"})
+    refused = '"security.token_refused"'
     wait_until(
-        lambda: [line for line in cloud.read_log_lines(door) if own in line and '"refused"' in line], f"{own} is logged"
+        lambda: [line for line in cloud.read_log_lines(door) if own in line and refused in line], f"{own} is logged"
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from fermata.aws.observability import METRIC_UNITS
 from fermata.aws.resources import Resources
+from fermata.aws.security_events import SecurityEvent
 from fermata.credentials import last_used
 from fermata.domain.caller import Caller
 from fermata.usage.audit import user_labels
@@ -120,6 +121,7 @@ def test_alarms_and_dashboard_use_the_dimensions_that_functions_emit(
     assert {pair for pair in looked_at if pair[0] in METRIC_UNITS} <= written
     assert {pair for pair in looked_at if pair[0] not in METRIC_UNITS} == {
         ("StuckTurns", frozenset()),
+        ("SecurityEvents", frozenset()),
         ("UnreadableRows", frozenset()),
     }
 
@@ -203,6 +205,15 @@ def test_a_saved_query_reads_records_and_fields_that_are_logged(
             assert facts >= {"event", *asked}, (name, event)
 
 
+def test_refused_requests_are_counted_in_every_function_that_answers_callers(deployed: Template) -> None:
+    filters = resources_of_type(deployed, "AWS::Logs::MetricFilter").values()
+    counted = {
+        found["LogGroupName"]["Ref"] for found in filters if found["FilterPattern"] == '{ $.event = "security.*" }'
+    }
+    assert counted == {"StreamLogs", "ToolResultLogs", "ApiLogs", "CredentialsLogs", "RoundLogs"}
+    assert all(event.startswith("security.") for event in SecurityEvent)
+
+
 @pytest.mark.parametrize(
     ("name", "logs", "files"),
     [
@@ -213,7 +224,6 @@ def test_a_saved_query_reads_records_and_fields_that_are_logged(
 def test_a_metric_filter_matches_records_that_are_logged(deployed: Template, name: str, logs: str, files: str) -> None:
     code = "".join(path.read_text() for path in (Path(ROOT) / "layers/fermata/fermata").glob(files))
     filters = resources_of_type(deployed, "AWS::Logs::MetricFilter")
-    assert len(filters) == 2
     assert filters[name]["LogGroupName"] == {"Ref": logs}
     events = re.findall(r'event = "([^"]+)"', filters[name]["FilterPattern"])
     assert events

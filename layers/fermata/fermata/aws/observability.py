@@ -78,6 +78,11 @@ def add_log_keys(**keys: Any) -> None:
     logger.thread_safe_append_keys(**keys)
 
 
+def get_thread_keys() -> dict[str, Any]:
+    """Return the keys that lines of this thread have."""
+    return logger.thread_safe_get_current_keys()
+
+
 def reset_log_keys(**keys: Any) -> None:
     """Drop the keys of the previous invocation and start with these."""
     logger.thread_safe_clear_keys()

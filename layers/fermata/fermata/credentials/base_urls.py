@@ -2,6 +2,7 @@
 
 from urllib.parse import urlsplit
 
+from fermata.aws.security_events import log_refused_address
 from fermata.aws.settings import Settings, SettingsError
 from fermata.credentials.credential import Credential
 from fermata.domain.errors import InvalidRequest
@@ -30,7 +31,8 @@ def make_url_guard(settings: Settings) -> UrlGuard:
     """
     _check_provider_names(settings)
     urls = [get_default_url(settings, provider.name) for provider in list_providers()]
-    return UrlGuard([url for url in urls if url], loopback=settings.is_loopback_allowed)
+    trusted = [url for url in urls if url]
+    return UrlGuard(trusted, loopback=settings.is_loopback_allowed, on_refusal=log_refused_address)
 
 
 def list_local_urls(settings: Settings) -> list[str]:

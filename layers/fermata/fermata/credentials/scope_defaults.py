@@ -21,7 +21,7 @@ from fermata.aws.resources import Resources
 from fermata.credentials.credential import credential_sort_key
 from fermata.domain.base import DomainModel
 from fermata.domain.caller import Caller
-from fermata.domain.errors import InvalidRequest, ServiceUnavailable
+from fermata.domain.errors import IdRefused, InvalidRequest, ServiceUnavailable
 from fermata.domain.scopes import SCOPES
 
 MAX_CHANGE_ATTEMPTS = 5
@@ -144,7 +144,7 @@ def _replace_default(resources: Resources, tenant: str, default: ScopeDefault, r
         resources.tables.write_items(_check_credential_exists(resources, tenant, default.credential_id), put)
     except TransactionCanceled as error:
         if error.reasons[0].condition_failed:
-            raise InvalidRequest("Credential not found. Pick an existing credential.") from error
+            raise IdRefused("Credential not found. Pick an existing credential.") from error
         return error.reasons[1].item == put.item
     return True
 

@@ -3,12 +3,17 @@
 FermataError
   ApiError           the caller can correct it; `status` and `message` become the HTTP response
     InvalidRequest     400   Unauthorized  401   Forbidden        403   NotFound  404
+      AddressRefused       no request may be sent to an address that was typed
+      IdRefused            a body names what is not the caller's
       LogRewound           the client has seen an event that the turn's log does not have
+      OriginRefused        403 for a page of another origin
+      PathNotFound         404 for a path, and not for an id in it
     MethodNotAllowed   405   Conflict      409   PayloadTooLarge  413
     PaymentRequired    402  a budget is used up until it renews
     Gone               410  the resource existed and has expired
     Unprocessable      422  the request is valid, but the chosen model cannot fulfil it
     BadGateway         502  a provider refused the request, and would refuse it again
+    TooManyRequests    429  a limit is reached until `retry_after` seconds have passed
     ServiceUnavailable 503  the same request may succeed after `retry_after` seconds
   ProviderError        the provider refused, failed or stalled; ends a round, and possibly the turn
 
@@ -29,16 +34,36 @@ class ApiError(FermataError):
     code: str | None = None
     """Set where a client's program, and not its user, can correct it."""
 
-    def __init__(self, message: str, *, retry_after: int | None = None) -> None:
+    def __init__(self, message: str, *, retry_after: int | None = None, reason: str = "") -> None:
+        """Create the error.
+
+        Args:
+            message: The text for the caller.
+            retry_after: The seconds after which the same request may succeed.
+            reason: A code for the security event of a refusal (decision 0240); the caller does not see it.
+        """
         super().__init__(message)
         self.message = message
         self.retry_after = retry_after
+        self.reason = reason
         self.details: dict[str, int] = {}
         """Further members of the response, for the client's program."""
 
 
 class InvalidRequest(ApiError):
     status = 400
+
+
+class AddressRefused(InvalidRequest):
+    """No request may be sent to an address. `reason` is always given; `host` is empty where the text is no URL."""
+
+    def __init__(self, message: str, *, reason: str, host: str = "") -> None:
+        super().__init__(message, reason=reason)
+        self.host = host
+
+
+class IdRefused(InvalidRequest):
+    """A body names something that does not exist, or is not the caller's."""
 
 
 class LogRewound(InvalidRequest):
@@ -63,8 +88,18 @@ class Forbidden(ApiError):
     status = 403
 
 
+class OriginRefused(Forbidden):
+    pass
+
+
 class NotFound(ApiError):
+    """There is no such thing, or it is not the caller's. The response does not say which."""
+
     status = 404
+
+
+class PathNotFound(NotFound):
+    pass
 
 
 class MethodNotAllowed(ApiError):
@@ -85,6 +120,10 @@ class PayloadTooLarge(ApiError):
 
 class Unprocessable(ApiError):
     status = 422
+
+
+class TooManyRequests(ApiError):
+    status = 429
 
 
 class BadGateway(ApiError):

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
+from fermata.aws.security_events import log_refused_address
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import UnreadableJson
@@ -69,7 +70,8 @@ def get_connection_pool(*, loopback: bool, seconds: float) -> HostConnectionPool
         loopback: Whether hosts on this machine may be reached.
         seconds: The time limit of one request.
     """
-    return HostConnectionPool(UrlGuard(loopback=loopback), seconds, keeps_connections=seconds < HOST_BUILD_SECONDS)
+    guard = UrlGuard(loopback=loopback, on_refusal=log_refused_address)
+    return HostConnectionPool(guard, seconds, keeps_connections=seconds < HOST_BUILD_SECONDS)
 
 
 class HostClient:

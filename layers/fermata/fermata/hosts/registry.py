@@ -16,6 +16,7 @@ from fermata.aws.dynamodb_items_and_writes import (
     TransactionCanceled,
 )
 from fermata.aws.resources import Resources
+from fermata.aws.security_events import log_refused_address
 from fermata.aws.settings import Settings
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.drivers.transport.url_guard import UrlGuard
@@ -29,7 +30,7 @@ HOST_SECRET_BYTES = 48
 
 def make_host_guard(settings: Settings) -> UrlGuard:
     """Return the guard of connections to hosts: public addresses, and on the local stage this machine."""
-    return UrlGuard(loopback=settings.is_loopback_allowed)
+    return UrlGuard(loopback=settings.is_loopback_allowed, on_refusal=log_refused_address)
 
 
 def register_host(

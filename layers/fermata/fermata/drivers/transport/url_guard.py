@@ -7,13 +7,15 @@ caller connects to exactly these. Redirects are never followed.
 
 import ipaddress
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from fermata.domain.errors import InvalidRequest
+from fermata.domain.errors import AddressRefused, InvalidRequest
 
 HTTPS_PORT = 443
 MAX_URL_CHARS = 2_000
+_NO_URL = "The address is not a URL. Write it like https://models.example.com/v1."
 _INTERNET = ipaddress.ip_network("2000::/3")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _RESERVED_NETWORKS = tuple(
@@ -34,9 +36,17 @@ class UrlGuard:
     Args:
         trusted: The operator's own URLs, whose hosts may be anywhere.
         loopback: Whether this machine may be named too, in plain http and on any port.
+        on_refusal: Called once with each refusal, before it is raised.
     """
 
-    def __init__(self, trusted: Iterable[str] = (), *, loopback: bool = False) -> None:
+    def __init__(
+        self,
+        trusted: Iterable[str] = (),
+        *,
+        loopback: bool = False,
+        on_refusal: Callable[[AddressRefused], None] = lambda _refusal: None,
+    ) -> None:
+        self._on_refusal = on_refusal
         self._trusted = {_parse_origin(url) for url in trusted}
         self._loopback = loopback
 
@@ -44,20 +54,34 @@ class UrlGuard:
         """Check the text of a URL.
 
         Raises:
-            InvalidRequest: No request may be sent there; the message is for the user who typed the address.
+            AddressRefused: No request may be sent there; the message is for the user who typed the address.
         """
+        with self._report_refusals():
+            self._check_text(url)
+
+    @contextmanager
+    def _report_refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except AddressRefused as refusal:
+            self._on_refusal(refusal)
+            raise
+
+    def _check_text(self, url: str) -> None:
         scheme, host, port = _parse_origin(url)
         if (scheme, host, port) in self._trusted or (self._loopback and is_loopback_host(host)):
             return
         if scheme != "https":
-            raise InvalidRequest(f"The address must begin with https://, not {scheme}://.")
-        self._check_port(port)
+            message = f"The address must begin with https://, not {scheme}://."
+            raise AddressRefused(message, reason="scheme", host=host)
+        _check_port(host, port)
 
     def check_url_and_host(self, url: str) -> None:
         """Check a base URL that is about to be stored: its text, and that its host has public addresses today.
 
         Raises:
-            InvalidRequest: No request may be sent there, or there is no such host.
+            AddressRefused: No request may be sent there.
+            InvalidRequest: There is no such host.
         """
         self.check_url(url)
         if "?" in url or "#" in url:
@@ -72,24 +96,31 @@ class UrlGuard:
         """Return the addresses to connect to instead of `host`; a trusted host is returned as it is.
 
         Raises:
-            InvalidRequest: One of its addresses is not public, or the port is not allowed.
+            AddressRefused: One of its addresses is not public, or the port is not allowed.
             OSError: The name cannot be resolved.
         """
+        with self._report_refusals():
+            return self._resolve_allowed(host, port)
+
+    def _resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
         host = host.lower()
         if any((host, port) == trusted[1:] for trusted in self._trusted):
             return (host,)
         is_local = self._loopback and is_loopback_host(host)
         if not is_local:
-            self._check_port(port)
+            _check_port(host, port)
         addresses = _resolve(host, port)
         for address in addresses:
             if not (ipaddress.ip_address(address).is_loopback if is_local else is_public_address(address)):
-                raise InvalidRequest(f"{host} is at an address that is not public; it cannot be reached from here.")
+                message = f"{host} is at an address that is not public; it cannot be reached from here."
+                raise AddressRefused(message, reason="not_public", host=host)
         return addresses
 
-    def _check_port(self, port: int) -> None:
-        if port != HTTPS_PORT:
-            raise InvalidRequest(f"The address must use port {HTTPS_PORT}, not {port}.")
+
+def _check_port(host: str, port: int) -> None:
+    if port != HTTPS_PORT:
+        message = f"The address must use port {HTTPS_PORT}, not {port}."
+        raise AddressRefused(message, reason="port", host=host)
 
 
 def is_public_address(address: str) -> bool:
@@ -108,16 +139,18 @@ def is_public_address(address: str) -> bool:
 
 def _parse_origin(url: str) -> tuple[str, str, int]:
     if len(url) > MAX_URL_CHARS or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        raise InvalidRequest("The address must be a plain URL: printable ASCII without spaces or backslashes.")
+        message = "The address must be a plain URL: printable ASCII without spaces or backslashes."
+        raise AddressRefused(message, reason="malformed")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise InvalidRequest("The address is not a URL. Write it like https://models.example.com/v1.") from None
+        raise AddressRefused(_NO_URL, reason="malformed") from None
     if parts.scheme not in ("https", "http") or not host:
-        raise InvalidRequest("The address is not a URL. Write it like https://models.example.com/v1.")
+        raise AddressRefused(_NO_URL, reason="malformed")
     if "@" in parts.netloc:
-        raise InvalidRequest("The address must not hold a user name or password. Send the key as 'apiKey'.")
+        message = "The address must not hold a user name or password. Send the key as 'apiKey'."
+        raise AddressRefused(message, reason="user_name", host=host)
     return parts.scheme, host, port if port is not None else (HTTPS_PORT if parts.scheme == "https" else 80)
 
 

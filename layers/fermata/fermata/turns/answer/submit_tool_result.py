@@ -32,7 +32,7 @@ class ToolRequestGone(NotFound):
     """The request is not open: it never was, or no longer is."""
 
     def __init__(self) -> None:
-        super().__init__(REQUEST_GONE_MESSAGE)
+        super().__init__(REQUEST_GONE_MESSAGE, reason="no_open_request")
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from typing import Any
 
 import jwt
 
-from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.errors import Forbidden, Unauthorized
+from fermata.domain.errors import Forbidden, OriginRefused, Unauthorized
 from fermata.wire.auth.jwks import get_signing_keys
 from fermata.wire.auth.tenant import Tenant, normalize_origin
 from fermata.wire.auth.tenant_store import find_tenant_by_issuer, is_registered_origin
@@ -45,10 +44,10 @@ def authenticate(resources: Resources, headers: Mapping[str, str], method: str) 
     must_check_origin = is_from_cookie and method not in _SAFE_METHODS
     origin = headers.get("origin", "")
     if must_check_origin and not is_registered_origin(resources, origin):
-        raise Forbidden(_INVALID_ORIGIN)
+        raise OriginRefused(_INVALID_ORIGIN)
     tenant, claims = _verify_token(resources, token)
     if must_check_origin and normalize_origin(origin) not in tenant.origins:
-        raise Forbidden(_INVALID_ORIGIN)
+        raise OriginRefused(_INVALID_ORIGIN)
     return _build_caller(tenant, claims)
 
 
@@ -68,7 +67,7 @@ def _read_token(headers: Mapping[str, str]) -> tuple[str, bool]:
         # An editor may use the same name for a session of its own. Only three parts make a JWT (decision 0021).
         if cookies.get(name, "").count(".") == 2:
             return cookies[name], True
-    raise Unauthorized("Unauthorized")
+    raise Unauthorized("Unauthorized", reason="missing")
 
 
 def _parse_cookies(header: str) -> Iterator[tuple[str, str]]:
@@ -79,20 +78,30 @@ def _parse_cookies(header: str) -> Iterator[tuple[str, str]]:
 
 def _verify_token(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
     if len(token) > _MAX_TOKEN_CHARACTERS or not token.isascii():
-        raise Unauthorized("Unauthorized")
+        raise Unauthorized("Unauthorized", reason="malformed")
     try:
         return _verify_signature(resources, token)
     except jwt.ExpiredSignatureError as error:
-        raise Unauthorized("Unauthorized: the token has expired.") from error
+        raise Unauthorized("Unauthorized: the token has expired.", reason="expired") from error
     except jwt.ImmatureSignatureError as error:
-        raise Unauthorized("Unauthorized: the token is not valid yet. Check the clock of its issuer.") from error
+        text = "Unauthorized: the token is not valid yet. Check the clock of its issuer."
+        raise Unauthorized(text, reason="not_yet_valid") from error
     except jwt.InvalidAudienceError as error:
-        raise Unauthorized("Unauthorized: the token is for another audience.") from error
+        raise Unauthorized("Unauthorized: the token is for another audience.", reason="audience") from error
     except jwt.MissingRequiredClaimError as error:
-        raise Unauthorized(f"Unauthorized: the token has no {error.claim!r}.") from error
+        raise Unauthorized(f"Unauthorized: the token has no {error.claim!r}.", reason="missing_claim") from error
     except jwt.PyJWTError as error:
-        observability.log_warning("token_refused", reason=type(error).__name__)
-        raise Unauthorized("Unauthorized") from error
+        raise Unauthorized("Unauthorized", reason=_find_refusal_reason(error)) from error
+
+
+def _find_refusal_reason(error: jwt.PyJWTError) -> str:
+    match error:
+        case jwt.InvalidIssuerError():
+            return "unknown_issuer"
+        case jwt.InvalidSignatureError():
+            return "bad_signature"
+        case _:
+            return "malformed"
 
 
 def _verify_signature(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
@@ -137,23 +146,26 @@ def _to_timestamp(claim: Any) -> float:
     try:
         return float(claim)
     except OverflowError:
-        raise Unauthorized("Unauthorized: the token's times are out of range.") from None
+        raise Unauthorized("Unauthorized: the token's times are out of range.", reason="invalid_claim") from None
 
 
 def _build_caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
     if _to_timestamp(claims["exp"]) - _to_timestamp(claims["iat"]) > tenant.limits.token_seconds:
         allowed = tenant.limits.token_seconds
-        raise Unauthorized(f"Unauthorized: the token is valid for longer than the {allowed} seconds allowed.")
+        text = f"Unauthorized: the token is valid for longer than the {allowed} seconds allowed."
+        raise Unauthorized(text, reason="lifetime")
     if claims.get("tenant", tenant.name) != tenant.name:
-        raise Unauthorized("Unauthorized: the token is for another tenant.")
+        raise Unauthorized("Unauthorized: the token is for another tenant.", reason="other_tenant")
     user = claims["sub"]
     if not 1 <= len(user) <= _MAX_CLAIM_CHARACTERS or not user.isprintable():
         raise Unauthorized(
-            f"Unauthorized: the token's 'sub' must be 1 to {_MAX_CLAIM_CHARACTERS} printable characters."
+            f"Unauthorized: the token's 'sub' must be 1 to {_MAX_CLAIM_CHARACTERS} printable characters.",
+            reason="invalid_claim",
         )
     capabilities = claims.get("capabilities", [])
     if not isinstance(capabilities, list) or not all(isinstance(name, str) for name in capabilities):
-        raise Unauthorized("Unauthorized: the token's 'capabilities' must be a list of strings.")
+        text = "Unauthorized: the token's 'capabilities' must be a list of strings."
+        raise Unauthorized(text, reason="invalid_claim")
     return Caller(tenant=tenant.name, user=user, capabilities=frozenset(capabilities), label=_read_label(claims))
 
 

@@ -13,14 +13,21 @@ _PATH_PARAMETER = re.compile(r"\{(\w+)\+?\}")
 def request_from_event(event: Mapping[str, Any]) -> HttpRequest:
     """Convert a proxy event to a request."""
     headers = _headers(event)
+    context: Mapping[str, Any] = event.get("requestContext") or {}
     return HttpRequest(
-        id=choose_request_id(headers, str((event.get("requestContext") or {}).get("requestId", ""))),
+        id=choose_request_id(headers, str(context.get("requestId", ""))),
         method=str(event["httpMethod"]).upper(),
         path=_path(event),
         headers=headers,
         query=dict(event.get("queryStringParameters") or {}),
         body=_body(event),
+        source=source_from_context(context),
     )
+
+
+def source_from_context(context: Mapping[str, Any]) -> str:
+    """Return the client's address. A header such as X-Forwarded-For is not read, because clients can write one."""
+    return str((context.get("identity") or {}).get("sourceIp") or "")
 
 
 def to_proxy_response(response: Response) -> dict[str, Any]:

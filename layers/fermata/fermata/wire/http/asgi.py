@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
+from fermata.wire.http.api_gateway import source_from_context
 from fermata.wire.http.messages import HttpRequest, choose_request_id, join_headers
 
 REQUEST_CONTEXT_HEADER = "x-amzn-request-context"
@@ -22,6 +23,7 @@ def request_from_asgi_scope(asgi_scope: Mapping[str, Any], body: bytes = b"") ->
         headers=headers,
         query=dict(parse_qsl(asgi_scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)),
         body=body,
+        source=_read_source(asgi_scope, headers),
     )
 
 
@@ -40,3 +42,14 @@ def remove_base_path(path: str, request_context: str) -> str:
     if surplus <= 0 or not template.startswith("/") or "+}" in template:
         return path
     return "/" + path.split("/", surplus + 1)[-1]
+
+
+def _read_source(asgi_scope: Mapping[str, Any], headers: Mapping[str, str]) -> str:
+    """Return the client's address: from the request context that the Lambda Web Adapter sets, else from the socket.
+
+    The adapter replaces a header of that name that a client sends (decision 0011).
+    """
+    try:
+        return source_from_context(json.loads(headers[REQUEST_CONTEXT_HEADER]))
+    except (KeyError, ValueError, AttributeError):
+        return str((asgi_scope.get("client") or ("",))[0])

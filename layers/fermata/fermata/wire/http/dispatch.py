@@ -13,7 +13,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources, get_resources
-from fermata.domain.errors import Forbidden, NotFound
+from fermata.aws.security_events import begin_request_of_source
+from fermata.domain.errors import OriginRefused, PathNotFound
 from fermata.wire.auth.authentication import authenticate, require_capability
 from fermata.wire.auth.tenant import normalize_origin
 from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin
@@ -56,6 +57,7 @@ def handle_request(resources: Resources, routes: Routes, request: HttpRequest) -
         The response of the handler, or of its error. Nothing is raised.
     """
     observability.reset_log_keys(request_id=request.id)
+    begin_request_of_source(request.source)
     admission = _respond_to_errors(request, lambda: admit_request(resources, routes, request))
     if isinstance(admission, Response):
         return add_response_headers(request, admission, is_readable=_is_readable_by_origin(resources, request))
@@ -83,7 +85,7 @@ def admit_request(
     if methods and request.method not in methods:
         return Response(405, {"error": "Method not allowed"}, {"Allow": ", ".join([*methods, "OPTIONS"])})
     if not matches:
-        raise NotFound("Not found")
+        raise PathNotFound("Not found")
     route, path_parameters = matches[methods.index(request.method)]
     if isinstance(route, PublicRoute):
         return route.handler(resources)
@@ -136,7 +138,7 @@ def _respond_to_preflight(resources: Resources, request: HttpRequest, methods: l
     if not request.origin:
         return Response(204, headers={"Allow": allowed})
     if not is_registered_origin(resources, request.origin):
-        raise Forbidden("Forbidden: invalid origin")
+        raise OriginRefused("Forbidden: invalid origin", reason="preflight")
     headers = {
         "Allow": allowed,
         "Access-Control-Allow-Methods": ", ".join(methods),

@@ -23,6 +23,8 @@ class HttpRequest:
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     path_parameters: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    """The address of the client's network, as the platform states it; empty if it does not."""
 
     @property
     def origin(self) -> str:
