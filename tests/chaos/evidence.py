@@ -139,6 +139,7 @@ class Evidence:
         page: The cells of the editors' page at the end.
         page_changes: Every call that changed the page, in its order.
         struck_requests: The request ids of function invocations that were killed or frozen.
+        freezes: The name of each frozen process, and from when until when it was frozen, in epoch seconds.
         audits: Prompt and completion tokens that each audit showed, in the order in which they were read.
         executions: The status of each workflow execution, by name.
         execution_ends: When each of them ended, in epoch seconds; empty if nobody knows.
@@ -167,6 +168,7 @@ class Evidence:
     page: dict[str, str] = field(default_factory=dict)
     page_changes: list[PageChange] = field(default_factory=list)
     struck_requests: set[str] = field(default_factory=set)
+    freezes: list[tuple[str, float, float]] = field(default_factory=list)
     audits: list[int] = field(default_factory=list)
     executions: dict[str, str] = field(default_factory=dict)
     execution_ends: dict[str, float] = field(default_factory=dict)

@@ -87,6 +87,8 @@ class Scheduler:
         self.on_switch: Callable[[Task, str], None] | None = None
         """Called with the running task and the label of each switch point, before it waits: where faults strike."""
         self.struck_requests: set[str] = set()
+        self.freezes: list[tuple[str, float, float]] = []
+        """The name of each frozen process, and from when until when it was frozen."""
         """Request ids of invocations whose process was killed or frozen."""
         self.last_landing = start_time
         """When a late request landed last: what it causes begins then."""
@@ -165,6 +167,7 @@ class Scheduler:
 
     def freeze(self, process: Process, seconds: float) -> None:
         process.frozen_until = max(process.frozen_until, self.now + seconds)
+        self.freezes.append((process.name, self.now, process.frozen_until))
 
     def run(self, until: Callable[[], bool], limit_seconds: float) -> None:
         """Run until a condition holds. Raises the error of a task, Stuck, or TimeoutError in simulated time."""

@@ -26,6 +26,9 @@ DELETION_RATE = 0.5
 RENAMING_RATE = 0.2
 MAX_ROUNDS = 3
 RUSH_SIZE = 3
+AUDITORS = 3
+"""Who read audits at the same time while a rebuild is under way."""
+MAX_AUDITS_IN_A_ROW = 60
 
 
 @dataclass
@@ -48,6 +51,8 @@ class UserActions:
     titles: dict[str, str] = field(default_factory=dict)
     """What conversations were renamed to."""
     _tasks: list[Task] = field(default_factory=list)
+    _rebuilds: int = 0
+    """How many rebuilds of rollups run now."""
 
     def __post_init__(self) -> None:
         self.ada, self.bob, self.carol = User("ada"), User("bob"), User("carol")
@@ -146,9 +151,11 @@ class UserActions:
 
     def _read_audits_in_a_row(self) -> None:
         """Read while a rebuild switches from one edition to the next and deletes the old one."""
-        for _ in range(25):
-            self._scheduler.switch("auditor", self._draw.uniform(0.0, 0.5))
+        for _ in range(MAX_AUDITS_IN_A_ROW):
+            self._scheduler.switch("auditor", self._draw.uniform(0.0, 0.2))
             self.read_audit()
+            if not self._rebuilds:
+                return
 
     def _rebuild_twice(self) -> None:
         """Rebuild the rollups while another rebuild is under way."""
@@ -161,7 +168,15 @@ class UserActions:
             assert process.resources is not None
             rebuild_rollups(process.resources, TENANT)
 
-        self._begin("auditor", self._read_audits_in_a_row)
+        self._rebuilds += 1
+        for _ in range(AUDITORS):
+            self._begin("auditor", self._read_audits_in_a_row)
+        try:
+            self._try_to_rebuild(rebuild)
+        finally:
+            self._rebuilds -= 1
+
+    def _try_to_rebuild(self, rebuild: Callable[[FunctionProcess], None]) -> None:
         for _ in range(3):
             try:
                 self.cloud.call("rebuild", rebuild, 300.0)

@@ -87,7 +87,7 @@ class World:
         self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[self._has_small_budget])
         self._turn_count = turns or TURN_COUNTS[seed % len(TURN_COUNTS)]
         self._credentials: dict[str, str] = {}
-        self.evidence = Evidence(struck_requests=self.scheduler.struck_requests)
+        self.evidence = Evidence(struck_requests=self.scheduler.struck_requests, freezes=self.scheduler.freezes)
         self.much_later = Evidence()
         """Of what happened after the turns of `evidence` had expired; empty in most seeds."""
 

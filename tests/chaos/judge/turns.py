@@ -124,13 +124,17 @@ def judge_supersession(evidence: Evidence, turn: ClientTurn, end: Sequence[Logge
 
 
 def judge_departure(evidence: Evidence, turn: ClientTurn, end: Sequence[LoggedEvent]) -> Iterator[str]:
-    """Where the service sees readers leave, it cancels no turn whose reader is there."""
+    """Where the service sees readers leave, it cancels no turn whose reader is there.
+
+    A process of readers that is frozen for longer than a presence lasts is as good as gone.
+    """
     is_deleted = turn.conversation in evidence.deleted_conversations
     if not evidence.sees_departures or turn.is_cancelled_by_user or is_deleted or turn.dialect != "instatic":
         return
+    frozen = [(since, until) for name, since, until in evidence.freezes if name.startswith("reader")]
     for logged in end:
         at = logged.at_ms / 1000
-        away = [left for left, back in turn.absences if left - 5 < at < back + MAX_REQUEST_SECONDS]
+        away = [left for left, back in turn.absences + frozen if left - 5 < at < back + MAX_REQUEST_SECONDS]
         if logged.event["type"] == "cancelled" and not away:
             yield "it was cancelled, and its reader was there"
 
