@@ -10,6 +10,7 @@ from typing import Any, Literal
 import httpx
 
 from bench.dynamodb_units import CapacityMeter, ItemKey, item_bytes
+from local.aws_clients import RunSignature
 
 RECORDS_PATH = "/_fermata/requests"
 RECORDS_TIMEOUT_SECONDS = 30
@@ -97,15 +98,15 @@ class AwsCalls:
 @contextmanager
 def record_aws_calls(endpoint: str) -> Iterator[AwsCalls]:
     """Record the calls made within the `with` block. The yielded object has them after the block."""
-    url, recorded = endpoint + RECORDS_PATH, AwsCalls()
-    httpx.post(url, trust_env=False).raise_for_status()
+    url, recorded, signature = endpoint + RECORDS_PATH, AwsCalls(), RunSignature()
+    httpx.post(url, auth=signature, trust_env=False).raise_for_status()
     try:
         yield recorded
-        response = httpx.get(url, trust_env=False, timeout=RECORDS_TIMEOUT_SECONDS)
+        response = httpx.get(url, auth=signature, trust_env=False, timeout=RECORDS_TIMEOUT_SECONDS)
         records: Sequence[dict[str, Any]] = response.json()
         recorded.calls = [AwsCall.from_record(record) for record in records]
     finally:
-        httpx.delete(url, trust_env=False, timeout=RECORDS_TIMEOUT_SECONDS)
+        httpx.delete(url, auth=signature, trust_env=False, timeout=RECORDS_TIMEOUT_SECONDS)
 
 
 def stored_item_sizes(dynamodb: Any) -> Callable[[ItemKey], int]:

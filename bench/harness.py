@@ -15,6 +15,7 @@ from fermata_client import HtmlFile, HtmlFileExecutor
 from fermata_client.service.client import FermataClient
 from fermata_client.service.json_types import Event
 from local import seed
+from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
 from local.processes import ROOT
 
@@ -64,7 +65,7 @@ class BenchHarness:
         self.cloud = cloud
         self.client = FermataClient(cloud.url, cloud.token)
         self.model_url = cloud.model.url
-        self._model = httpx.Client(base_url=cloud.model.url, trust_env=False, timeout=60)
+        self._model = httpx.Client(base_url=cloud.model.url, auth=RunSignature(), trust_env=False, timeout=60)
 
     def close(self) -> None:
         self.client.close()

@@ -1,26 +1,44 @@
-"""Make boto3 clients that talk to the local cloud and to nothing else."""
+"""Make boto3 clients that talk to the local cloud and to nothing else, with the access key of this run."""
 
 import functools
+import os
+from collections.abc import Generator
 from typing import Any
 
 import boto3
+import httpx
 from botocore.config import Config
 
-REGION = "us-east-1"
-ACCOUNT_ID = "000000000000"
-CREDENTIALS_ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": ACCOUNT_ID,
-    "AWS_SECRET_ACCESS_KEY": "local",
-    "AWS_DEFAULT_REGION": REGION,
-}
+from local.request_signature import CREDENTIALS_VARIABLE, REGION, RunCredentials, sign_run_request
+
+
+@functools.cache
+def get_run_credentials() -> RunCredentials:
+    """Get the access key of this run: the one that the parent process hands on, otherwise a new one."""
+    handed_on = os.environ.get(CREDENTIALS_VARIABLE)
+    return RunCredentials.parse(handed_on) if handed_on else RunCredentials.generate()
+
+
+def credentials_environment() -> dict[str, str]:
+    """Return the environment variables from which other AWS clients take the key."""
+    credentials = get_run_credentials()
+    return {
+        "AWS_ACCESS_KEY_ID": credentials.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
+        "AWS_DEFAULT_REGION": REGION,
+    }
 
 
 @functools.cache
 def get_session() -> Any:
     """Get the session of all clients. Sharing it makes botocore read each service description once."""
+    return make_session(get_run_credentials())
+
+
+def make_session(credentials: RunCredentials) -> Any:
     return boto3.session.Session(
-        aws_access_key_id=CREDENTIALS_ENVIRONMENT["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=CREDENTIALS_ENVIRONMENT["AWS_SECRET_ACCESS_KEY"],
+        aws_access_key_id=credentials.access_key_id,
+        aws_secret_access_key=credentials.secret_access_key,
         region_name=REGION,
     )
 
@@ -28,5 +46,18 @@ def get_session() -> Any:
 @functools.cache
 def get_client(service: str, endpoint: str) -> Any:
     """Get the client of a service, cached because making one costs more than most calls."""
+    return make_client(get_session(), service, endpoint)
+
+
+def make_client(session: Any, service: str, endpoint: str) -> Any:
     config = Config(retries={"total_max_attempts": 1}, max_pool_connections=64, proxies={}, read_timeout=120)
-    return get_session().client(service, endpoint_url=endpoint, config=config)
+    return session.client(service, endpoint_url=endpoint, config=config)
+
+
+class RunSignature(httpx.Auth):
+    """Signs the requests of an httpx client to the local servers' own pages: `httpx.get(url, auth=RunSignature())`."""
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        target, host = request.url.raw_path.decode("ascii"), request.headers["host"]
+        request.headers.update(sign_run_request(get_run_credentials(), request.method, host, target))
+        yield request

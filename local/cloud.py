@@ -15,7 +15,7 @@ from fermata.drivers.registry import get_provider
 from local import deploy, seed
 from local.deployed_stack import SWEEP_EVENT, DeployedStack
 from local.listening_sockets import open_listener
-from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, inherited_environment
+from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, run_environment
 from local.seed import SeededModel
 
 LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "50"}
@@ -76,7 +76,8 @@ class LocalCloud(DeployedStack):
         self._real_api_key = real_api_key
         self._is_listening = latencies is None and not set(LISTENING_TIMINGS) & set(parameters or {})
         timings = LOCAL_TIMINGS | (LISTENING_TIMINGS if self._is_listening else {})
-        self._parameters = timings | {"Stage": "local"} | _to_strings(parameters)
+        origins = ",".join(seed.EDITOR_ORIGINS)
+        self._parameters = timings | {"Stage": "local", "UploadOrigins": origins} | _to_strings(parameters)
         self._environment = _to_strings(environment)
         self._function_limits = function_limits
         self._latencies = latencies
@@ -245,6 +246,8 @@ class LocalCloud(DeployedStack):
         settings = {
             "FERMATA_LISTENER": str(self._listener.fileno()),
             "FERMATA_ENDPOINT": self.endpoint,
+            "FERMATA_HOSTS": os.environ.get("FERMATA_HOSTS", ""),
+            "FERMATA_UPLOAD_ORIGINS": self._parameters["UploadOrigins"],
             "FERMATA_API": f"{self.outputs['ApiId']}/{self.outputs['StageName']}",
             "FERMATA_STREAM": self.function_name(self.get_streaming_folder()),
             "FERMATA_LISTENS": "1" if self._is_listening else "",
@@ -270,7 +273,7 @@ class LocalCloud(DeployedStack):
         inherited_descriptors: Sequence[int] = (),
     ) -> ChildProcess:
         command = [sys.executable, "-m", "local.parent_watch", module, *arguments]
-        environment = inherited_environment() | dict(settings)
+        environment = run_environment() | dict(settings)
         return ChildProcess(
             command, environment, self.directory / log_name, inherited_descriptors=inherited_descriptors
         )

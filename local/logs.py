@@ -14,8 +14,9 @@ from typing import Any
 
 from botocore.exceptions import EndpointConnectionError
 
-from local.aws_clients import get_client
+from local.aws_clients import make_client, make_session
 from local.lock_or_delete_state import STATE_DIRECTORY
+from local.request_signature import RunCredentials
 
 NOT_RUNNING_MESSAGE = "No service runs in this folder. Start it with `make run`, then ask again."
 
@@ -25,9 +26,10 @@ def main(state_directory: Path = STATE_DIRECTORY, text: str = "") -> None:
     connection_file = state_directory / "local.json"
     if not connection_file.exists():
         sys.exit(NOT_RUNNING_MESSAGE)
-    endpoint = json.loads(connection_file.read_text())["endpoint"]
+    connection = json.loads(connection_file.read_text())
     try:
-        for line in read_log_lines(get_client("logs", endpoint), state_directory):
+        session = make_session(RunCredentials(connection["accessKeyId"], connection["secretAccessKey"]))
+        for line in read_log_lines(make_client(session, "logs", connection["endpoint"]), state_directory):
             if text in line:
                 print(line)
     except EndpointConnectionError:

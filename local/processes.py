@@ -12,7 +12,9 @@ from typing import IO, Any
 
 import httpx
 
+from local.aws_clients import RunSignature, get_run_credentials
 from local.lock_or_delete_state import EMULATOR_STATE
+from local.request_signature import CREDENTIALS_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT_PYTHON = ROOT / ".venv/bin/python"
@@ -34,6 +36,11 @@ def inherited_environment() -> dict[str, str]:
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(REMOVED_VARIABLES)}
     return {"MALLOC_ARENA_MAX": "2"} | kept
+
+
+def run_environment() -> dict[str, str]:
+    """Return `inherited_environment`, with the access key of this run (decision 0230)."""
+    return inherited_environment() | {CREDENTIALS_VARIABLE: get_run_credentials().to_text()}
 
 
 class DidNotStartError(RuntimeError):
@@ -149,7 +156,7 @@ class EmulatorProcess(ChildProcess):
             function_warm_up: function that is called once for all functions.
         """
         directory.mkdir(parents=True, exist_ok=True)
-        environment = inherited_environment() | {
+        environment = run_environment() | {
             "PYTHONPATH": str(ROOT),
             "GATEWAY_PORT": str(port),
             "FUNCTION_PYTHON": str(PROJECT_PYTHON),
@@ -170,12 +177,11 @@ class EmulatorProcess(ChildProcess):
 
     def list_function_processes(self) -> dict[str, list[dict[str, Any]]]:
         """List the processes of every function: `pid`, and whether it is `busy` with an invocation."""
-        return dict(
-            httpx.get(f"{self.endpoint}/_fermata/processes", trust_env=False, timeout=PAGE_TIMEOUT_SECONDS).json()
-        )
+        return dict(self._get_page("/_fermata/processes").json())
 
     def save_snapshot(self) -> None:
         """Write a snapshot now, which replaces the journal. The emulator does so by itself (decision 0160)."""
-        httpx.get(
-            f"{self.endpoint}/_fermata/snapshot", trust_env=False, timeout=PAGE_TIMEOUT_SECONDS
-        ).raise_for_status()
+        self._get_page("/_fermata/snapshot").raise_for_status()
+
+    def _get_page(self, path: str) -> httpx.Response:
+        return httpx.get(self.endpoint + path, auth=RunSignature(), trust_env=False, timeout=PAGE_TIMEOUT_SECONDS)

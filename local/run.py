@@ -8,12 +8,14 @@ import time
 from pathlib import Path
 from types import FrameType
 
+from fermata_client.service.json_types import JsonObject
 from fermata_client.service.state_files import (
     LOCAL_FILE_NAME,
     delete_state_file,
     user_state_file,
     write_state_file,
 )
+from local.aws_clients import get_run_credentials
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.lock_or_delete_state import STATE_DIRECTORY, lock_state
@@ -84,9 +86,21 @@ def curl_commands(cloud: LocalCloud) -> str:
 
 def write_connection_files(cloud: LocalCloud) -> None:
     """Write the files in which the command line finds the service: in this folder, and from every other one."""
-    connection = {"url": cloud.url, "token": cloud.token}
-    write_state_file(cloud.directory / "local.json", connection | {"endpoint": cloud.endpoint})
-    write_state_file(user_state_file(LOCAL_FILE_NAME), connection)
+    connection = describe_connection(cloud)
+    write_state_file(cloud.directory / "local.json", connection)
+    write_state_file(user_state_file(LOCAL_FILE_NAME), {name: connection[name] for name in ("url", "token")})
+
+
+def describe_connection(cloud: LocalCloud) -> JsonObject:
+    """Describe how the service is reached, and how the emulated AWS behind it."""
+    credentials = get_run_credentials()
+    return {
+        "url": cloud.url,
+        "token": cloud.token,
+        "endpoint": cloud.endpoint,
+        "accessKeyId": credentials.access_key_id,
+        "secretAccessKey": credentials.secret_access_key,
+    }
 
 
 def _choose_port() -> int:

@@ -34,7 +34,9 @@ USER = "you"
 DAY_SECONDS = 86_400
 TOKEN_SECONDS = 7 * DAY_SECONDS
 EDITOR_PORTS = (3000, 4173, 4321, 5173, 8000, 8080, 8787)
-"""Ports that editors under development usually listen on. Their pages may call the service."""
+"""Ports that editors under development usually listen on."""
+EDITOR_ORIGINS = tuple(f"http://{host}:{port}" for host in ("127.0.0.1", "localhost") for port in EDITOR_PORTS)
+"""Whose pages may call the service and upload to it."""
 CAPABILITIES = tuple(str(capability) for capability in Capability)
 EDITOR_CAPABILITIES = (
     *("site.read", "site.structure.edit", "site.style.edit"),
@@ -138,14 +140,13 @@ def _seed_host(resources: Resources, directory: Path, url: str) -> None:
 
 
 def _seed_tenant(resources: Resources, secret: str) -> None:
-    origins = [f"http://{host}:{port}" for host in ("127.0.0.1", "localhost") for port in EDITOR_PORTS]
     try:
         tenant_store.describe_tenant(resources, TENANT)
     except NotFound:
         tenant_store.add_tenant(
             resources,
             TENANT,
-            origins=origins,
+            origins=list(EDITOR_ORIGINS),
             issuer=ISSUER,
             audience=AUDIENCE,
             secret=secret,

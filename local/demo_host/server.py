@@ -1,13 +1,19 @@
-"""Serve the demo host. Requests need a token for the host, signed with its secret; /demo/acts is for tests."""
+"""Serve the demo host. Requests need a token for the host, signed with its secret.
+
+/demo/acts is for tests, which sign their requests with the key of this run. Browsers are answered nothing.
+"""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import jwt
 
+from local.aws_clients import get_run_credentials
+from local.browser_check import find_page_problem
 from local.demo_host.demo_content import DemoContent, HostRequestError, Json
+from local.request_signature import HttpRequest, SignatureRefusedError, verify_run_request
 
 INSTALL_CAPABILITY = "plugins.install"
 
@@ -77,19 +83,30 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length") or 0))
-        parts = urlsplit(self.path)
-        if parts.path == "/demo/acts":
-            self._send_json(200, {"acts": self.server.content.activations})
-            return
-        header, key = self.headers.get("authorization", ""), self.headers.get("idempotency-key", "")
         try:
-            wanted = dict(parse_qsl(parts.query))
-            self._send_json(200, self.server.dispatch_request(self.command, parts.path, wanted, header, key))
+            self._send_json(200, self._answer_request(urlsplit(self.path)))
         except HostRequestError as refused:
             self._send_json(refused.status, {"error": str(refused)})
 
     do_POST = do_GET
+
+    def _answer_request(self, parts: SplitResult) -> Json:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if problem := find_page_problem(headers, self.server.server_port):
+            self.close_connection = True  # its body is not read
+            raise HostRequestError(403, problem)
+        self.rfile.read(int(headers.get("content-length") or 0))
+        if parts.path == "/demo/acts":
+            self._verify_run_signature(parts, headers)
+            return {"acts": self.server.content.activations}
+        authorization, key = headers.get("authorization", ""), headers.get("idempotency-key", "")
+        return self.server.dispatch_request(self.command, parts.path, dict(parse_qsl(parts.query)), authorization, key)
+
+    def _verify_run_signature(self, parts: SplitResult, headers: dict[str, str]) -> None:
+        try:
+            verify_run_request(HttpRequest(self.command, parts.path, parts.query, headers), get_run_credentials())
+        except SignatureRefusedError as refusal:
+            raise HostRequestError(403, str(refusal)) from refusal
 
     def _send_json(self, status: int, answer: Json) -> None:
         body = json.dumps(answer, ensure_ascii=False).encode()

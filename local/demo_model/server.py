@@ -12,11 +12,13 @@ from typing import Any
 import uvicorn
 from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from local.demo_model import model_list_routes
+from local.demo_model.access_check import AccessCheck
 from local.demo_model.merged_messages import merge_messages, sign_thinking
 from local.demo_model.model_answer import ModelAnswer, make_id
 from local.demo_model.prompt_cache import PromptCache
@@ -81,7 +83,8 @@ class DemoModelServer:
                 Route("/demo/script", self.delete_script, methods=["DELETE"]),
                 Route("/demo/requests", self.get_requests),
                 Route("/demo/requests", self.delete_requests, methods=["DELETE"]),
-            ]
+            ],
+            middleware=[Middleware(AccessCheck)],
         )
 
     def _make_endpoint(self, protocol: ProtocolAdapter) -> Callable[[Request], Awaitable[Response]]:
@@ -157,7 +160,7 @@ class DemoModelServer:
 
 def make_server(pace: ResponsePace) -> uvicorn.Server:
     app = DemoModelServer(pace).make_app()
-    return uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_keep_alive=60))
+    return uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none", timeout_keep_alive=60))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 Settings come from the environment:
 
+- `FERMATA_RUN_CREDENTIALS`: the access key with which requests are signed, as `id:secret`
 - `GATEWAY_PORT`: default any free port
 - `FUNCTION_PYTHON`: interpreter that runs the functions
 - `FUNCTION_PACKAGES`: packages that are imported once for all functions
@@ -33,9 +34,12 @@ from typing import Any
 
 from local.emulator import state_lock
 from local.listening_sockets import open_listener
+from local.request_signature import CREDENTIALS_VARIABLE
 
 
 def main() -> None:
+    if CREDENTIALS_VARIABLE not in os.environ:
+        sys.exit(f"{CREDENTIALS_VARIABLE} is missing: the emulator obeys only who signs with a key of this run.")
     listener = open_listener(int(os.environ.get("GATEWAY_PORT", "0")))
     if "STATE_DIR" in os.environ:
         state_lock.hold_state_lock(Path(os.environ["STATE_DIR"]))

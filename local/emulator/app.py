@@ -1,4 +1,4 @@
-"""Make the emulator's ASGI app: patched MiniStack, its access check, and pages for tests and tools."""
+"""Make the emulator's ASGI app: patched MiniStack, its check of signatures, and pages for tests and tools."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,6 @@ from ministack.core import persistence
 from local.emulator import snapshots
 from local.emulator.append_feed import AppendFeed
 from local.emulator.durable_responses import DurableResponses
-from local.emulator.host_and_origin_check import restrict_access
 from local.emulator.patches import (
     api_gateway_methods,
     callback_tasks,
@@ -31,6 +30,7 @@ from local.emulator.patches import (
     task_tokens,
 )
 from local.emulator.request_recorder import RequestRecorder
+from local.emulator.signature_check import SignatureCheck
 from local.emulator.snapshots import App
 
 PATCHES = (
@@ -60,14 +60,18 @@ async def open_app() -> AsyncIterator[App]:
     registry.apply_patches()
     pages: dict[str, PageHandler] = {PROCESSES_PATH: _list_processes}
     if not persistence.PERSIST_STATE:
-        yield restrict_access(add_pages(RequestRecorder(AppendFeed(ministack.app)), pages))
+        yield make_app(ministack.app, pages)
         return
     writer = snapshots.SnapshotWriter(Path(persistence.STATE_DIR))
     durable_app = DurableResponses(ministack.app, writer)
     saving = asyncio.create_task(writer.save_periodically())
-    yield restrict_access(add_pages(RequestRecorder(AppendFeed(durable_app)), pages | {SNAPSHOT_PATH: writer.save}))
+    yield make_app(durable_app, pages | {SNAPSHOT_PATH: writer.save})
     saving.cancel()
     await writer.save_at_stop()
+
+
+def make_app(app: App, pages: dict[str, PageHandler]) -> App:
+    return SignatureCheck.from_environment(add_pages(RequestRecorder(AppendFeed(app)), pages))
 
 
 def add_pages(app: App, pages: dict[str, PageHandler]) -> App:

@@ -3,6 +3,9 @@
 Settings come from the environment:
 
 - `FERMATA_LISTENER`: descriptor of a listening socket to serve; without it, `FERMATA_PORT` (0: any free port)
+- `FERMATA_RUN_CREDENTIALS`: the access key that the emulator obeys, as `id:secret`
+- `FERMATA_HOSTS`: names under which it is asked besides those of this machine, separated by commas
+- `FERMATA_UPLOAD_ORIGINS`: origins whose pages may upload, separated by commas; `*` (the default): all
 - `FERMATA_ENDPOINT`: URL of the emulator
 - `FERMATA_API`: id and stage of the deployed API, as `id/stage`
 - `FERMATA_STREAM`: name of the deployed streaming function
@@ -20,15 +23,17 @@ import boto3
 import uvicorn
 
 from local import template
-from local.aws_clients import CREDENTIALS_ENVIRONMENT, get_client, get_session
+from local.aws_clients import credentials_environment, get_client, get_run_credentials, get_session
 from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
 from local.front_door.append_listener import listen_for_appends
 from local.front_door.asgi import App
-from local.front_door.s3_uploads import S3Uploads
+from local.front_door.host_check import HostCheck, parse_own_names
+from local.front_door.s3_uploads import ANY_ORIGIN, S3Uploads
 from local.front_door.upstream_client import UpstreamClient
 from local.listening_sockets import open_listener
 from local.parent_watch import announce_ready
+from local.request_signature import REGION
 
 DEFAULT_PORT = "8787"
 
@@ -41,13 +46,17 @@ def main() -> None:
     (logical_id,) = gateway.streaming_functions()
     folder = template_path.parent / document["Resources"][logical_id]["Properties"]["CodeUri"]
     streaming_app = load_streaming_app(endpoint, os.environ["FERMATA_STREAM"], folder)
-    upstream = UpstreamClient(endpoint, os.environ["FERMATA_API"], INTEGRATION_TIMEOUT_SECONDS)
+    upstream = UpstreamClient(endpoint, os.environ["FERMATA_API"], INTEGRATION_TIMEOUT_SECONDS, get_run_credentials())
+    origins = frozenset(os.environ.get("FERMATA_UPLOAD_ORIGINS", ANY_ORIGIN).split(","))
+    uploads = S3Uploads(endpoint, get_run_credentials(), origins)
+    front_door = FrontDoor(gateway, streaming_app, upstream, uploads)
     config = uvicorn.Config(
-        FrontDoor(gateway, streaming_app, upstream, S3Uploads(endpoint)),
+        HostCheck(front_door, parse_own_names(os.environ.get("FERMATA_HOSTS", ""))),
         access_log=False,
         server_header=False,
         proxy_headers=False,
         lifespan="off",
+        ws="none",
         log_level="warning",
         timeout_graceful_shutdown=1,
     )
@@ -67,8 +76,7 @@ def load_streaming_app(endpoint: str, function: str, folder: Path) -> App:
     """Import the streaming function's ASGI app into this process, with the configuration it was deployed with."""
     config = get_client("lambda", endpoint).get_function_configuration(FunctionName=function)
     os.environ.update(config["Environment"]["Variables"])
-    region = CREDENTIALS_ENVIRONMENT["AWS_DEFAULT_REGION"]
-    os.environ.update(CREDENTIALS_ENVIRONMENT, AWS_ENDPOINT_URL=endpoint, AWS_REGION=region)
+    os.environ.update(credentials_environment(), AWS_ENDPOINT_URL=endpoint, AWS_REGION=REGION)
     boto3.DEFAULT_SESSION = get_session()  # which has read what the function's clients need too (8 MB)
     sys.path.insert(0, str(folder))
     module = importlib.import_module("app")

@@ -8,6 +8,7 @@ import json
 import re
 import uuid
 
+from local.browser_check import decode_headers
 from local.front_door.api_gateway_routing import ApiGateway, GatewayResponse
 from local.front_door.asgi import App, Headers, Receive, Scope, Send, find_header
 from local.front_door.oversized_results import is_result_of_browser, shorten_result
@@ -27,7 +28,7 @@ from local.front_door.responses import (
     send_gateway_response,
     send_gateway_response_and_drain,
 )
-from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, ENTITY_TOO_LARGE, MAX_UPLOAD_BYTES, S3Uploads
+from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, MAX_UPLOAD_BYTES, S3Uploads
 from local.front_door.upstream_client import UpstreamClient, UpstreamUnavailableError
 
 VALID_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:=+/-]{1,128}")
@@ -84,14 +85,15 @@ class FrontDoor:
         await _refuse_body(receive, send, response, is_read=is_read)
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = decode_headers(scope["headers"])
         try:
             body = await read_limited_body(scope, receive, MAX_UPLOAD_BYTES)
         except BodyTooLargeError as error:
-            await _refuse_body(receive, send, GatewayResponse(*ENTITY_TOO_LARGE), is_read=error.is_read)
+            response = self._uploads.refuse_oversized_upload(headers)
+            await _refuse_body(receive, send, GatewayResponse(*response), is_read=error.is_read)
             return
         if body is None:
             return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         path = scope["raw_path"].decode().removeprefix(BUCKET_PATH_PREFIX)
         query = scope["query_string"].decode("latin-1")
         response = await self._uploads.handle_upload(scope["method"], path, query, headers, body)

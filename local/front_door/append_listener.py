@@ -6,6 +6,9 @@ from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
+from local.aws_clients import get_run_credentials
+from local.request_signature import sign_run_request
+
 FEED_PATH = "/_fermata/appends"
 RECONNECT_SECONDS = 0.5
 
@@ -23,7 +26,8 @@ def _listen(endpoint: str, on_append: Callable[[str], None]) -> None:
     while True:
         connection = HTTPConnection(address)
         try:
-            connection.request("GET", FEED_PATH)
+            headers = sign_run_request(get_run_credentials(), "GET", address, FEED_PATH)
+            connection.request("GET", FEED_PATH, headers=headers)
             with connection.getresponse() as response:
                 while line := response.readline():
                     if partition_key := line.decode().strip():

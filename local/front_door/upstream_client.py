@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 import h11
 
 from local.front_door.asgi import Headers, find_header
+from local.request_signature import DATE_HEADER, SIGNATURE_HEADER, RunCredentials, sign_run_request
 
 READ_CHUNK_BYTES = 1 << 16
 MAX_IDLE_CONNECTIONS = 64
-REPLACED_HEADERS = frozenset((b"host", b"content-length"))
+REPLACED_HEADERS = frozenset((b"host", b"content-length", SIGNATURE_HEADER.encode(), DATE_HEADER.encode()))
 
 
 class UpstreamUnavailableError(Exception):
@@ -42,12 +43,13 @@ class UpstreamConnection:
 class UpstreamClient:
     """A pool of connections to the emulator. A connection that fails is thrown away."""
 
-    def __init__(self, endpoint: str, api: str, timeout_seconds: float) -> None:
+    def __init__(self, endpoint: str, api: str, timeout_seconds: float, credentials: RunCredentials) -> None:
         self._host = urlsplit(endpoint).hostname or "127.0.0.1"
         self._port = urlsplit(endpoint).port or 80
         api_id, stage = api.split("/")
         self._prefix = f"/restapis/{api_id}/{stage}/_user_request_".encode()
         self._timeout_seconds = timeout_seconds
+        self._credentials = credentials
         self._idle: list[UpstreamConnection] = []
 
     async def send_request(self, scope: MutableMapping[str, Any], body: bytes) -> UpstreamResponse:
@@ -77,9 +79,12 @@ class UpstreamClient:
     def _encode_request(self, state: h11.Connection, scope: MutableMapping[str, Any], body: bytes) -> bytes:
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
         headers = [(name, value) for name, value in scope["headers"] if name not in REPLACED_HEADERS]
-        headers.append((b"host", f"{self._host}:{self._port}".encode()))
+        host = f"{self._host}:{self._port}"
+        headers.append((b"host", host.encode()))
         headers.append((b"content-length", str(len(body)).encode()))
         target = self._prefix + scope["raw_path"] + query
+        signed = sign_run_request(self._credentials, scope["method"], host, target.decode("latin-1"))
+        headers.extend((name.encode(), value.encode()) for name, value in signed.items())
         head = state.send(h11.Request(method=scope["method"], target=target, headers=headers))
         data = state.send(h11.Data(data=body)) if body else b""
         return b"".join(part or b"" for part in (head, data, state.send(h11.EndOfMessage())))

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from local.aws_clients import RunSignature
 from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 Step = dict[str, Any]
@@ -55,7 +56,7 @@ class DemoModelClient:
     """A client of the demo model's own pages."""
 
     def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=url, trust_env=False, timeout=BACKSTOP_SECONDS)
+        self._http = httpx.Client(base_url=url, auth=RunSignature(), trust_env=False, timeout=BACKSTOP_SECONDS)
 
     def close(self) -> None:
         self._http.close()

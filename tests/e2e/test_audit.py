@@ -18,6 +18,7 @@ from fermata_client.service.state_files import STATE_FILE, write_state_file
 from fermata_client.stack.usage_logs import USAGE_LOG_EVENTS
 from local.cloud import LocalCloud
 from local.processes import inherited_environment
+from local.run import describe_connection
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession, open_http
 from tests.e2e.demo_model_client import DemoModelClient, held_text_step, text_step, tool_call_step
@@ -99,7 +100,7 @@ def test_the_operators_command_reconciles_the_usage_in_the_cloud(
 ) -> None:
     wait_until_settled(cloud, resources)
     command = [sys.executable, "-c", "from fermata_client.cli import main; main()", "audit", "--reconcile"]
-    write_state_file(tmp_path / STATE_FILE, {"url": cloud.url, "token": cloud.token, "endpoint": cloud.endpoint})
+    write_state_file(tmp_path / STATE_FILE, describe_connection(cloud))
     done = subprocess.run(
         [*command, "--tenant", "weighed"],
         env=inherited_environment(),

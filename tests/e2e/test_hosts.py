@@ -12,6 +12,7 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from fermata.hosts import registry
 from fermata_client import run_turn
+from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e import turn_checks
@@ -118,7 +119,7 @@ def test_a_plugin_is_activated_once_per_idempotency_key(
     session = in_scope("plugin")
     session.run_turn(tool_call_step(("plugin_activate", {"localId": "opening-hours"})), text_step("It is active."))
     assert json.loads(result_text(session.tool_results()[0]))["upgrade"] == {"from": "1.0.0", "to": "1.1.0"}
-    acts = httpx.get(f"{cloud.host_url}/demo/acts", trust_env=False).json()["acts"]
+    acts = httpx.get(f"{cloud.host_url}/demo/acts", auth=RunSignature(), trust_env=False).json()["acts"]
     assert acts == [{"key": f"{session.bridge}/1/0", "plugin": "opening-hours", "asked": 1}]
     turn_checks.check_turn(session)
 

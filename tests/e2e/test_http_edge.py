@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
 from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import text_step
@@ -59,7 +60,10 @@ BODIES = [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"a":1,"a":2}', b'{"a":NaN
 @pytest.fixture(scope="module")
 def ways(cloud: LocalCloud, gateway: str) -> Iterator[dict[str, httpx.Client]]:
     options: dict[str, Any] = {"trust_env": False, "timeout": 30, "verify": False}
-    with httpx.Client(base_url=cloud.url, **options) as front, httpx.Client(base_url=gateway, **options) as behind:
+    with (
+        httpx.Client(base_url=cloud.url, **options) as front,
+        httpx.Client(base_url=gateway, auth=RunSignature(), **options) as behind,
+    ):
         yield {FRONT: front, GATEWAY: behind}
 
 

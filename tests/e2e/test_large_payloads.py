@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import (
@@ -117,7 +118,8 @@ def test_a_body_that_escapes_to_more_than_a_lambda_event_is_a_413(session: ChatS
 
 def test_the_api_limits_bodies_without_the_front_door_too(cloud: LocalCloud, gateway: str) -> None:
     headers = {"authorization": f"Bearer {cloud.token}"}
-    with httpx.Client(base_url=gateway, headers=headers, trust_env=False, verify=False, timeout=30) as bare:
+    options: dict[str, Any] = {"auth": RunSignature(), "trust_env": False, "verify": False, "timeout": 30}
+    with httpx.Client(base_url=gateway, headers=headers, **options) as bare:
         answer = bare.post(f"{API_PREFIX}/tool-result", content=b'{"x":"' + b"y" * (7 * MB) + b'"}')
     assert answer.status_code == 413
     assert "it has 7.0 MB" in answer.json()["error"]

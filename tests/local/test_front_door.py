@@ -1,6 +1,5 @@
 """Test that the front door passes on, streams and refuses requests as API Gateway does with the same template."""
 
-import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ import httpx
 import pytest
 
 from local import deploy
-from local.processes import ChildProcess, EmulatorProcess
+from local.processes import ChildProcess, EmulatorProcess, run_environment
 from tests.local.test_deploy import SMALL
 from tests.waiting import BACKSTOP_SECONDS
 
@@ -28,9 +27,12 @@ def door(emulator: EmulatorProcess, tmp_path_factory: pytest.TempPathFactory) ->
         "FERMATA_STREAM": outputs["StreamName"],
         "FERMATA_TEMPLATE": str(SMALL),
         "FERMATA_PORT": "0",
+        "FERMATA_HOSTS": "Editor.test, other.test",
     }
     log = tmp_path_factory.mktemp("door") / "door.log"
-    child = ChildProcess([sys.executable, "-m", "local.parent_watch", "local.front_door"], os.environ | settings, log)
+    child = ChildProcess(
+        [sys.executable, "-m", "local.parent_watch", "local.front_door"], run_environment() | settings, log
+    )
     yield child.ready_line
     child.stop()
 
@@ -85,6 +87,22 @@ def test_every_response_has_a_request_id_the_callers_if_it_is_valid(http: httpx.
     assert http.get("/echo/1", headers={"x-request-id": "mine-2"}).json()["headers"]["x-request-id"] == "mine-2"
 
 
+@pytest.mark.parametrize(
+    "host", ["evil.example:{port}", "evil.example", "127.0.0.1.evil.example:{port}", "localhost@x"]
+)
+@pytest.mark.parametrize("path", ["/echo/1", "/stream", "/_bucket/fermata/uploads/x", "/nowhere"])
+def test_under_another_name_than_its_own_it_says_which_to_use(http: httpx.Client, host: str, path: str) -> None:
+    answer = http.post(path, headers={"host": host.format(port=http.base_url.port)}, content=b"{}")
+    assert answer.status_code == 421
+    assert "Use http://127.0.0.1 or http://localhost" in answer.json()["error"]
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("host", ["localhost:{port}", "LOCALHOST:{port}", "127.0.0.1:9", "[::1]:{port}", "editor.test"])
+def test_under_its_own_names_it_answers(http: httpx.Client, host: str) -> None:
+    assert http.get("/echo/1", headers={"host": host.format(port=http.base_url.port)}).status_code == 418
+
+
 def test_an_unknown_path_is_the_templates_answer(http: httpx.Client) -> None:
     answer = http.post("/nowhere", content=b"{}")
     assert (answer.status_code, answer.json()) == (404, {"error": "Not found"})
@@ -136,7 +154,7 @@ def test_an_endless_body_is_refused_while_it_streams_in(door: str) -> None:
     address = httpx.URL(door)
     chunk = b"100000\r\n" + b"x" * MB + b"\r\n"
     with socket.create_connection((address.host, address.port or 80), timeout=BACKSTOP_SECONDS) as connection:
-        connection.sendall(b"POST /echo/1 HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(b"POST /echo/1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(12):
             connection.sendall(chunk)
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
@@ -145,7 +163,7 @@ def test_an_endless_body_is_refused_while_it_streams_in(door: str) -> None:
 def test_a_declared_size_above_the_limit_is_refused_before_any_of_it_is_sent(door: str) -> None:
     address = httpx.URL(door)
     with socket.create_connection((address.host, address.port or 80), timeout=BACKSTOP_SECONDS) as connection:
-        head = b"POST /echo/1 HTTP/1.1\r\nHost: here\r\nContent-Length: 1073741824\r\nExpect: 100-continue\r\n\r\n"
+        head = b"POST /echo/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\nExpect: 100-continue\r\n\r\n"
         connection.sendall(head)
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
 

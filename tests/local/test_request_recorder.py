@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from local.aws_clients import RunSignature
 from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
 
@@ -16,17 +17,17 @@ def page(emulator: EmulatorProcess) -> str:
 
 def test_nothing_is_recorded_before_a_start(lab: EmulatorLab, page: str) -> None:
     lab.read_notes("nobody")
-    assert httpx.get(page, trust_env=False).json() == []
+    assert httpx.get(page, auth=RunSignature(), trust_env=False).json() == []
 
 
 def test_requests_are_recorded_with_request_and_response(lab: EmulatorLab, page: str) -> None:
-    httpx.post(page, trust_env=False)
+    httpx.post(page, auth=RunSignature(), trust_env=False)
     try:
         lab.read_notes("somebody")
         lab.states.list_state_machines()
-        recorded = httpx.get(page, trust_env=False).json()
+        recorded = httpx.get(page, auth=RunSignature(), trust_env=False).json()
     finally:
-        httpx.delete(page, trust_env=False)
+        httpx.delete(page, auth=RunSignature(), trust_env=False)
     query, listed = recorded
     assert (query["service"], query["operation"], query["status"]) == ("dynamodb", "Query", 200)
     assert query["request"]["ExpressionAttributeValues"] == {":lab": {"S": "somebody"}}
@@ -37,7 +38,7 @@ def test_requests_are_recorded_with_request_and_response(lab: EmulatorLab, page:
 
 
 def test_records_are_deleted_at_the_end(lab: EmulatorLab, page: str) -> None:
-    httpx.post(page, trust_env=False)
-    httpx.delete(page, trust_env=False)
+    httpx.post(page, auth=RunSignature(), trust_env=False)
+    httpx.delete(page, auth=RunSignature(), trust_env=False)
     lab.read_notes("somebody else")
-    assert httpx.get(page, trust_env=False).json() == []
+    assert httpx.get(page, auth=RunSignature(), trust_env=False).json() == []

@@ -13,13 +13,14 @@ import pytest
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.clock import Clock
 from fermata.aws.resources import S3_CONFIG
-from local.aws_clients import CREDENTIALS_ENVIRONMENT
-from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, EMULATOR_SIGNING_KEY, BucketResponse, S3Uploads
+from local.aws_clients import credentials_environment, get_run_credentials
+from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, BucketResponse, S3Uploads
 
 ENDPOINT = "http://127.0.0.1:4566"
 RAW = b'{"page": 1}'
 CHECKSUM = base64.b64encode(hashlib.sha256(RAW).digest()).decode()
 HEADERS = {"content-length": str(len(RAW)), "content-type": "application/json", "x-amz-checksum-sha256": CHECKSUM}
+EDITOR = "http://localhost:5173"
 KEY = "uploads/local/abc/snapshot-11"
 Put = Callable[..., BucketResponse]
 
@@ -27,16 +28,24 @@ Put = Callable[..., BucketResponse]
 @pytest.fixture
 def put(monkeypatch: pytest.MonkeyPatch) -> Put:
     """Send the request that a URL was signed for, with some differences."""
-    for name, value in (CREDENTIALS_ENVIRONMENT | {"AWS_SECRET_ACCESS_KEY": EMULATOR_SIGNING_KEY}).items():
+    for name, value in credentials_environment().items():
         monkeypatch.setenv(name, value)
     blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata", Clock())
 
+    uploads = S3Uploads(ENDPOINT, get_run_credentials(), frozenset((EDITOR,)))
+
     def ask(
-        method: str = "PUT", body: bytes = RAW, seconds: int = 300, path: str = "", query: str = "", **changed: Any
+        method: str = "PUT",
+        body: bytes = RAW,
+        seconds: int = 300,
+        path: str = "",
+        query: str = "",
+        key: str = KEY,
+        **changed: Any,
     ) -> BucketResponse:
-        at = urlsplit(blobs.presign_put(KEY, HEADERS, seconds))
+        at = urlsplit(blobs.presign_put(key, HEADERS, seconds))
         headers = {name: value for name, value in (HEADERS | changed).items() if value is not None}
-        return asyncio.run(S3Uploads(ENDPOINT).handle_upload(method, path or at.path, query or at.query, headers, body))
+        return asyncio.run(uploads.handle_upload(method, path or at.path, query or at.query, headers, body))
 
     return ask
 
@@ -55,8 +64,8 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
 
 
 def test_a_signed_upload_is_stored(put: Put, stored: dict[str, bytes]) -> None:
-    said = put()
-    assert (said.status, said.headers["access-control-allow-origin"]) == (200, "*")
+    said = put(origin=EDITOR)
+    assert (said.status, said.headers["access-control-allow-origin"]) == (200, EDITOR)
     assert stored == {f"fermata/{KEY} application/json": RAW}
 
 
@@ -73,6 +82,9 @@ def test_a_signed_upload_is_stored(put: Put, stored: dict[str, bytes]) -> None:
         ({"query": "X-Amz-Signature=a"}, 403, "AccessDenied"),
         ({"query": "x=1"}, 403, "AccessDenied"),
         ({"seconds": -1}, 403, "AccessDenied"),
+        ({"key": "turns/local/t/x"}, 403, "AccessDenied"),
+        ({"key": "uploads"}, 403, "AccessDenied"),
+        ({"key": "uploads/../turns/x"}, 403, "AccessDenied"),
         ({"method": "GET"}, 405, "MethodNotAllowed"),
         ({"method": "DELETE"}, 405, "MethodNotAllowed"),
     ],
@@ -85,18 +97,44 @@ def test_any_other_request_is_refused_as_by_s3(
     assert stored == {}
 
 
-def test_a_preflight_is_answered_for_any_origin(put: Put) -> None:
-    said = put("OPTIONS", query="x=1")
-    assert said.status == 200
+@pytest.mark.parametrize("known_key", ["test", "local", "another"])
+def test_an_address_that_is_signed_with_another_key_is_refused(
+    put: Put, stored: dict[str, bytes], known_key: str
+) -> None:
+    access_key_id = get_run_credentials().access_key_id
+    session = boto3.session.Session(access_key_id, known_key, region_name="us-east-1")
+    blobs = BlobStore(session.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata", Clock())
+    query = urlsplit(blobs.presign_put(KEY, HEADERS, 300)).query
+    assert b"<Code>SignatureDoesNotMatch</Code>" in put(query=query).body
+    assert stored == {}
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:5174", "*"])
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT"])
+def test_a_page_of_another_origin_uploads_nothing(put: Put, stored: dict[str, bytes], method: str, origin: str) -> None:
+    said = put(method, origin=origin)
+    assert said.status == 403
+    assert not [name for name in said.headers if name.startswith("access-control-")]
+    assert stored == {}
+
+
+def test_a_program_needs_no_origin(put: Put, stored: dict[str, bytes]) -> None:
+    assert put().status == 200
+    assert len(stored) == 1
+
+
+def test_a_preflight_is_answered_for_the_editors_page(put: Put) -> None:
+    said = put("OPTIONS", query="x=1", origin=EDITOR)
+    assert (said.status, said.headers["access-control-allow-origin"]) == (200, EDITOR)
     assert said.headers["access-control-allow-methods"] == "PUT"
     assert "x-amz-checksum-sha256" in said.headers["access-control-allow-headers"]
 
 
 def test_signed_urls_are_rewritten_to_the_front_door() -> None:
     body = f'{{"url":"{ENDPOINT}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
-    shown = S3Uploads(ENDPOINT).rewrite_signed_urls(body, "127.0.0.1:8787")
+    shown = S3Uploads(ENDPOINT, get_run_credentials(), frozenset((EDITOR,))).rewrite_signed_urls(body, "127.0.0.1:8787")
     assert (
         shown
         == f'{{"url":"http://127.0.0.1:8787{BUCKET_PATH_PREFIX}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
     )
-    assert S3Uploads(ENDPOINT).rewrite_signed_urls(b"{}", "h") == b"{}"
+    assert S3Uploads(ENDPOINT, get_run_credentials(), frozenset((EDITOR,))).rewrite_signed_urls(b"{}", "h") == b"{}"

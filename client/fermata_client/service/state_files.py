@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from fermata_client.service.file_trust import find_trust_problem
 from fermata_client.service.json_types import JsonObject
 
 STATE_FILE = Path(".fermata") / "local.json"
@@ -14,7 +15,6 @@ CONNECTED_FILE_NAME = "connection.json"
 """Written by `fermata connect` in the user's own state folder."""
 LOCAL_FILE_NAME = "local.json"
 """Written by `make run` there."""
-WRITABLE_BY_OTHERS = 0o022
 
 
 class ConnectionNotConfiguredError(ValueError):
@@ -41,15 +41,15 @@ def iter_state_files(start: Path) -> Iterator[Path]:
 
 
 def read_state_file(file: Path) -> JsonObject:
-    """Read a file, if it is the user's own and nobody else can write to it or replace it.
+    """Read a file, if it is the user's own and nobody else can write to it or replace it (decision 0232).
 
     Raises:
         ConnectionNotConfiguredError: it is not, or it holds no JSON object.
     """
     try:
         with file.open("rb") as opened:
-            _check_ownership(file, os.fstat(opened.fileno()))
-            _check_ownership(file, file.parent.stat())
+            if problem := find_trust_problem(file, os.fstat(opened.fileno())):
+                raise ConnectionNotConfiguredError(f"{file} is not used, because {problem}")
             state = json.loads(opened.read())
     except (OSError, ValueError) as error:
         if isinstance(error, ConnectionNotConfiguredError):
@@ -64,7 +64,8 @@ def write_state_file(file: Path, state: JsonObject) -> None:
     """Write a file that only its owner can read."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary.unlink(missing_ok=True)  # of a killed process with the same number
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
         opened.write(json.dumps(state))
     temporary.replace(file)
@@ -77,20 +78,6 @@ def delete_state_file(file: Path, token: str) -> None:
             file.unlink()
     except (OSError, ValueError, AttributeError):
         return  # there is no file, or none of ours
-
-
-def _check_ownership(file: Path, status: os.stat_result) -> None:
-    if sys.platform == "win32":
-        return  # the user's folders have access lists of their own there
-    if status.st_uid != os.getuid():
-        raise ConnectionNotConfiguredError(
-            f"{file} is not used, because it belongs to another user. Delete it, or give --url and --token."
-        )
-    if status.st_mode & WRITABLE_BY_OTHERS:
-        raise ConnectionNotConfiguredError(
-            f"{file} is not used, because others can write to it or its folder. If it is yours: "
-            f"chmod go-w {file.parent} {file}"
-        )
 
 
 def _unreadable_text(file: Path) -> str:

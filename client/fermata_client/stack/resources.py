@@ -1,6 +1,6 @@
 """Open the AWS resources of a deployed stack from outside, as its operator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,15 @@ STACK_OUTPUT_BY_SETTING = {
 """Fields of `fermata.aws.settings.Settings`, and the outputs of template.yaml that hold their values."""
 LOCAL_STACK_NAME = "fermata"
 LOCAL_REGION = "us-east-1"
-LOCAL_ACCESS_KEY_ID = "0" * 12
-LOCAL_SECRET_ACCESS_KEY = "local"
+
+
+@dataclass(frozen=True)
+class LocalCloudAccess:
+    """The address of the local cloud, and the access key of its run."""
+
+    endpoint: str
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -38,20 +45,21 @@ class StackLocation:
 
     stack: str | None
     region: str | None = None
-    local_endpoint: str | None = None
-    """The address of the local cloud; None for a stack on AWS."""
+    local: LocalCloudAccess | None = None
+    """None for a stack on AWS."""
 
     def create_client(self, service: Any, config: "Config | None" = None) -> Any:
         """Create a client of an AWS service for this stack. The process's settings stay as they are."""
         import boto3
 
-        is_local = self.local_endpoint is not None
+        if self.local is None:
+            return boto3.client(service, region_name=self.region, config=config)
         return boto3.client(
             service,
-            region_name=self.region or (LOCAL_REGION if is_local else None),
-            endpoint_url=self.local_endpoint,
-            aws_access_key_id=LOCAL_ACCESS_KEY_ID if is_local else None,
-            aws_secret_access_key=LOCAL_SECRET_ACCESS_KEY if is_local else None,
+            region_name=self.region or LOCAL_REGION,
+            endpoint_url=self.local.endpoint,
+            aws_access_key_id=self.local.access_key_id,
+            aws_secret_access_key=self.local.secret_access_key,
             config=config,
         )
 
@@ -92,6 +100,8 @@ def _locate_resources(settings: "Settings", location: StackLocation) -> "Resourc
 def find_local_stack(region: str | None = None, start: Path | None = None) -> StackLocation | None:
     """Find the stack of the local cloud of `make run`; None if none runs in `start`, above it, or for the user."""
     for file in iter_state_files(start or Path.cwd()):
-        if endpoint := read_state_file(file).get("endpoint"):
-            return StackLocation(LOCAL_STACK_NAME, region, str(endpoint))
+        state = read_state_file(file)
+        values = [state.get(name) for name in ("endpoint", "accessKeyId", "secretAccessKey")]
+        if all(values):
+            return StackLocation(LOCAL_STACK_NAME, region, LocalCloudAccess(*map(str, values)))
     return None

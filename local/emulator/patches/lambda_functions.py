@@ -16,7 +16,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from ministack.core import lambda_runtime
 from ministack.services import eventbridge, lambda_svc
 
 from local.emulator.patches.registry import Function, patch_function, patch_line, pin_functions
@@ -28,6 +27,7 @@ from local.emulator.runtime.execution_environments import (
     Preload,
     SharedProcesses,
 )
+from local.request_signature import CREDENTIALS_VARIABLE, RunCredentials
 
 Json = dict[str, Any]
 
@@ -37,7 +37,6 @@ pin_functions(
     _throttle_response="647221d5b077",
     _xray_trace_id_for_invocation="46cbd1c5214a",
 )
-pin_functions(lambda_runtime, execution_credentials="cffaadc4f396")
 
 
 @dataclass(frozen=True)
@@ -174,4 +173,14 @@ def environment_variables(config: Json) -> dict[str, str]:
         "AWS_DEFAULT_REGION": region,
         "_HANDLER": config["Handler"],
     }
-    return {**own_variables, **reserved_variables, **lambda_runtime.execution_credentials(config)}
+    return {**own_variables, **reserved_variables, **_run_credentials_variables()}
+
+
+def _run_credentials_variables() -> dict[str, str]:
+    """Return the key of this run instead of MiniStack's, which everybody knows (decision 0230)."""
+    credentials = RunCredentials.parse(os.environ[CREDENTIALS_VARIABLE])
+    return {
+        "AWS_ACCESS_KEY_ID": credentials.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
+        "AWS_SESSION_TOKEN": "",
+    }

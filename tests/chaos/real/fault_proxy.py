@@ -19,6 +19,7 @@ from typing import Any
 import h11
 import httpx
 
+from local.aws_clients import RunSignature
 from local.listening_sockets import open_listener
 
 Headers = list[tuple[bytes, bytes]]
@@ -109,7 +110,7 @@ class FaultProxy:
         try:
             url = self._upstream() + request.target
             upstream = self._http.build_request(request.method, url, headers=headers, content=request.body)
-            response = await self._http.send(upstream, stream=True)
+            response = await self._http.send(upstream, auth=RunSignature(), stream=True)
             body = b"".join([chunk async for chunk in response.aiter_raw()])
         except httpx.TransportError:
             return None

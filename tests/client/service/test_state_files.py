@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -58,7 +59,7 @@ def test_a_file_is_written_for_its_owner_only(project: Path) -> None:
 def test_what_others_can_write_is_not_used(project: Path, mode: int, part: str) -> None:
     file = project / STATE_FILE
     (file if part == "file" else file.parent).chmod(mode if part == "file" else mode | 0o100)
-    with pytest.raises(ConnectionNotConfiguredError, match=r"others can write to it.*chmod go-w"):
+    with pytest.raises(ConnectionNotConfiguredError, match=r"others can write to .*chmod go-w"):
         find_connection(start=project)
     with pytest.raises(ConnectionNotConfiguredError):
         find_local_stack(start=project)
@@ -72,6 +73,53 @@ def test_what_belongs_to_another_user_is_not_used(project: Path, monkeypatch: py
         find_connection(start=project)
     with pytest.raises(ConnectionNotConfiguredError):
         find_local_stack(start=project)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o773])
+def test_what_is_below_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, mode: int) -> None:
+    shared = tmp_path / "shared"
+    write_state_file(shared / "mine" / STATE_FILE, {"url": URL, "token": "t", "endpoint": "http://127.0.0.1:1"})
+    start = shared / "mine" / "deep"
+    assert find_connection(start=start).token == "t"
+    shared.chmod(mode)
+    with pytest.raises(ConnectionNotConfiguredError, match=f"others can write to {shared} above it.*chmod go-w"):
+        find_connection(start=start)
+    shared.chmod(mode | 0o1000)
+    assert find_connection(start=start).token == "t"
+
+
+def test_what_a_link_leads_to_is_looked_at_and_where_the_link_is(tmp_path: Path, project: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "project").symlink_to(project)
+    assert read_state_file(shared / "project" / STATE_FILE)["token"] == "of-project"
+    shared.chmod(0o777)
+    with pytest.raises(ConnectionNotConfiguredError, match="others can write"):
+        read_state_file(shared / "project" / STATE_FILE)
+    shared.chmod(0o700)
+    project.chmod(0o777)
+    with pytest.raises(ConnectionNotConfiguredError, match="others can write"):
+        read_state_file(shared / "project" / STATE_FILE)
+
+
+def test_a_folder_of_the_users_own_group_is_used(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.chmod(0o775)
+    user = SimpleNamespace(pw_gid=project.stat().st_gid, pw_name="ada")
+    members: list[str] = []
+    monkeypatch.setattr("pwd.getpwuid", lambda _: user)
+    monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_name="ada", gr_mem=members))
+    assert find_connection(start=project).token == "of-project"
+    members.append("eve")
+    with pytest.raises(ConnectionNotConfiguredError, match="others can write"):
+        find_connection(start=project)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives a folder to another user")
+def test_what_is_below_another_users_folder_is_not_used(tmp_path: Path) -> None:
+    write_state_file(tmp_path / "theirs" / "mine" / STATE_FILE, {"url": URL, "token": "t"})
+    os.chown(tmp_path / "theirs", 12345, 12345)
+    with pytest.raises(ConnectionNotConfiguredError, match="belongs to another user, who can replace it"):
+        find_connection(start=tmp_path / "theirs" / "mine")
 
 
 @pytest.mark.parametrize(

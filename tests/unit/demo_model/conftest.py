@@ -6,6 +6,7 @@ from pydantic import SecretStr
 
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
+from local.aws_clients import RunSignature
 from local.demo_model.server import run_demo_model
 from tests.waiting import BACKSTOP_SECONDS
 
@@ -36,5 +37,5 @@ def line() -> Iterator[HttpConnection]:
 
 @pytest.fixture
 def http(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, auth=RunSignature()) as client:
         yield client
