@@ -2,6 +2,7 @@
 
 import click
 
+from fermata_client.commands.api_keys import api_keys
 from fermata_client.commands.audit import audit
 from fermata_client.commands.chat import chat
 from fermata_client.commands.completion import completion
@@ -32,6 +33,7 @@ main.add_command(undo)
 main.add_command(chat)
 main.add_command(conversations)
 main.add_command(credentials)
+main.add_command(api_keys)
 main.add_command(models)
 main.add_command(defaults)
 main.add_command(audit)

@@ -1,13 +1,15 @@
-"""Store provider credentials with their keys encrypted, and list the models that they open."""
+"""Store provider credentials and API keys, and list the models that credentials open."""
 
 from fermata.aws.resources import prepare_function
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
 from fermata.domain.errors import InvalidRequest
-from fermata.wire.bodies.requests import CredentialChange, NewCredential
+from fermata.wire.auth import api_key_store
+from fermata.wire.auth.api_key import ServerApiKey
+from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import credentials
+from fermata.wire.operations import api_keys, credentials
 
 router = Router("credentials")
 
@@ -73,6 +75,48 @@ def list_models(context: RequestContext) -> Response:
         context.resources, context.caller, context.path_parameters["id"], credential_id
     )
     return Response(200, {"models": [model.to_wire() for model in models]})
+
+
+@router.handles(api_keys.LIST_API_KEYS)
+def list_api_keys(context: RequestContext) -> Response:
+    tenant = context.caller.tenant
+    keys = api_key_store.list_api_keys(context.resources, tenant)
+    last_uses = api_key_store.read_last_uses(context.resources, tenant) if keys else {}
+    return Response(200, {"apiKeys": [key.to_view(last_uses.get(key.id)) for key in keys]})
+
+
+@router.handles(api_keys.CREATE_API_KEY)
+def create_api_key(context: RequestContext) -> Response:
+    body = context.parse_body(NewApiKey)
+    key, text = api_key_store.create_api_key(
+        context.resources,
+        context.caller,
+        body.label,
+        body.capabilities,
+        scopes=body.scopes,
+        expires_in_seconds=body.expires_in_seconds,
+    )
+    return _respond_with_key(201, key, text)
+
+
+@router.handles(api_keys.ROTATE_API_KEY)
+def rotate_api_key(context: RequestContext) -> Response:
+    body = context.parse_body(ApiKeyRotation) if context.request.body.strip() else ApiKeyRotation()
+    key, text = api_key_store.rotate_api_key(
+        context.resources, context.caller.tenant, context.path_parameters["id"], overlap_seconds=body.overlap_seconds
+    )
+    return _respond_with_key(200, key, text)
+
+
+@router.handles(api_keys.REVOKE_API_KEY)
+def revoke_api_key(context: RequestContext) -> Response:
+    api_key_store.revoke_api_key(context.resources, context.caller.tenant, context.path_parameters["id"])
+    return Response(200, {"ok": True})
+
+
+def _respond_with_key(status: int, key: ServerApiKey, text: str) -> Response:
+    """Respond with a key and its text, which is not shown again."""
+    return Response(status, {"apiKey": key.to_view(None), "key": text})
 
 
 handler = make_handler(router)

@@ -31,6 +31,7 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budge
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
+from fermata.wire.auth import api_key_store
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
 from fermata.wire.http.routing import Routes
@@ -164,6 +165,24 @@ def test_an_upload_is_presigned_by_one_function_and_read_by_two(
         {"ok": True, "images": [screenshot]}, at("stream_turns").tool_requests()[-1].request_id
     )
     assert at("round").run_workflow() == "finished"
+
+
+def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
+    resources: Resources, functions: dict[str, Any], clock: TestClock
+) -> None:
+    manager = functions["stage"].caller.model_copy(update={"capabilities": frozenset({"ai.chat", "ai.keys.manage"})})
+    key, text = api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
+    _, text = api_key_store.rotate_api_key(functions["credentials"], manager.tenant, key.id)
+    for function in ("stream_turns", "tool_result", "api", "credentials"):
+        caller = api_key_store.authenticate_api_key(functions[function], text)
+        assert caller.user == key.user
+        if function != "tool_result":
+            api_key_store.record_api_key_use(functions[function], caller)
+    assert api_key_store.read_last_uses(functions["credentials"], manager.tenant)
+    api_key_store.revoke_api_key(functions["credentials"], manager.tenant, key.id)
+    clock.advance(31 * 86_400)
+    api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
+    assert len(api_key_store.list_api_keys(functions["credentials"], manager.tenant)) == 1
 
 
 def test_several_calls_are_answered_one_by_one(at: StageOf) -> None:

@@ -134,7 +134,10 @@ def change_tenant(
 )
 @stack_options
 def rotate_tenant_secret(name: str, overlap: int | None, stack: str | None, region: str | None) -> None:
-    """Give the tenant NAME a new secret, and print it once. --overlap 0 ends the old one at once."""
+    """Give the tenant NAME a new secret, and print it once. --overlap 0 ends the old one at once.
+
+    Both sign tokens meanwhile. Its id, which `tenant show` lists, may be the `kid` in a token's header.
+    """
     from fermata.wire.auth import tenant_store
 
     overlap_seconds = tenant_store.DEFAULT_SECRET_OVERLAP_SECONDS if overlap is None else overlap

@@ -1,4 +1,4 @@
-"""Operations of the HTTP API on credentials, models, defaults and usage, one method per operation."""
+"""Operations of the HTTP API on credentials, API keys, models, defaults and usage, one method per operation."""
 
 from fermata_client.service.json_members import require_member, without_none
 from fermata_client.service.json_types import JsonObject
@@ -49,6 +49,36 @@ class SettingsClient:
     def test_credential(self, credential_id: str) -> JsonObject:
         """Ask the provider now: `{ok: true, modelCount}` or `{ok: false, error}`."""
         return self._request("POST", path_of("credentials", credential_id, "test"))
+
+    def list_api_keys(self) -> list[JsonObject]:
+        """Return the tenant's API keys without their secrets, newest first."""
+        return require_member(self._request("GET", path_of("api-keys")), "apiKeys", list)
+
+    def create_api_key(
+        self,
+        label: str,
+        capabilities: list[str],
+        *,
+        scopes: list[str] | None = None,
+        expires_in_seconds: int | None = None,
+    ) -> JsonObject:
+        """Create a key for a server: `{apiKey, key}`. The text in `key` is not shown again."""
+        body = {
+            "label": label,
+            "capabilities": capabilities,
+            "scopes": scopes,
+            "expiresInSeconds": expires_in_seconds,
+        }
+        return self._request("POST", path_of("api-keys"), without_none(body))
+
+    def rotate_api_key(self, key_id: str, *, overlap_seconds: int | None = None) -> JsonObject:
+        """Give a key a new secret: `{apiKey, key}`. The old one stays valid for a day, or `overlap_seconds`."""
+        body = without_none({"overlapSeconds": overlap_seconds})
+        return self._request("POST", path_of("api-keys", key_id, "rotate"), body)
+
+    def revoke_api_key(self, key_id: str) -> None:
+        """Revoke a key. Revoking again succeeds."""
+        self._request("DELETE", path_of("api-keys", key_id))
 
     def list_models(self, provider_id: str, credential_id: str) -> list[JsonObject]:
         """Return the models that a credential opens, in display order."""

@@ -58,6 +58,15 @@ MODEL = {
     "pricing": {"inputPerMTok": 5.0, "outputPerMTok": 25.0},
     "capabilities": {"toolCalling": True, "visionInput": True, "promptCache": False, "streaming": True},
 }
+API_KEY = {
+    "id": "0011223344556677",
+    "label": "Importer \x1b[31m",
+    "capabilities": ["ai.chat", "site.read"],
+    "scopes": None,
+    "expiresAt": None,
+    "revokedAt": None,
+    "lastUsedAt": "2026-11-28T09:30:00.000Z",
+}
 USAGE = {"promptTokens": 1, "completionTokens": 1, "chatCount": 1, "costUsd": 0.1}
 RESPONSE_BY_REQUEST: dict[str, Any] = {
     "GET /conversations?scope=site&limit=20": {"conversations": [CONVERSATION]},
@@ -83,6 +92,10 @@ RESPONSE_BY_REQUEST: dict[str, Any] = {
     "DELETE /credentials/k1": {"ok": True},
     "GET /providers/anthropic/models?credentialId=k1": {"models": [MODEL]},
     "GET /providers/openai/models?credentialId=k9": {"models": []},
+    "GET /api-keys": {"apiKeys": [API_KEY, API_KEY | {"revokedAt": "2026-11-28T09:30:00.000Z", "scopes": ["site"]}]},
+    "POST /api-keys": {"apiKey": API_KEY, "key": "fmk_bakery_0011223344556677_secret"},
+    "POST /api-keys/0011223344556677/rotate": {"apiKey": API_KEY, "key": "fmk_bakery_0011223344556677_new"},
+    "DELETE /api-keys/0011223344556677": {"ok": True},
     "GET /scopes": {"scopes": [{"name": name} for name in ("site", "content", "data", "plugin")]},
     "GET /defaults": {"defaults": {"site": {"credentialId": "k1", "modelId": "claude-opus-5"}}},
     "PUT /defaults/site": {"default": {"scope": "site"}},
@@ -264,6 +277,34 @@ class TestCredentials:
         assert len(sent_bodies(service, "DELETE")) == 1
 
 
+class TestApiKeys:
+    def test_alone_it_lists_them_with_what_they_may_do(self) -> None:
+        heading, first, second = run("api-keys").stdout.splitlines()
+        assert heading.split() == ["id", "state", "used", "label", "capabilities", "scopes"]
+        assert "\x1b" not in first
+        assert first.endswith("ai.chat, site.read  all")
+        assert second.split()[1] == "revoked"
+        assert second.endswith("site")
+
+    def test_a_new_key_alone_is_printed_to_standard_output(self, service: Service) -> None:
+        result = run("api-keys", "create", "Importer", "--capability", "ai.chat", "--scope", "site", "--days", "2")
+        assert result.stdout == "fmk_bakery_0011223344556677_secret\n"
+        assert "shown only now" in result.stderr
+        assert sent_bodies(service, "POST") == [
+            {"label": "Importer", "capabilities": ["ai.chat"], "scopes": ["site"], "expiresInSeconds": 172_800}
+        ]
+
+    def test_one_is_rotated(self, service: Service) -> None:
+        result = run("api-keys", "rotate", "0011223344556677", "--overlap", "60")
+        assert result.stdout == "fmk_bakery_0011223344556677_new\n"
+        assert sent_bodies(service, "POST") == [{"overlapSeconds": 60}]
+
+    def test_one_is_revoked_when_that_is_confirmed(self, service: Service) -> None:
+        assert run("api-keys", "revoke", "0011223344556677").exit_code == 1
+        assert run("api-keys", "revoke", "0011223344556677", "--yes").exit_code == 0
+        assert len(sent_bodies(service, "DELETE")) == 1
+
+
 class TestModels:
     def test_they_are_listed_with_what_they_cost_hold_and_can(self) -> None:
         heading, model = run("models", "--credential", "k1").stdout.splitlines()
@@ -322,6 +363,7 @@ class TestDefaults:
     [
         *(f"conversations {verb}" for verb in ("list", "show", "rename", "delete")),
         *(f"credentials {verb}" for verb in ("list", "add", "change", "test", "delete")),
+        *(f"api-keys {verb}" for verb in ("list", "create", "rotate", "revoke")),
         *(f"defaults {verb}" for verb in ("show", "set", "clear")),
         "models",
     ],

@@ -1,7 +1,7 @@
 import base64
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jwt
@@ -12,7 +12,7 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Forbidden, Unauthorized
 from fermata.wire.auth.authentication import authenticate, require_capability
 from fermata.wire.auth.tenant import TenantLimits
-from fermata.wire.auth.tenant_store import rotate_tenant_secret
+from fermata.wire.auth.tenant_store import describe_tenant, rotate_tenant_secret
 from tests.resources import TestClock, resources_of_new_process
 from tests.tenant_tokens import TokenSigner, make_tenant
 
@@ -266,3 +266,25 @@ def forge_token(signer: TokenSigner, claims: dict[str, Any], algorithm: str) -> 
     head = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
     signature = jwt.api_jws.PyJWS().get_algorithm_by_name("HS256").sign(head.encode(), str(signer.key).encode())
     return f"{head}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+@pytest.mark.parametrize("named", ["new", "old", "unknown", None])
+def test_both_secrets_of_a_rotation_sign_and_a_key_id_selects_one(resources: Resources, named: str | None) -> None:
+    bakery = make_tenant(resources)
+    old_id = describe_tenant(resources, "bakery")["secrets"][0]["id"]
+    new_secret = rotate_tenant_secret(resources, "bakery")
+    new_id = describe_tenant(resources, "bakery")["secrets"][0]["id"]
+    kid = {"new": new_id, "old": old_id, "unknown": "mine", None: None}[named]
+    accepted = {
+        name: _is_accepted(resources, replace(bakery, key=key, kid=kid))
+        for name, key in (("old", bakery.key), ("new", new_secret))
+    }
+    assert accepted == {"old": named != "new", "new": named != "old"}
+
+
+def _is_accepted(resources: Resources, signer: TokenSigner) -> bool:
+    try:
+        authenticate(resources, signer.bearer_headers(), "GET")
+    except Unauthorized:
+        return False
+    return True

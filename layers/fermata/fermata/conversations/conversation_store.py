@@ -21,7 +21,7 @@ from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import InvalidRequest, NotFound, ServiceUnavailable
+from fermata.domain.errors import Forbidden, InvalidRequest, NotFound, ServiceUnavailable
 from fermata.domain.usd_rounding import round_usd
 
 UNTITLED_CONVERSATION = "New conversation"
@@ -65,7 +65,12 @@ def create_conversation(
         title: The title that the user gave; None until the first prompt gives one.
         credential_id: The credential of its turns; None for the scope's default. It is not looked up here.
         model_id: The provider's name of the model; empty for the scope's default.
+
+    Raises:
+        Forbidden: The caller's API key is not for this scope.
     """
+    if not caller.allows_scope(scope):
+        raise Forbidden(f"Forbidden: this key is not for the scope {scope}.")
     now = resources.clock.now_iso()
     conversation = Conversation(
         id=new_id(),
@@ -240,7 +245,7 @@ def _get_own_row(resources: Resources, caller: Caller, conversation_id: str, rea
         raise NotFound(CONVERSATION_NOT_FOUND)
     read_item = read_item or resources.tables.get_item_by_key
     row = read_item(build_conversation_key(resources, caller.tenant, conversation_id))
-    if row is None or row["user"] != caller.user:
+    if row is None or row["user"] != caller.user or not caller.allows_scope(row["scope"]):
         raise NotFound(CONVERSATION_NOT_FOUND)
     return row
 

@@ -11,6 +11,7 @@ class Capability(StrEnum):
     PROVIDERS = "ai.providers.manage"
     AUDIT = "ai.audit.read"
     TURNS = "ai.turns.manage"
+    KEYS = "ai.keys.manage"
 
 
 class Caller(DomainModel):
@@ -21,7 +22,15 @@ class Caller(DomainModel):
     capabilities: frozenset[str]
     label: str = ""
     """The user's display name, if the token states one."""
+    api_key: str = ""
+    """The id of the API key that the caller has sent; empty for a user with a token."""
+    scopes: frozenset[str] | None = None
+    """The scopes that the caller's API key is for; None for all. Tokens of users have no such limit."""
 
     def has_capability(self, capability: str) -> bool:
         """Return whether the caller's token grants exactly this capability. There are no wildcards."""
         return capability in self.capabilities
+
+    def allows_scope(self, scope: str) -> bool:
+        """Return whether the caller may act in this scope."""
+        return self.scopes is None or scope in self.scopes

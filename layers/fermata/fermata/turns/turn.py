@@ -182,6 +182,7 @@ def find_turn_for_caller(resources: Resources, caller: Caller, bridge_id: str) -
         NotFound: The turn does not exist, has expired, or belongs to another user.
     """
     turn = find_turn(resources, caller.tenant, bridge_id)
-    if turn.user != caller.user and not caller.has_capability(Capability.TURNS):
+    is_permitted = turn.user == caller.user or caller.has_capability(Capability.TURNS)
+    if not is_permitted or not caller.allows_scope(turn.scope):
         raise NotFound(TURN_NOT_FOUND_MESSAGE)
     return turn

@@ -114,7 +114,9 @@ def _load_pause(resources: Resources, caller: Caller, bridge_id: str, request_id
     if item is None or item["ttl"] <= resources.clock.time():
         raise ToolRequestGone
     pause = pause_from_item(resources, item)
-    if pause.user != caller.user and not caller.has_capability(Capability.TURNS):
+    # A pause does not say its scope. A key that is for some scopes answers its own turns, which are in these.
+    may_answer_others = caller.has_capability(Capability.TURNS) and caller.scopes is None
+    if pause.user != caller.user and not may_answer_others:
         raise ToolRequestGone
     return pause
 

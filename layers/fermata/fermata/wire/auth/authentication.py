@@ -1,5 +1,7 @@
 """Authenticate callers by a bearer token, or by the same token in an HttpOnly cookie (decision 0021).
 
+A server of the tenant may send an API key as the bearer token instead (wire/auth/api_key_store.py).
+
 A token is a JWT whose issuer names the tenant. The tenant's record pins the signature: HS256 with a shared secret, or
 RS256/ES256 with a key from the tenant's JWKS. PyJWT checks signature, issuer, audience and times, against the wall
 clock with thirty seconds of leeway. This module also checks that the token's lifetime is within the tenant's limit.
@@ -9,7 +11,7 @@ missing Origin is refused. A bearer token cannot be sent without the page's know
 the page can read the response (wire/http/dispatch.py).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jwt
@@ -17,8 +19,10 @@ import jwt
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Forbidden, OriginRefused, Unauthorized
+from fermata.wire.auth.api_key import looks_like_api_key
+from fermata.wire.auth.api_key_store import authenticate_api_key
 from fermata.wire.auth.jwks import get_signing_keys
-from fermata.wire.auth.tenant import Tenant, normalize_origin
+from fermata.wire.auth.tenant import Tenant, TenantSecret, normalize_origin
 from fermata.wire.auth.tenant_store import find_tenant_by_issuer, is_registered_origin
 
 _SESSION_COOKIES = ("fermata_session", "instatic_admin_session")
@@ -41,6 +45,8 @@ def authenticate(resources: Resources, headers: Mapping[str, str], method: str) 
         Forbidden: The token came in a cookie, and the Origin is not one of the tenant's.
     """
     token, is_from_cookie = _read_token(headers)
+    if looks_like_api_key(token) and not is_from_cookie:
+        return authenticate_api_key(resources, token)
     must_check_origin = is_from_cookie and method not in _SAFE_METHODS
     origin = headers.get("origin", "")
     if must_check_origin and not is_registered_origin(resources, origin):
@@ -124,9 +130,14 @@ def _list_keys(resources: Resources, tenant: Tenant, header: Mapping[str, Any]) 
         for key in get_signing_keys(resources, tenant.jwks_url, str(header.get("alg")), header.get("kid")):
             yield key, str(key.algorithm_name)
         return
-    for secret in tenant.list_valid_secrets(resources.clock.time()):
+    for secret in _select_secrets(tenant.list_valid_secrets(resources.clock.time()), header.get("kid")):
         text = resources.vault.open_secret(secret.sealed, purpose="caller-secret", tenant=tenant.name, name=secret.id)
         yield text, "HS256"
+
+
+def _select_secrets(secrets: Sequence[TenantSecret], key_id: Any) -> Sequence[TenantSecret]:
+    """Return the secret that the token names by its id, or all: a server may use ids of its own, or none."""
+    return [secret for secret in secrets if secret.id == key_id] or secrets
 
 
 def _decode(token: str, key: Any, algorithm: str, tenant: Tenant) -> dict[str, Any]:

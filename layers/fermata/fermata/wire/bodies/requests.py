@@ -76,6 +76,24 @@ class CredentialChange(StrictBody):
         return self
 
 
+CapabilityName = Annotated[str, StringConstraints(pattern=r"^[!-~]{1,100}$")]
+
+
+class NewApiKey(StrictBody):
+    """A new API key. Without `scopes` it is for all scopes, without `expires_in_seconds` it does not expire."""
+
+    label: NonBlankTitle
+    capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)]
+    scopes: Annotated[list[ScopeName], Field(min_length=1, max_length=20)] | None = None
+    expires_in_seconds: Annotated[int, Field(ge=60, le=10 * 366 * 86_400), BeforeValidator(_to_integer)] | None = None
+
+
+class ApiKeyRotation(StrictBody):
+    """How long the old secret stays valid beside the new one, in seconds: a day, unless it is said."""
+
+    overlap_seconds: Annotated[int, Field(ge=0, le=30 * 86_400), BeforeValidator(_to_integer)] = 86_400
+
+
 class NewDefault(StrictBody):
     """The new default model of a scope."""
 

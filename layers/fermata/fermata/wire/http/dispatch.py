@@ -14,7 +14,8 @@ from typing import Any, TypeAlias, TypeVar
 from fermata.aws import observability
 from fermata.aws.resources import Resources, get_resources
 from fermata.aws.security_events import begin_request_of_source
-from fermata.domain.errors import OriginRefused, PathNotFound
+from fermata.domain.errors import Forbidden, OriginRefused, PathNotFound
+from fermata.wire.auth.api_key_store import record_api_key_use
 from fermata.wire.auth.authentication import authenticate, require_capability
 from fermata.wire.auth.tenant import normalize_origin
 from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin
@@ -32,6 +33,9 @@ _STANDARD_HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
 }
+
+_FUNCTIONS_THAT_RECORD_KEYS = ("stream_turns", "api", "credentials")
+"""Functions that record the last use of API keys. A server that answers tool requests has used one of them before."""
 
 _Result = TypeVar("_Result")
 ProxyHandler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -120,6 +124,10 @@ def _build_context(resources: Resources, route: Route, request: HttpRequest) -> 
     caller = authenticate(resources, request.headers, request.method)
     observability.add_log_keys(tenant=caller.tenant, user=caller.user)
     require_capability(caller, *route.operation.capabilities)
+    if caller.api_key and route.operation.function in _FUNCTIONS_THAT_RECORD_KEYS:
+        record_api_key_use(resources, caller)
+    if not caller.allows_scope(scope := request.path_parameters.get("scope", "")) and scope:
+        raise Forbidden(f"Forbidden: this key is not for the scope {scope}.")
     return RequestContext(resources, request, caller, get_tenant(resources, caller.tenant))
 
 

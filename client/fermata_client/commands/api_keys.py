@@ -1,0 +1,113 @@
+"""`fermata api-keys`: list, create, rotate and revoke the keys with which a tenant's servers call."""
+
+import click
+
+from fermata_client.commands.errors import report_errors
+from fermata_client.commands.options import json_option, service_options
+from fermata_client.commands.output import print_json
+from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.service.json_types import JsonObject
+from fermata_client.terminal.plain_text import strip_control_chars
+from fermata_client.terminal.table import format_minute, print_table
+
+API_KEY_ID_ARGUMENT = click.argument("key_id", metavar="ID")
+_SECONDS_PER_DAY = 86_400
+
+
+@click.group("api-keys", invoke_without_command=True)
+@click.pass_context
+def api_keys(context: click.Context) -> None:
+    """List the keys of your servers, create, rotate or revoke one. Alone, it lists them."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_api_keys)
+
+
+@api_keys.command("list")
+@json_option
+@service_options
+@report_errors
+def list_api_keys(as_json: bool, url: str | None, token: str | None) -> None:
+    """List the tenant's keys without their secrets, the newest first."""
+    with connect_to_service(url, token) as client:
+        keys = client.list_api_keys()
+    if as_json:
+        print_json(keys)
+        return
+    rows = [
+        (
+            key["id"],
+            _describe_state(key),
+            format_minute(key["lastUsedAt"]),
+            strip_control_chars(key["label"]),
+            ", ".join(key["capabilities"]),
+            ", ".join(key["scopes"] or ["all"]),
+        )
+        for key in keys
+    ]
+    print_table(("id", "state", "used", "label", "capabilities", "scopes"), rows)
+
+
+def _describe_state(key: JsonObject) -> str:
+    if key["revokedAt"]:
+        return "revoked"
+    return f"until {format_minute(key['expiresAt'])}" if key["expiresAt"] else "valid"
+
+
+@api_keys.command("create")
+@click.argument("label")
+@click.option("--capability", "capabilities", multiple=True, required=True, help="What it may do. Repeat for more.")
+@click.option("--scope", "scopes", multiple=True, help="A scope it is for. Repeat for more.  [default: all]")
+@click.option("--days", type=click.IntRange(min=1), help="Its lifetime.  [default: until it is revoked]")
+@service_options
+@report_errors
+def create_api_key(
+    label: str,
+    capabilities: tuple[str, ...],
+    scopes: tuple[str, ...],
+    days: int | None,
+    url: str | None,
+    token: str | None,
+) -> None:
+    """Create a key named LABEL. Its text is printed to standard output, and cannot be printed again."""
+    with connect_to_service(url, token) as client:
+        created = client.create_api_key(
+            label,
+            list(capabilities),
+            scopes=list(scopes) or None,
+            expires_in_seconds=None if days is None else days * _SECONDS_PER_DAY,
+        )
+    _print_key(created)
+
+
+@api_keys.command("rotate")
+@API_KEY_ID_ARGUMENT
+@click.option(
+    "--overlap", type=click.IntRange(min=0), help="Seconds during which the old secret stays valid.  [default: 86400]"
+)
+@service_options
+@report_errors
+def rotate_api_key(key_id: str, overlap: int | None, url: str | None, token: str | None) -> None:
+    """Give the key ID a new secret, and print it once. --overlap 0 ends the old one at once."""
+    with connect_to_service(url, token) as client:
+        rotated = client.rotate_api_key(key_id, overlap_seconds=overlap)
+    _print_key(rotated)
+
+
+@api_keys.command("revoke")
+@API_KEY_ID_ARGUMENT
+@click.confirmation_option(prompt="Revoke this key?", help="Do not ask.")
+@service_options
+@report_errors
+def revoke_api_key(key_id: str, url: str | None, token: str | None) -> None:
+    """Revoke the key ID. It is refused everywhere within a minute."""
+    with connect_to_service(url, token) as client:
+        client.revoke_api_key(key_id)
+    click.echo(f"{key_id} is revoked.")
+
+
+def _print_key(created: JsonObject) -> None:
+    """Print the key's text alone to standard output, so that it can be piped into a store of secrets."""
+    click.echo(
+        f"The key {created['apiKey']['id']}, shown only now. Store it where your server reads its secrets:", err=True
+    )
+    click.echo(created["key"])

@@ -1,0 +1,140 @@
+"""Define an API key, with which a tenant's server calls without a user's token (decision 0256).
+
+The text of a key is `fmk_<tenant>_<id>_<secret>`: who finds one in a log or a repository sees what it is and whose.
+Only the SHA-256 of the secret is stored; the secret is 256 random bits, so that it cannot be guessed from its hash.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from fermata.aws.clock import iso_from_epoch
+from fermata.domain.base import DomainModel
+from fermata.domain.caller import Caller
+
+API_KEY_MARK = "fmk"
+MAX_API_KEY_CHARACTERS = 160
+_SECRET_BYTES = 32
+_API_KEY = re.compile(
+    rf"{API_KEY_MARK}_(?P<tenant>[a-z0-9-]{{1,63}})_(?P<id>[0-9a-f]{{16}})_(?P<secret>[0-9A-Za-z_-]{{43}})"
+)
+
+
+class ApiKeyText(NamedTuple):
+    """The parts of a key's text."""
+
+    tenant: str
+    id: str
+    secret: str
+
+    def __str__(self) -> str:
+        return f"{API_KEY_MARK}_{self.tenant}_{self.id}_{self.secret}"
+
+
+class ApiKeySecret(DomainModel):
+    """The hash of a secret. `until` (epoch seconds) is set when it was rotated: it is not valid afterwards."""
+
+    sha256: str
+    created_at: str
+    until: int | None = None
+
+
+class ServerApiKey(DomainModel):
+    """An API key as it is stored: what it may do, and the hashes of its secrets, the newest first."""
+
+    id: str
+    tenant: str
+    label: str
+    capabilities: frozenset[str]
+    scopes: frozenset[str] | None = None
+    """None for all scopes."""
+    secrets: tuple[ApiKeySecret, ...]
+    created_by: str
+    created_at: str
+    expires_at: int | None = None
+    """Epoch seconds; None for a key that does not expire."""
+    revoked_at: int | None = None
+    """Epoch seconds. The row stays for a time, so that no late copy of an earlier write makes the key valid again."""
+    version: int = 1
+
+    @property
+    def user(self) -> str:
+        """The name under which the key acts. It stays the same when the secret is rotated."""
+        return f"apikey:{self.id}"
+
+    @property
+    def prefix(self) -> str:
+        """The part of the key's text that names it, and is no secret."""
+        return f"{API_KEY_MARK}_{self.tenant}_{self.id}"
+
+    def to_caller(self) -> Caller:
+        return Caller(
+            tenant=self.tenant,
+            user=self.user,
+            capabilities=self.capabilities,
+            label=self.label,
+            api_key=self.id,
+            scopes=self.scopes,
+        )
+
+    def to_view(self, last_used_at: str | None) -> dict[str, Any]:
+        """Return the key as clients see it, without its secrets."""
+        return {
+            "id": self.id,
+            "prefix": self.prefix,
+            "label": self.label,
+            "user": self.user,
+            "capabilities": sorted(self.capabilities),
+            "scopes": None if self.scopes is None else sorted(self.scopes),
+            "createdBy": self.created_by,
+            "createdAt": self.created_at,
+            "rotatedAt": self.secrets[0].created_at,
+            "expiresAt": _to_instant(self.expires_at),
+            "revokedAt": _to_instant(self.revoked_at),
+            "lastUsedAt": last_used_at,
+        }
+
+    def is_valid(self, secret: str, now: float) -> bool:
+        """Return whether a request with this secret is admitted at `now` (epoch seconds)."""
+        if self.revoked_at is not None or (self.expires_at is not None and self.expires_at <= now):
+            return False
+        digest = hash_api_secret(secret)
+        valid = [stored.sha256 for stored in self.secrets if stored.until is None or stored.until > now]
+        return any(hmac.compare_digest(digest, expected) for expected in valid)
+
+    def is_revoked_before(self, instant: float) -> bool:
+        return self.revoked_at is not None and self.revoked_at < instant
+
+
+def _to_instant(seconds: int | None) -> str | None:
+    return None if seconds is None else iso_from_epoch(seconds)
+
+
+def parse_api_key(text: str) -> ApiKeyText | None:
+    """Return the parts of a key's text, or None if it has another form."""
+    match = _API_KEY.fullmatch(text) if len(text) <= MAX_API_KEY_CHARACTERS else None
+    return ApiKeyText(**match.groupdict()) if match else None
+
+
+def looks_like_api_key(token: str) -> bool:
+    return token.startswith(f"{API_KEY_MARK}_")
+
+
+def generate_api_key_id() -> str:
+    return secrets.token_hex(8)
+
+
+def generate_api_secret() -> str:
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def hash_api_secret(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def sort_api_keys(keys: Iterable[ServerApiKey]) -> list[ServerApiKey]:
+    """Return the keys, the newest first."""
+    return sorted(keys, key=lambda key: (key.created_at, key.id), reverse=True)

@@ -1,0 +1,229 @@
+"""Store API keys in the settings table, and authenticate servers that present one (decision 0256).
+
+    t#<tenant>#apikeys    <id>    the key (wire/auth/api_key.py)
+
+A process caches what it reads for a minute: a key that is revoked is refused everywhere within a minute, and a request
+with a key costs at most one read. The last use is stored in the usage table, as that of credentials is.
+"""
+
+from collections.abc import Iterable
+
+from fermata.aws import observability
+from fermata.aws.clock import iso_from_epoch
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
+from fermata.aws.resources import Resources
+from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.domain.caller import Caller, Capability
+from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
+from fermata.domain.scopes import SCOPES
+from fermata.wire.auth.api_key import (
+    ApiKeySecret,
+    ApiKeyText,
+    ServerApiKey,
+    generate_api_key_id,
+    generate_api_secret,
+    hash_api_secret,
+    parse_api_key,
+    sort_api_keys,
+)
+
+MAX_API_KEYS = 100
+"""Keys of a tenant that are not revoked."""
+API_SECRET_OVERLAP_SECONDS = 86_400
+_CACHE_SECONDS = 60
+_LAST_USE_SECONDS = 3_600
+_REVOKED_SECONDS = 30 * 86_400
+"""How long the row of a revoked key is kept, so that a late copy of a write finds it."""
+
+
+def create_api_key(
+    resources: Resources,
+    caller: Caller,
+    label: str,
+    capabilities: Iterable[str],
+    *,
+    scopes: Iterable[str] | None = None,
+    expires_in_seconds: int | None = None,
+) -> tuple[ServerApiKey, str]:
+    """Create a key of the caller's tenant.
+
+    Args:
+        label: What people call it.
+        capabilities: What it may do: no more than the caller may, and nothing about keys.
+        scopes: The scopes it is for; None for all.
+        expires_in_seconds: Its lifetime; None for one that ends only when it is revoked.
+
+    Returns:
+        The key, and its text, which cannot be read again.
+
+    Raises:
+        Forbidden: The caller lacks one of the capabilities.
+        InvalidRequest: There is no such scope, or the tenant has too many keys.
+    """
+    granted = _check_grant(caller, frozenset(capabilities))
+    key_scopes = None if scopes is None else _check_scopes(frozenset(scopes))
+    keys = list_api_keys(resources, caller.tenant)
+    if sum(key.revoked_at is None for key in keys) >= MAX_API_KEYS:
+        raise InvalidRequest(f"A tenant has {MAX_API_KEYS} keys at most. Revoke those that are not used.")
+    now = resources.clock.time()
+    _delete_long_revoked(resources, keys, now)
+    secret = generate_api_secret()
+    key = ServerApiKey(
+        id=generate_api_key_id(),
+        tenant=caller.tenant,
+        label=label,
+        capabilities=granted,
+        scopes=key_scopes,
+        secrets=(ApiKeySecret(sha256=hash_api_secret(secret), created_at=iso_from_epoch(now)),),
+        created_by=caller.user,
+        created_at=iso_from_epoch(now),
+        expires_at=None if expires_in_seconds is None else int(now) + expires_in_seconds,
+    )
+    resources.tables.write_items(Put(resources.settings.settings_table, _api_key_to_item(key), if_absent=True))
+    return key, str(ApiKeyText(key.tenant, key.id, secret))
+
+
+def rotate_api_key(
+    resources: Resources, tenant: str, key_id: str, *, overlap_seconds: int = API_SECRET_OVERLAP_SECONDS
+) -> tuple[ServerApiKey, str]:
+    """Give a key a new secret. The one before stays valid for `overlap_seconds`; older ones end at once.
+
+    Returns:
+        The key, and its new text, which cannot be read again.
+
+    Raises:
+        NotFound: The tenant has no such key, or it is revoked.
+        Conflict: The key has changed meanwhile.
+    """
+    key = _read_live_key(resources, tenant, key_id)
+    now = resources.clock.time()
+    secret = generate_api_secret()
+    newest = ApiKeySecret(sha256=hash_api_secret(secret), created_at=iso_from_epoch(now))
+    old = key.secrets[0].model_copy(update={"until": int(now) + overlap_seconds})
+    rotated = key.model_copy(update={"secrets": (newest, old) if overlap_seconds > 0 else (newest,)})
+    return _replace_key(resources, key, rotated), str(ApiKeyText(tenant, key_id, secret))
+
+
+def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
+    """Revoke a key. Idempotent. It is refused everywhere within a minute.
+
+    Raises:
+        NotFound: The tenant has no such key.
+        Conflict: The key has changed meanwhile.
+    """
+    key = _read_api_key(resources, tenant, key_id)
+    if key is None:
+        raise NotFound("The tenant has no such API key.")
+    if key.revoked_at is None:
+        _replace_key(resources, key, key.model_copy(update={"revoked_at": int(resources.clock.time())}))
+
+
+def list_api_keys(resources: Resources, tenant: str) -> list[ServerApiKey]:
+    """Return all keys of a tenant, the newest first, also those that were revoked within a month."""
+    items = resources.tables.query_items(resources.settings.settings_table, _api_key_partition(tenant))
+    return sort_api_keys(map(ServerApiKey.model_validate, items))
+
+
+def read_last_uses(resources: Resources, tenant: str) -> dict[str, str]:
+    """Return when each key was last used, by its id. It is up to an hour behind."""
+    rows = resources.tables.query_items(resources.settings.usage_table, _api_key_partition(tenant), consistent=False)
+    return {row["sk"]: row["last_used_at"] for row in rows}
+
+
+def authenticate_api_key(resources: Resources, text: str) -> Caller:
+    """Authenticate the server that sent a key.
+
+    Raises:
+        Unauthorized: It is no key, or one that is revoked or has expired.
+    """
+    parts = parse_api_key(text)
+    if parts is None:
+        raise Unauthorized("Unauthorized", reason="malformed")
+    key = resources.cache.get_or_load(
+        ("api key", parts.tenant, parts.id), _CACHE_SECONDS, lambda: _read_api_key(resources, parts.tenant, parts.id)
+    )
+    if key is None or not key.is_valid(parts.secret, resources.clock.time()):
+        raise Unauthorized("Unauthorized: the API key is unknown, revoked or expired.", reason="api_key")
+    return key.to_caller()
+
+
+def record_api_key_use(resources: Resources, caller: Caller) -> None:
+    """Record that the caller's key is used now, at most once an hour in each process.
+
+    It never fails: a write that fails is logged.
+    """
+
+    def write() -> bool | None:
+        item: Item = {"pk": _api_key_partition(caller.tenant), "sk": caller.api_key, "v": 1}
+        item["last_used_at"] = resources.clock.now_iso()
+        try:
+            resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
+        except AWS_ERRORS as error:
+            observability.log_warning("api_key.touch_failed", api_key=caller.api_key, reason=str(error))
+        return True
+
+    resources.cache.get_or_load(("api key used", caller.tenant, caller.api_key), _LAST_USE_SECONDS, write)
+
+
+def _check_grant(caller: Caller, capabilities: frozenset[str]) -> frozenset[str]:
+    if Capability.KEYS in capabilities:
+        raise InvalidRequest(f"A key cannot have the capability {Capability.KEYS}: keys are managed by people.")
+    if missing := sorted(capabilities - caller.capabilities):
+        raise Forbidden(f"Forbidden: you lack what the key is to be allowed: {', '.join(missing)}.")
+    return capabilities
+
+
+def _check_scopes(scopes: frozenset[str]) -> frozenset[str]:
+    if unknown := sorted(scopes - SCOPES.keys()):
+        raise InvalidRequest(f"There is no scope {', '.join(unknown)}. Scopes are {', '.join(SCOPES)}.")
+    return scopes
+
+
+def _delete_long_revoked(resources: Resources, keys: Iterable[ServerApiKey], now: float) -> None:
+    for key in keys:
+        if key.is_revoked_before(now - _REVOKED_SECONDS):
+            resources.tables.write_items(
+                Delete(resources.settings.settings_table, _api_key_partition(key.tenant), key.id)
+            )
+
+
+def _read_api_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey | None:
+    item = resources.tables.get_item(resources.settings.settings_table, _api_key_partition(tenant), key_id)
+    return ServerApiKey.model_validate(item) if item else None
+
+
+def _read_live_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey:
+    key = _read_api_key(resources, tenant, key_id)
+    if key is None or key.revoked_at is not None:
+        raise NotFound("The tenant has no such API key.")
+    return key
+
+
+def _replace_key(resources: Resources, old: ServerApiKey, new: ServerApiKey) -> ServerApiKey:
+    """Replace a key's row on condition that it has not changed since it was read."""
+    new = new.model_copy(update={"version": old.version + 1})
+    put = Put(
+        resources.settings.settings_table,
+        _api_key_to_item(new),
+        condition="version = :version",
+        values={":version": old.version},
+    )
+    try:
+        resources.tables.write_items(put)
+    except ConditionFailed as refused:
+        if refused.item is None or ServerApiKey.model_validate(refused.item) != new:
+            raise Conflict("This key has just been changed by another request. Look, and try again.") from refused
+    resources.cache.invalidate(("api key", new.tenant, new.id))
+    return new
+
+
+def _api_key_to_item(key: ServerApiKey) -> Item:
+    """Build the row. Sets are stored as sorted lists, because DynamoDB stores no empty set."""
+    fields = key.model_dump(exclude_none=True) | {"capabilities": sorted(key.capabilities)}
+    if key.scopes is not None:
+        fields["scopes"] = sorted(key.scopes)
+    return {"pk": _api_key_partition(key.tenant), "sk": key.id, "v": 1, **fields}
+
+
+def _api_key_partition(tenant: str) -> str:
+    return f"t#{tenant}#apikeys"
