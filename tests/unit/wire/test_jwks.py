@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from fermata.aws.resources import Resources
-from fermata.domain.errors import ServiceUnavailable, Unauthorized
+from fermata.domain.errors import InvalidRequest, ServiceUnavailable, Unauthorized
 from fermata.wire.auth.authentication import authenticate
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.resources import TestClock, resources_of_new_process
@@ -190,6 +190,32 @@ def test_keys_are_fetched_over_https_except_on_the_local_stage(
     with pytest.raises(ServiceUnavailable):
         authenticate(resources, bakery.bearer_headers(), "GET")
     assert server.request_count == 0
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1/keys", "https://[::1]/keys", "https://10.0.0.1/keys"])
+def test_keys_are_not_fetched_from_an_address_that_is_not_public(
+    resources: Resources, caplog: pytest.LogCaptureFixture, url: str
+) -> None:
+    made = make_tenant(resources, jwks_url=url)
+    with pytest.raises(ServiceUnavailable):
+        authenticate(resources, sign_with(made, RSA, "RS256", "r1"), "GET")
+    assert [record.message for record in caplog.records] == ["security.address_refused", "jwks_unreachable"]
+
+
+@pytest.mark.parametrize("url", ["https://keys.example:8443/keys", "https://keys.example:22/keys"])
+def test_a_tenant_with_keys_at_another_port_is_not_registered(resources: Resources, url: str) -> None:
+    with pytest.raises(InvalidRequest, match="port 443"):
+        make_tenant(resources, jwks_url=url)
+
+
+def test_the_log_does_not_repeat_what_a_key_server_says(
+    local: Resources, bakery: TokenSigner, server: FixedResponseServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.status, server.body = 500, b"sk-secret of the server"
+    with pytest.raises(ServiceUnavailable):
+        authenticate(local, bakery.bearer_headers(), "GET")
+    [line] = [vars(record) for record in caplog.records]
+    assert (line["event"], line["host"], line["reason"]) == ("jwks_unreachable", "127.0.0.1", "status_500")
 
 
 def to_base64url(data: bytes) -> str:

@@ -1,5 +1,6 @@
 """Cache values in the process for a limited time, so that a warm Lambda function does not read them from AWS again."""
 
+import math
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
@@ -38,6 +39,17 @@ class TTLCache:
         """Return the cached value, or None."""
         entry = self._entries.get(key)
         return entry[1] if entry is not None and entry[0] > self._monotonic() else None
+
+    def get_shared(self, key: Hashable, make: Callable[[], CachedValue]) -> CachedValue:
+        """Return the one value that all threads of the process share; the first of them makes it. It does not expire.
+
+        Two threads may call `make` at the same time. Both get the value of the same one.
+        """
+        cached: CachedValue | None = self.get_value(key)
+        if cached is not None:
+            return cached
+        shared: CachedValue = self._entries.setdefault(key, (math.inf, make()))[1]
+        return shared
 
     def put_value(self, key: Hashable, seconds: float, value: Any) -> None:
         """Cache a value in place of the one that is cached."""

@@ -1,37 +1,31 @@
-"""Fetch and cache the public keys of a tenant's tokens from its JWKS URL (RS256, ES256; decision 0022).
+"""Fetch the public keys of a tenant's tokens from its JWKS URL (RS256, ES256; decisions 0022 and 0241).
 
 Only the URL in the tenant's record is requested, never one that a token names (`jku`, `x5u`). Redirects are not
-followed. An unknown key id causes another request, but only every half minute, so that forged tokens cannot flood the
-tenant's server. While that server is down, the last fetched key set stays in use for up to an hour.
+followed, and the host must be at a public address. An unknown key id causes another request, but only every half
+minute, so that forged tokens cannot flood the tenant's server. While that server is down, the last fetched key set
+stays in use for up to an hour.
 """
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from urllib.parse import urlsplit
 
 from jwt import PyJWK, PyJWKSet, PyJWTError
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
-from fermata.domain.errors import ServiceUnavailable
+from fermata.aws.security_events import log_refused_address
+from fermata.domain.errors import ProviderError
+from fermata.drivers.transport.url_guard import UrlGuard
+from fermata.wire.auth.key_set_source import KEY_SET_FETCH_SECONDS, KeySetSource
 
-KEY_SET_TTL_SECONDS = 300
-MIN_KEY_SET_REFETCH_SECONDS = 30
-MAX_KEY_SET_STALE_SECONDS = 3600
 MAX_KEY_SET_BYTES = 256 * 1024
 _ALGORITHMS = ("RS256", "ES256")
-_TIMEOUT_SECONDS = 3
+_HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
-@dataclass(frozen=True)
-class KeySet:
-    """The keys of one JWKS. `fetched_at` is the monotonic time of the last request for them."""
-
-    keys: tuple[PyJWK, ...]
-    fetched_at: float
+class KeySetUnusable(Exception):
+    """A server answered with no key set. The text is a code for the log and holds nothing of the answer."""
 
 
 def get_signing_keys(resources: Resources, url: str, algorithm: str, key_id: str | None) -> Sequence[PyJWK]:
@@ -42,62 +36,59 @@ def get_signing_keys(resources: Resources, url: str, algorithm: str, key_id: str
     """
     if algorithm not in _ALGORITHMS:
         return ()
-    key_set = _get_key_set(resources, url)
-    keys = _select_keys(key_set, algorithm, key_id)
-    if not keys and resources.clock.monotonic() - key_set.fetched_at >= MIN_KEY_SET_REFETCH_SECONDS:
-        resources.cache.invalidate(("jwks", url))
-        keys = _select_keys(_get_key_set(resources, url), algorithm, key_id)
-    return keys
+
+    def select(keys: Sequence[PyJWK]) -> Sequence[PyJWK]:
+        fitting = [key for key in keys if key.algorithm_name == algorithm]
+        return fitting if key_id is None else [key for key in fitting if key.key_id == key_id]
+
+    return _get_source(resources, url).find_keys(select)
 
 
-def _select_keys(key_set: KeySet, algorithm: str, key_id: str | None) -> Sequence[PyJWK]:
-    keys = [key for key in key_set.keys if key.algorithm_name == algorithm]
-    return keys if key_id is None else [key for key in keys if key.key_id == key_id]
+def make_key_server_guard(resources: Resources) -> UrlGuard:
+    """Make the guard of requests for keys: public addresses, and on the local stage this machine."""
+    return UrlGuard(loopback=resources.settings.is_loopback_allowed, on_refusal=log_refused_address)
 
 
-def _get_key_set(resources: Resources, url: str) -> KeySet:
-    return resources.cache.get_or_load(("jwks", url), KEY_SET_TTL_SECONDS, lambda: _load_key_set(resources, url))
+def _get_source(resources: Resources, url: str) -> KeySetSource:
+    return resources.cache.get_shared(
+        ("jwks", url), lambda: KeySetSource(resources.clock, lambda: _load_keys(resources, url))
+    )
 
 
-def _load_key_set(resources: Resources, url: str) -> KeySet:
-    now = resources.clock.monotonic()
+def _load_keys(resources: Resources, url: str) -> Sequence[PyJWK] | None:
     try:
-        body = _fetch(url, allow_http=resources.settings.fermata_stage == "local")
-        key_set = KeySet(_parse_keys(body), now)
-    except (OSError, ValueError, PyJWTError) as error:
-        observability.log_warning("jwks_unreachable", url=url, reason=str(error))
-        return replace(_get_last_key_set(resources, url, error), fetched_at=now)
-    resources.cache.invalidate(("last jwks", url))
-    return resources.cache.get_or_load(("last jwks", url), MAX_KEY_SET_STALE_SECONDS, lambda: key_set)
+        return _parse_keys(_fetch(resources, url))
+    except ProviderError as error:
+        reason = error.code
+    except KeySetUnusable as error:
+        reason = str(error)
+    except (ValueError, PyJWTError):
+        reason = "no_key_set"
+    observability.log_warning("jwks_unreachable", host=urlsplit(url).hostname, reason=reason)
+    return None
 
 
-def _get_last_key_set(resources: Resources, url: str, error: Exception) -> KeySet:
-    def refuse() -> KeySet:
-        refusal = "The server that publishes this tenant's keys does not answer. Try again in a moment."
-        raise ServiceUnavailable(refusal, retry_after=5) from error
+def _fetch(resources: Resources, url: str) -> bytes:
+    # Imported here because most tenants have no JWKS, and httpx takes time to import.
+    from fermata.drivers.transport.http_connection import HttpConnection
 
-    return resources.cache.get_or_load(("last jwks", url), 0, refuse)
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
-        raise urllib.error.URLError(f"it redirects to {newurl}; give that address instead")
-
-
-def _fetch(url: str, *, allow_http: bool) -> bytes:
-    if not url.startswith(("https://", "http://") if allow_http else "https://"):
-        raise ValueError("keys are only taken from an https address")
-    request = urllib.request.Request(url, headers={"accept": "application/json"})  # noqa: S310 (scheme checked above)
-    with urllib.request.build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_SECONDS) as response:
-        body: bytes = response.read(MAX_KEY_SET_BYTES + 1)
+    guard = make_key_server_guard(resources)
+    connection = HttpConnection(stall_seconds=KEY_SET_FETCH_SECONDS, total_seconds=KEY_SET_FETCH_SECONDS, guard=guard)
+    try:
+        with connection.get("key server", url, _HEADERS) as response:
+            if response.status != 200:
+                raise KeySetUnusable(f"status_{response.status}")
+            body = response.read_body(MAX_KEY_SET_BYTES + 1)
+    finally:
+        connection.close()
     if len(body) > MAX_KEY_SET_BYTES:
-        raise ValueError(f"more than {MAX_KEY_SET_BYTES} bytes of keys")
+        raise KeySetUnusable("too_large")
     return body
 
 
 def _parse_keys(body: bytes) -> tuple[PyJWK, ...]:
     document = json.loads(body)
     if not isinstance(document, dict):
-        raise ValueError("the key set is not a JSON object")
+        raise KeySetUnusable("no_key_set")
     keys = PyJWKSet.from_dict(document).keys
     return tuple(key for key in keys if key.public_key_use in (None, "sig"))

@@ -16,6 +16,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item,
 from fermata.aws.resources import Resources
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.wire.auth.jwks import make_key_server_guard
 from fermata.wire.auth.tenant import (
     Tenant,
     TenantLimits,
@@ -76,7 +77,7 @@ def add_tenant(
         name=check_tenant_name(name),
         issuer=check_tenant_url("issuer", issuer, allow_http=is_local),
         audience=check_tenant_text("audience", audience),
-        jwks_url=check_tenant_url("JWKS URL", jwks_url, allow_http=is_local) if jwks_url else None,
+        jwks_url=_check_jwks_url(resources, jwks_url) if jwks_url else None,
         secrets=(_seal_secret(resources, name, text),) if text else (),
         origins=check_tenant_origins(tuple(origins)),
         dialect=dialect,
@@ -87,6 +88,12 @@ def add_tenant(
     )
     _store_new_tenant(resources, tenant)
     return tenant, text
+
+
+def _check_jwks_url(resources: Resources, url: str) -> str:
+    check_tenant_url("JWKS URL", url, allow_http=resources.settings.fermata_stage == "local")
+    make_key_server_guard(resources).check_url(url)
+    return url
 
 
 def describe_tenant(resources: Resources, name: str) -> dict[str, Any]:
