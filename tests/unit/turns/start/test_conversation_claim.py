@@ -331,6 +331,16 @@ def test_an_instatic_prompt_cancels_its_users_turn_after_two_seconds(stage: Stag
     assert terminal_events_of(stage, first) == ["cancelled"]
 
 
+def test_a_turn_that_a_proxy_would_cancel_keeps_its_claim_however_long_it_is_read(stage: Stage) -> None:
+    assert stage.resources.settings.fermata_stage != "local", "there, rows say who reads"
+    first = stage.start_turn(dialect="instatic", is_cancelled_on_disconnect=True)
+    for seconds in (3, 60, 600):
+        stage.pass_time(seconds)
+        with pytest.raises(Conflict):
+            stage.start_turn("And now?", dialect="instatic")
+    assert terminal_events_of(stage, first) == []
+
+
 def test_the_claim_of_an_expired_turn_is_free(stage: Stage) -> None:
     first = stage.start_turn()
     abandon_turn(stage, log=True)

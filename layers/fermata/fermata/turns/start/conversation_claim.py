@@ -130,9 +130,13 @@ def _is_departure_known(resources: Resources, turn: Turn) -> bool:
 
 
 def _has_reader_left(resources: Resources, turn: Turn) -> bool:
-    """Return whether the turn is left or has ended. A proxy's cancellation ends it (decision 0216)."""
+    """Return whether the turn is left or has ended. A proxy's cancellation ends it (decision 0216).
+
+    Where no row says who reads, a missing one says nothing (decision 0217).
+    """
+    has_row = is_departure_detectable(resources, turn)
     for _ in range(DEPARTURE_CHECKS):
-        if has_reader_departed(resources, turn) or read_end_type(resources, turn) is not None:
+        if (has_row and has_reader_departed(resources, turn)) or read_end_type(resources, turn) is not None:
             return True
         resources.clock.sleep(DEPARTURE_CHECK_SECONDS)
     return False
