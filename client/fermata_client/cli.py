@@ -10,6 +10,7 @@ from fermata_client.commands.connect import connect
 from fermata_client.commands.conversations import conversations
 from fermata_client.commands.credentials import credentials
 from fermata_client.commands.defaults import defaults
+from fermata_client.commands.doctor import doctor
 from fermata_client.commands.edit import edit
 from fermata_client.commands.local_token import token
 from fermata_client.commands.models import models
@@ -40,4 +41,5 @@ main.add_command(audit)
 main.add_command(connect)
 main.add_command(token)
 main.add_command(tenant)
+main.add_command(doctor)
 main.add_command(completion)

@@ -42,7 +42,7 @@ from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import conversations, editor, turns
+from fermata.wire.operations import conversations, editor, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
@@ -51,6 +51,13 @@ STREAM_HEADERS = {
     "Cache-Control": "private, no-store",
     "X-Accel-Buffering": "no",
 }
+TEST_MODEL_ANSWER = (
+    b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"This deployment "}}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{"content":"works."},"finish_reason":"stop"}],'
+    b'"usage":{"prompt_tokens":1,"completion_tokens":4}}\n\n'
+    b"data: [DONE]\n\n"
+)
+"""The stream of a chat completion (decision 0245)."""
 handler_pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="handler")
 router = Router("stream_turns")
 
@@ -141,6 +148,11 @@ def show_image(context: RequestContext) -> Response:
         context.resources, conversation, parameters["messageId"], parameters["index"]
     )
     return Response(200, raw_body=image, headers={"Content-Type": mime_type, "Cache-Control": "private, no-store"})
+
+
+@router.handles(service.ASK_TEST_MODEL)
+def ask_test_model(context: RequestContext) -> Response:
+    return Response(200, raw_body=TEST_MODEL_ANSWER, headers={"Content-Type": "text/event-stream"})
 
 
 async def stream_heartbeats(resources: Resources) -> AsyncIterator[bytes]:

@@ -1,6 +1,8 @@
 """The deployment configuration in samconfig.toml, and the parameters that it sets."""
 
+import re
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,7 +33,50 @@ def test_dev_and_prod_are_two_stacks_and_prod_asks_first(samconfig: dict[str, An
     assert samconfig["prod"]["deploy"]["parameters"]["confirm_changeset"] is True
 
 
-def test_prod_keeps_answers_from_being_starved_by_open_streams(samconfig: dict[str, Any]) -> None:
-    given = dict(pair.split("=", 1) for pair in samconfig["prod"]["deploy"]["parameters"]["parameter_overrides"])
-    assert int(given["ToolResultConcurrency"]) > 0
-    assert 0 < int(given["StreamConcurrency"]) + int(given["ToolResultConcurrency"]) <= 900
+@pytest.mark.parametrize("environment", ["default", "dev", "prod"])
+def test_a_new_accounts_concurrency_rolls_no_deployment_back(
+    samconfig: dict[str, Any], source: Template, environment: str
+) -> None:
+    overrides = samconfig[environment]["deploy"]["parameters"]["parameter_overrides"]
+    given = dict(pair.split("=", 1) for pair in overrides)
+    for name in ("StreamConcurrency", "ToolResultConcurrency"):
+        assert int(given.get(name, source["Parameters"][name]["Default"])) == 0
+
+
+def test_a_deployment_asks_nothing_but_the_region(samconfig: dict[str, Any], source: Template) -> None:
+    deploy = samconfig["default"]["deploy"]["parameters"]
+    assert samconfig["default"]["global"]["parameters"]["stack_name"]
+    assert deploy["capabilities"] == "CAPABILITY_IAM"
+    assert deploy["resolve_s3"] is True
+    assert not deploy.get("confirm_changeset")
+    given = {pair.partition("=")[0] for pair in deploy["parameter_overrides"]}
+    assert [name for name, parameter in source["Parameters"].items() if "Default" not in parameter] == []
+    assert given <= set(source["Parameters"])
+    assert "--guided" not in (ROOT / "README.md").read_text()
+
+
+def test_every_arn_of_the_template_follows_the_partition_of_its_stack(source: Template) -> None:
+    """SAM writes the partition of the region that it runs in into what it generates."""
+    found = list(iter_arns(source["Resources"]))
+    assert found
+    assert [arn for arn in found if not arn.startswith("arn:${AWS::Partition}:")] == []
+
+
+def iter_arns(value: Any) -> Iterator[str]:
+    """Yield each ARN that is written out anywhere inside a value."""
+    if isinstance(value, str):
+        yield from re.findall(r"\barn:[^\s\"']+", value)
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from iter_arns(member)
+
+
+def test_the_web_adapters_layer_is_the_published_one_or_that_of_the_parameter(deployed: Template) -> None:
+    (condition, own, published), *_ = [
+        layer["Fn::If"]
+        for layer in deployed["Resources"]["StreamFunction"]["Properties"]["Layers"]
+        if "Fn::If" in layer
+    ]
+    assert deployed["Conditions"][condition] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "WebAdapterLayerArn"}, ""]}]}
+    assert own == {"Ref": "WebAdapterLayerArn"}
+    assert published["Fn::Sub"].startswith("arn:${AWS::Partition}:lambda:${AWS::Region}:753240598075:layer:")

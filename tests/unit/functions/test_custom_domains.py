@@ -113,4 +113,3 @@ def test_a_wrong_method_of_a_streamed_path_is_answered_by_the_buffered_function(
     answer = api.handler(make_custom_domain_event(operation, "", "DELETE"), None)
     assert answer["statusCode"] == 405
     assert answer["headers"]["Allow"] == f"{operation.method}, OPTIONS"
-    assert api.handler(make_custom_domain_event(operation, ""), None)["statusCode"] == 404, "only the stream has it"

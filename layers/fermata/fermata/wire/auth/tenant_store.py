@@ -105,6 +105,20 @@ def describe_tenant(resources: Resources, name: str) -> dict[str, Any]:
     return _read_tenant(resources, name).to_operator_view()
 
 
+def open_newest_secret(resources: Resources, name: str) -> str:
+    """Return the secret that a tenant signs with. Only an operator's key permissions open it from outside.
+
+    Raises:
+        NotFound: There is no such tenant.
+        InvalidRequest: The tenant signs with keys from a JWKS URL.
+    """
+    tenant = _read_tenant(resources, name)
+    secrets = tenant.list_valid_secrets(resources.clock.time())
+    if not secrets:
+        raise InvalidRequest(f"Tenant {name!r} has no secret: it signs with the keys at {tenant.jwks_url}.")
+    return resources.vault.open_secret(secrets[0].sealed, purpose="caller-secret", tenant=name, name=secrets[0].id)
+
+
 def rotate_tenant_secret(
     resources: Resources, name: str, *, secret: str | None = None, overlap_seconds: int = DEFAULT_SECRET_OVERLAP_SECONDS
 ) -> str:

@@ -1,9 +1,9 @@
-"""Operations on the service itself: health, version, OpenAPI document. They need no token."""
+"""Operations on the service itself: health, version, OpenAPI document. Only the test model needs a token."""
 
 from dataclasses import replace
 
-from fermata.wire.operations.common import API_PREFIX
-from fermata.wire.operations.operation import PublicOperation, SuccessResponse
+from fermata.wire.operations.common import API_PREFIX, CAN_MANAGE_PROVIDERS
+from fermata.wire.operations.operation import Operation, PublicOperation, SuccessResponse
 
 SHOW_HEALTH = PublicOperation(
     name="showHealth",
@@ -30,4 +30,15 @@ SHOW_OPENAPI = PublicOperation(
     path=f"{API_PREFIX}/openapi.json",
     summary="Fetch this document",
     responses=(SuccessResponse("An OpenAPI 3.1 document.", "Document"),),
+)
+ASK_TEST_MODEL = Operation(
+    name="askTestModel",
+    function="stream_turns",
+    method="POST",
+    path=f"{API_PREFIX}/test-model/v1/chat/completions",
+    capabilities=CAN_MANAGE_PROVIDERS,
+    summary="Ask a model that always answers the same",
+    description="`fermata doctor` runs a turn with it: through a credential of the provider openai-compatible, whose "
+    "address ends with /test-model and whose key is a token. The request is not read.",
+    responses=(SuccessResponse("Chunks of a chat completion.", media_type="text/event-stream"),),
 )

@@ -1,0 +1,123 @@
+"""Examine the account and the region that a stack is to be deployed to."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from fermata_client.stack.doctor.deployment_plan import DeploymentPlan
+from fermata_client.stack.doctor.finding import Finding, describe_aws_error
+from fermata_client.stack.resources import LOCAL_REGION, StackLocation
+
+AWS_ERRORS = (BotoCoreError, ClientError)
+PUBLISHED_PARTITION = "aws"
+"""Where the publisher of the web adapter offers its arm64 layer."""
+UNUSABLE_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
+FAILED_UPDATE = "UPDATE_ROLLBACK_FAILED"
+
+
+def check_identity(location: StackLocation) -> Finding:
+    """Check that AWS accepts the operator's credentials."""
+    try:
+        identity = location.create_client("sts").get_caller_identity()
+    except AWS_ERRORS as error:
+        reason = describe_aws_error(error)
+        text = f"AWS does not accept your credentials: {reason}. Run `aws configure` or `aws sso login`."
+        return Finding("problem", "credentials", text)
+    return Finding("ok", "credentials", f"Account {identity['Account']}, as {identity['Arn']}.")
+
+
+def check_region(region: str | None, partition: str) -> Finding:
+    """Check that there is a region, and that the template can be deployed to its partition as it is."""
+    if region is None:
+        text = "No region is set. Give one: `sam deploy --region eu-central-1`, or `aws configure set region`."
+        return Finding("problem", "region", text)
+    if partition != PUBLISHED_PARTITION:
+        text = (
+            f"{region} is in the partition {partition}, where nothing of this was tried. ARNs follow the partition; "
+            "the layer of the web adapter has to be published there, and named by WebAdapterLayerArn."
+        )
+        return Finding("note", "region", text)
+    return Finding("ok", "region", f"{region}, partition {partition}.")
+
+
+def check_layer(location: StackLocation, plan: DeploymentPlan, partition: str, region: str) -> Finding:
+    """Check that the layer of the web adapter can be used in the region."""
+    arn = plan.get_layer_arn(partition, region)
+    try:
+        layer = location.create_client("lambda").get_layer_version_by_arn(Arn=arn)
+    except AWS_ERRORS as error:
+        text = (
+            f"{arn} cannot be used: {describe_aws_error(error)}. Publish the web adapter's arm64 layer in {region} "
+            "(https://github.com/aws/aws-lambda-web-adapter), and set WebAdapterLayerArn to its ARN."
+        )
+        return Finding("problem", "layer", text)
+    architectures = layer.get("CompatibleArchitectures") or ["arm64"]
+    if "arm64" not in architectures:
+        return Finding("problem", "layer", f"{arn} is for {', '.join(architectures)}. The functions run on arm64.")
+    return Finding("ok", "layer", f"{arn}.")
+
+
+def check_stack_status(location: StackLocation, stack: str) -> Finding:
+    """Check that CloudFormation would create or update the stack."""
+    try:
+        stacks = location.create_client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return Finding("ok", "stack", f"{stack} does not exist yet and will be created.")
+        return Finding("problem", "stack", f"CloudFormation cannot be asked: {describe_aws_error(error)}.")
+    except BotoCoreError as error:
+        return Finding("problem", "stack", f"CloudFormation cannot be asked: {describe_aws_error(error)}.")
+    return _judge_status(stack, stacks[0])
+
+
+def _judge_status(stack: str, described: dict[str, Any]) -> Finding:
+    status = described["StackStatus"]
+    reason = described.get("StackStatusReason")
+    because = f" ({reason})" if reason else ""
+    if status in UNUSABLE_STATUSES:
+        text = f"{stack} is in {status}{because} and cannot be updated. Delete it: `sam delete --stack-name {stack}`."
+        return Finding("problem", "stack", text)
+    if status == FAILED_UPDATE:
+        command = f"aws cloudformation continue-update-rollback --stack-name {stack}"
+        text = f"{stack} is in {status}{because}. Continue: `{command}`."
+        return Finding("problem", "stack", text)
+    if status.endswith("IN_PROGRESS"):
+        return Finding("note", "stack", f"{stack} is in {status}. Wait until that is over.")
+    return Finding("ok", "stack", f"{stack} is in {status} and will be updated.")
+
+
+def find_region(location: StackLocation) -> str | None:
+    """Return the region that is named, or that of the operator's AWS settings."""
+    import boto3
+
+    if location.region is None and location.local_endpoint is not None:
+        return LOCAL_REGION
+    region: str | None = location.region or boto3.session.Session().region_name
+    return region
+
+
+def get_partition(location: StackLocation, region: str | None) -> str:
+    """Return the partition of a region: aws, aws-cn, aws-us-gov, …"""
+    import boto3
+
+    if region is None or location.local_endpoint is not None:
+        return PUBLISHED_PARTITION
+    try:
+        return str(boto3.session.Session().get_partition_for_region(region))
+    except BotoCoreError:
+        return PUBLISHED_PARTITION
+
+
+def examine_account(location: StackLocation, plan: DeploymentPlan) -> Iterator[Finding]:
+    """Examine credentials, region, layer and stack, as far as what comes first allows."""
+    region = find_region(location)
+    partition = get_partition(location, region)
+    yield check_region(region, partition)
+    if region is None:
+        return
+    identity = check_identity(location)
+    yield identity
+    if identity.level == "ok":
+        yield check_layer(location, plan, partition, region)
+        yield check_stack_status(location, plan.stack)

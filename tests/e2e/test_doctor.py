@@ -1,0 +1,78 @@
+"""`fermata doctor` examines the local cloud: the stack, a turn with the test model, the alarms, and the account."""
+
+import dataclasses
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fermata.conversations import conversation_store
+from fermata.credentials import credential_store
+from fermata.domain.caller import Caller
+from fermata_client.cli import main
+from fermata_client.stack.resources import LOCAL_STACK_NAME, StackLocation
+from local.cloud import LocalCloud
+from local.processes import ROOT
+
+DOCTOR = Caller(tenant="fermata-doctor", user="doctor", capabilities=frozenset())
+
+
+@pytest.fixture
+def run(cloud: LocalCloud, monkeypatch: pytest.MonkeyPatch) -> "Run":
+    return Run(cloud, monkeypatch)
+
+
+@dataclasses.dataclass
+class Run:
+    """Runs the command against the local cloud."""
+
+    cloud: LocalCloud
+    monkeypatch: pytest.MonkeyPatch
+
+    def __call__(self, *arguments: str, stack: str | None = LOCAL_STACK_NAME) -> Result:
+        located = StackLocation(stack, None, self.cloud.endpoint)
+        self.monkeypatch.setattr("fermata_client.commands.doctor.find_local_stack", lambda region: located)
+        return CliRunner().invoke(main, ["doctor", "--local", *arguments])
+
+
+def test_a_deployed_stack_is_examined_with_a_real_turn(run: Run, cloud: LocalCloud) -> None:
+    result = run("--url", cloud.url)
+    lines = result.output.splitlines()
+    assert result.exit_code == 0, result.output
+    assert any(line.startswith("ok       stack: fermata is in ") for line in lines)
+    assert any("service: " in line and "stage local" in line for line in lines)
+    assert any(line.startswith("ok       turn: A turn ran to its end in ") for line in lines)
+    assert any("Nobody hears of" in line for line in lines)
+    assert any(line.startswith("note     alarms: ") and "until the first such event" in line for line in lines)
+
+
+def test_a_second_examination_works_like_the_first_and_leaves_nothing(run: Run, cloud: LocalCloud) -> None:
+    for _ in range(2):
+        assert "turn: A turn ran to its end" in run("--url", cloud.url).output
+    resources = cloud.resources()
+    assert credential_store.list_credentials(resources, DOCTOR) == []
+    assert not conversation_store.list_conversations(resources, DOCTOR, "data", cursor=None, limit=10).conversations
+
+
+def test_a_stack_that_does_not_answer_is_a_problem(run: Run) -> None:
+    result = run("--url", "http://127.0.0.1:9")
+    assert result.exit_code == 1
+    assert "PROBLEM  service: http://127.0.0.1:9 does not answer: " in result.output
+
+
+def test_a_stack_that_does_not_exist_is_a_problem(run: Run) -> None:
+    result = run(stack="nothing")
+    assert result.exit_code == 1
+    assert "PROBLEM  stack: nothing cannot be examined: " in result.output
+
+
+def test_an_account_is_examined_before_the_deployment(run: Run) -> None:
+    """The local cloud has accounts, any layer, functions and stacks, and no Service Quotas."""
+    result = run("--folder", str(ROOT), stack=None)
+    lines = result.output.splitlines()
+    assert any(line.startswith("ok       parameters: All are allowed; set are Stage=dev") for line in lines)
+    assert any(line.startswith("ok       credentials: Account ") for line in lines)
+    assert any(line.startswith("ok       layer: arn:aws:lambda:us-east-1:") for line in lines)
+    assert any(line.startswith("ok       stack: fermata-dev does not exist yet") for line in lines)
+    assert any("Lambda: The account may run " in line for line in lines)
+    assert any(line.startswith("note     quotas: The quotas of states are not known: AWS answered ") for line in lines)
+    assert result.exit_code == 0, result.output
