@@ -72,11 +72,16 @@ types:
 	@.venv/bin/mypy
 
 quick-tests:
-	@.venv/bin/python -m pytest -q -n 2 --dist worksteal -m "not cloud and not exhaustive"
+	@.venv/bin/python -m pytest -q -n 2 --dist worksteal -m "not cloud and not browser and not exhaustive"
 
 # Files in the order of folders: otherwise those with few tests come last, and one of these takes a minute.
-test: install ## check everything: style, types, all tests
+test: | python ## check everything: style, types, all tests
+	@$(MAKE) -s --no-print-directory -j3 .venv/.installed .venv-emulator/.installed chromium
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+.PHONY: chromium
+chromium: | python
+	@$(PYTHON) local/install_chromium.py
 
 lint: install ## check style and types only
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy

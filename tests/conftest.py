@@ -31,10 +31,13 @@ def isolated_from_running_services(folder_without_service: Path, monkeypatch: py
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a running cloud or emulator, so that `pytest -m "not cloud"` skips them."""
+    """Mark the tests that use a running cloud, emulator or browser, so that `pytest -m "not cloud"` skips them."""
     for item in items:
-        if {"cloud", "emulator"} & set(getattr(item, "fixturenames", ())):
+        fixture_names = set(getattr(item, "fixturenames", ()))
+        if {"cloud", "emulator"} & fixture_names:
             item.add_marker("cloud")
+        if "browser" in fixture_names:
+            item.add_marker("browser")
 
 
 def pytest_collection_finish() -> None:

@@ -1,0 +1,68 @@
+"""Run Chromium, driven by Playwright, in a thread of its own (decision 0233).
+
+Playwright's synchronous interface keeps an event loop in its thread, in which `asyncio.run` then fails. So it has one
+for itself, and the tests that use it run there (tests/browser/conftest.py).
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from local.install_chromium import MISSING_TEXT, find_chromium
+
+T = TypeVar("T")
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-features=HttpsUpgrades,LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests",
+    "--host-resolver-rules=MAP *.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+)
+"""`*.example` leads to this machine, as a hostile name server may say. Nothing leads beyond it.
+
+What only new browsers refuse to a page (requests from public pages to this machine) is allowed, as in older ones.
+"""
+
+
+class Chromium:
+    """A browser with a new profile. All its methods but `run` and `end` are called in its thread."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="chromium")
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Call a function in the browser's thread."""
+        return self._thread.submit(function).result()
+
+    def start(self) -> None:
+        program = find_chromium()
+        if program is None:
+            raise RuntimeError(MISSING_TEXT)
+        self._playwright = sync_playwright().start()
+        self._browser = self._playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+
+    def open_page(self) -> Page:
+        """Open a window that shares nothing with others."""
+        assert self._browser is not None
+        return self._browser.new_context().new_page()
+
+    def close(self) -> None:
+        if self._browser is not None:
+            self._browser.close()
+        if self._playwright is not None:
+            self._playwright.stop()
+
+    def end(self) -> None:
+        """Close the browser, and end its thread."""
+        self.run(self.close)
+        self._thread.shutdown()
