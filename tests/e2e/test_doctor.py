@@ -9,7 +9,8 @@ from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
 from fermata.domain.caller import Caller
 from fermata_client.cli import main
-from fermata_client.stack.resources import LOCAL_STACK_NAME, StackLocation
+from fermata_client.stack.resources import LOCAL_STACK_NAME, LocalCloudAccess, StackLocation
+from local import aws_clients
 from local.cloud import LocalCloud
 from local.processes import ROOT
 
@@ -29,7 +30,9 @@ class Run:
     monkeypatch: pytest.MonkeyPatch
 
     def __call__(self, *arguments: str, stack: str | None = LOCAL_STACK_NAME) -> Result:
-        located = StackLocation(stack, None, self.cloud.endpoint)
+        credentials = aws_clients.get_run_credentials()
+        access = LocalCloudAccess(self.cloud.endpoint, credentials.access_key_id, credentials.secret_access_key)
+        located = StackLocation(stack, None, access)
         self.monkeypatch.setattr("fermata_client.commands.doctor.find_local_stack", lambda region: located)
         return CliRunner().invoke(main, ["doctor", "--local", *arguments])
 

@@ -68,7 +68,7 @@ def _examine_plan(location: StackLocation, folder: Path, config_env: str) -> Ite
     from fermata_client.stack.doctor.quota_checks import check_concurrency, check_request_quotas
 
     plan = read_deployment_plan(folder, config_env)
-    located = StackLocation(None, location.region or plan.region, location.local_endpoint)
+    located = StackLocation(None, location.region or plan.region, location.local)
     yield from check_parameters(plan)
     is_usable = True
     for finding in examine_account(located, plan):

@@ -91,7 +91,7 @@ def find_region(location: StackLocation) -> str | None:
     """Return the region that is named, or that of the operator's AWS settings."""
     import boto3
 
-    if location.region is None and location.local_endpoint is not None:
+    if location.region is None and location.local is not None:
         return LOCAL_REGION
     region: str | None = location.region or boto3.session.Session().region_name
     return region
@@ -101,7 +101,7 @@ def get_partition(location: StackLocation, region: str | None) -> str:
     """Return the partition of a region: aws, aws-cn, aws-us-gov, …"""
     import boto3
 
-    if region is None or location.local_endpoint is not None:
+    if region is None or location.local is not None:
         return PUBLISHED_PARTITION
     try:
         return str(boto3.session.Session().get_partition_for_region(region))
