@@ -13,6 +13,7 @@ Measurements, one result row each:
 - `audit_queries`: audits of a busy workspace (`synthetic_ledger`)
 - `large_site`: prompts and memory for a large site
 
-Tools of the measurements: `harness` runs turns on the service, `aws_calls` records calls of AWS, `execution_history`
-reads Step Functions histories, `stats` computes percentiles, `report` prints and writes the rows.
+Tools of the measurements: `harness` runs turns on the service, `aws_calls` records calls of AWS,
+`transitions_and_state_size` reads Step Functions histories, `stats` computes percentiles, `report` prints and writes
+the rows.
 """

@@ -11,10 +11,10 @@ from typing import Any
 
 from bench.aws_calls import AwsCalls, record_aws_calls, stored_item_sizes
 from bench.dynamodb_units import CapacityMeter, item_bytes
-from bench.execution_history import count_transitions
 from bench.harness import BenchHarness, RecordedTurn, ScriptStep
 from bench.latency import wait_until_settled
 from bench.report import ResultRow
+from bench.transitions_and_state_size import count_transitions
 from bench.turn_cost import (
     INVOCATION_LOG_BYTES,
     ROUND_OVERHEAD_SECONDS,

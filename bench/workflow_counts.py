@@ -1,9 +1,9 @@
 """Count workflow transitions and the size of the workflow's state. The counts are the same on every machine."""
 
-from bench.execution_history import count_transitions, largest_state_bytes
 from bench.harness import BenchHarness
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP, wait_until_settled
 from bench.report import ResultRow
+from bench.transitions_and_state_size import count_transitions, largest_state_bytes
 
 _BROWSER_ROUNDS = 3
 MAX_BROWSER_ROUND_TRANSITIONS = 2

@@ -60,7 +60,7 @@ class LocalCloud(DeployedStack):
             model_options: command-line options of the demo model.
             real_api_key: asks Anthropic with this key instead of the demo model.
             latencies: a file named `latencies` of milliseconds that AWS calls take (aws/fault_injection.py).
-            function_limits: limits of the functions' processes that differ from their defaults (`ConcurrencyLimits`).
+            function_limits: limits of the functions' processes that differ from their defaults (`ProcessLimits`).
             parameters: values of template parameters that differ from the local ones (`{"PollMs": 20}`).
             environment: environment variables of all functions, in addition to those of the template.
         """

@@ -151,7 +151,7 @@ class EmulatorProcess(ChildProcess):
             port: 0 picks a free one.
             minute_seconds: how long a minute of a schedule lasts.
             latencies: a file of milliseconds that transitions and invocations take.
-            function_limits: fields of `ConcurrencyLimits` that differ from their defaults.
+            function_limits: fields of `ProcessLimits` that differ from their defaults.
             function_packages: packages that are imported once for all functions.
             function_warm_up: function that is called once for all functions.
         """

@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from fermata_client.service.json_types import JsonObject
-from fermata_client.service.state_files import (
+from fermata_client.service.connection_files import (
     LOCAL_FILE_NAME,
-    delete_state_file,
-    user_state_file,
-    write_state_file,
+    delete_connection_file,
+    user_connection_file,
+    write_connection_file,
 )
+from fermata_client.service.json_types import JsonObject
 from local.aws_clients import get_run_credentials
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
@@ -37,7 +37,7 @@ def main(state_directory: Path = STATE_DIRECTORY) -> None:
             try:
                 ended_process = _wait_for_ended_process(cloud)
             finally:
-                delete_state_file(user_state_file(LOCAL_FILE_NAME), cloud.token)
+                delete_connection_file(user_connection_file(LOCAL_FILE_NAME), cloud.token)
             sys.exit(
                 f"Stopped, because {ended_process} ended unexpectedly. The end of its output is in {state_directory}."
             )
@@ -87,8 +87,8 @@ def curl_commands(cloud: LocalCloud) -> str:
 def write_connection_files(cloud: LocalCloud) -> None:
     """Write the files in which the command line finds the service: in this folder, and from every other one."""
     connection = describe_connection(cloud)
-    write_state_file(cloud.directory / "local.json", connection)
-    write_state_file(user_state_file(LOCAL_FILE_NAME), {name: connection[name] for name in ("url", "token")})
+    write_connection_file(cloud.directory / "local.json", connection)
+    write_connection_file(user_connection_file(LOCAL_FILE_NAME), {name: connection[name] for name in ("url", "token")})
 
 
 def describe_connection(cloud: LocalCloud) -> JsonObject:

@@ -12,8 +12,8 @@ from fermata_client.commands.credentials import credentials
 from fermata_client.commands.defaults import defaults
 from fermata_client.commands.doctor import doctor
 from fermata_client.commands.edit import edit
-from fermata_client.commands.local_token import token
 from fermata_client.commands.models import models
+from fermata_client.commands.print_token import token
 from fermata_client.commands.tenants import tenant
 from fermata_client.commands.undo import undo
 

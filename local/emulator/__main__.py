@@ -8,7 +8,7 @@ Settings come from the environment:
 - `FUNCTION_PACKAGES`: packages that are imported once for all functions
 - `FUNCTION_CLIENTS`: AWS services that the functions call, whose descriptions are loaded once for all functions
 - `FUNCTION_WARM_UP`: function that is called once for all functions, by its full name
-- `FUNCTION_LIMITS`: limits of the processes that run functions, as JSON; `concurrency_limits.py` names them
+- `FUNCTION_LIMITS`: limits of the processes that run functions, as JSON; `process_limits.py` names them
 - `STATE_DIR`: where state is saved, by one emulator at a time; without it, no state is saved
 - `WORK_DIR`: where functions are unpacked; emptied at the start
 - `SCHEDULE_MINUTE_SECONDS`: default 60

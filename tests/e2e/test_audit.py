@@ -14,7 +14,7 @@ import pytest
 from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from fermata.usage.audit.reconciliation import reconcile_usage
-from fermata_client.service.state_files import STATE_FILE, write_state_file
+from fermata_client.service.connection_files import PROJECT_CONNECTION_FILE, write_connection_file
 from fermata_client.stack.usage_logs import USAGE_LOG_EVENTS
 from local.cloud import LocalCloud
 from local.processes import inherited_environment
@@ -100,7 +100,7 @@ def test_the_operators_command_reconciles_the_usage_in_the_cloud(
 ) -> None:
     wait_until_settled(cloud, resources)
     command = [sys.executable, "-c", "from fermata_client.cli import main; main()", "audit", "--reconcile"]
-    write_state_file(tmp_path / STATE_FILE, describe_connection(cloud))
+    write_connection_file(tmp_path / PROJECT_CONNECTION_FILE, describe_connection(cloud))
     done = subprocess.run(
         [*command, "--tenant", "weighed"],
         env=inherited_environment(),

@@ -6,7 +6,7 @@ import pytest
 
 from bench.__main__ import QUICK, measure_all
 from bench.aws_latencies import TYPICAL_LATENCY_MS
-from local.emulator.runtime.concurrency_limits import ConcurrencyLimits
+from local.emulator.runtime.process_limits import ProcessLimits
 
 pytestmark = pytest.mark.cloud
 
@@ -32,5 +32,5 @@ def test_the_counts_of_a_quick_run_meet_their_targets(tmp_path: Path) -> None:
     assert {"audit", "folding", "prompt", "import", "stream.cpu", "streams"} <= set(rows)
     assert rows["crowd"].numbers["reconnects"] == 0
     assert rows["memory.idle"].numbers["processes"] <= MAX_PROCESSES_AT_REST
-    assert rows["memory.answered"].numbers["processes"] <= MAX_PROCESSES_AT_REST + ConcurrencyLimits().total
+    assert rows["memory.answered"].numbers["processes"] <= MAX_PROCESSES_AT_REST + ProcessLimits().total
     assert rows["browser_round.aws.template"].numbers["answerToNext"]["p50"] >= SIMULATED_WORKFLOW_STEP_MS

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from local.emulator.runtime.concurrency_limits import ConcurrencyLimits
 from local.emulator.runtime.environment_pool import EnvironmentFleet, EnvironmentPool, ThrottledError
 from local.emulator.runtime.execution_environments import FunctionTemplate, Preload, SharedProcesses
+from local.emulator.runtime.process_limits import ProcessLimits
 from local.processes import PROJECT_PYTHON
 from tests.local.emulator_lab import zip_source
 from tests.waiting import wait_until
@@ -103,7 +103,7 @@ def open_fleet(shared_processes: SharedProcesses, tmp_path: Path) -> Iterator[Ca
     functions: list[GatedFunction] = []
 
     def open_one(measure_load: Callable[[], float] = lambda: 1.0, **limits: Any) -> MakeFunction:
-        chosen_limits = ConcurrencyLimits(**({"patience_seconds": 0.0, "interval_seconds": 0.0} | limits))
+        chosen_limits = ProcessLimits(**({"patience_seconds": 0.0, "interval_seconds": 0.0} | limits))
         fleet = EnvironmentFleet(chosen_limits, measure_load)
 
         def make_function(name: str) -> GatedFunction:

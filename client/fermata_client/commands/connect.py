@@ -7,7 +7,7 @@ import click
 
 from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.service.state_files import CONNECTED_FILE_NAME, user_state_file, write_state_file
+from fermata_client.service.connection_files import CONNECTED_FILE_NAME, user_connection_file, write_connection_file
 
 
 @click.command()
@@ -22,8 +22,8 @@ def connect(url: str, token: str | None) -> None:
     token = token or _read_token()
     with connect_to_service(url, token) as client:
         client.list_conversations("site", limit=1)
-        file = user_state_file(CONNECTED_FILE_NAME)
-        write_state_file(file, {"url": client.url, "token": token.strip()})
+        file = user_connection_file(CONNECTED_FILE_NAME)
+        write_connection_file(file, {"url": client.url, "token": token.strip()})
     click.echo(f"Connected to {client.url}. Saved in {file}.")
 
 

@@ -12,8 +12,8 @@ import click
 from fermata_client.commands.program_name import get_program
 from fermata_client.document.disk_files import NotAnHtmlFileError
 from fermata_client.html.edit_error import EditError
+from fermata_client.service.connection_files import ConnectionNotConfiguredError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
-from fermata_client.service.state_files import ConnectionNotConfiguredError
 from fermata_client.terminal.plain_text import strip_control_chars
 
 EXIT_CODE_INTERRUPTED = 130

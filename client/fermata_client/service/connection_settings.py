@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fermata_client.service.state_files import ConnectionNotConfiguredError, iter_state_files, read_state_file
+from fermata_client.service.connection_files import (
+    ConnectionNotConfiguredError,
+    iter_connection_files,
+    read_connection_file,
+)
 
 DEFAULT_URL = "http://127.0.0.1:8787"
 
@@ -43,8 +47,8 @@ def find_connection(url: str | None = None, token: str | None = None, start: Pat
 
 
 def _iter_saved_connections(start: Path) -> Iterator[Connection]:
-    for file in iter_state_files(start):
-        state = read_state_file(file)
+    for file in iter_connection_files(start):
+        state = read_connection_file(file)
         url, token = state.get("url"), state.get("token")
         if not (isinstance(url, str) and isinstance(token, str)):
             raise ConnectionNotConfiguredError(f"{file} cannot be read. Start the service again with `make run`.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fermata_client.service.state_files import iter_state_files, read_state_file
+from fermata_client.service.connection_files import iter_connection_files, read_connection_file
 
 if TYPE_CHECKING:
     from botocore.config import Config
@@ -99,8 +99,8 @@ def _locate_resources(settings: "Settings", location: StackLocation) -> "Resourc
 
 def find_local_stack(region: str | None = None, start: Path | None = None) -> StackLocation | None:
     """Find the stack of the local cloud of `make run`; None if none runs in `start`, above it, or for the user."""
-    for file in iter_state_files(start or Path.cwd()):
-        state = read_state_file(file)
+    for file in iter_connection_files(start or Path.cwd()):
+        state = read_connection_file(file)
         values = [state.get(name) for name in ("endpoint", "accessKeyId", "secretAccessKey")]
         if all(values):
             return StackLocation(LOCAL_STACK_NAME, region, LocalCloudAccess(*map(str, values)))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from fermata_client.css.white_space import find_preformatted_selectors
+from fermata_client.css.preformatted_selectors import find_preformatted_selectors
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
 from fermata_client.document.transfer_ids import CarriedIds
 from fermata_client.html.broken_links import ID_REFERENCE_ATTRIBUTES

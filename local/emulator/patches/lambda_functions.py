@@ -19,7 +19,6 @@ from typing import Any
 from ministack.services import eventbridge, lambda_svc
 
 from local.emulator.patches.registry import Function, patch_function, patch_line, pin_functions
-from local.emulator.runtime.concurrency_limits import ConcurrencyLimits
 from local.emulator.runtime.environment_pool import EnvironmentFleet, EnvironmentPool, ThrottledError
 from local.emulator.runtime.execution_environments import (
     FunctionTemplate,
@@ -27,6 +26,7 @@ from local.emulator.runtime.execution_environments import (
     Preload,
     SharedProcesses,
 )
+from local.emulator.runtime.process_limits import ProcessLimits
 from local.request_signature import CREDENTIALS_VARIABLE, RunCredentials
 
 Json = dict[str, Any]
@@ -55,7 +55,7 @@ class FunctionRevision:
 
 
 _shared_processes = SharedProcesses(os.environ.get("FUNCTION_PYTHON", sys.executable), Preload.from_environment())
-_fleet = EnvironmentFleet(ConcurrencyLimits.from_environment())
+_fleet = EnvironmentFleet(ProcessLimits.from_environment())
 _pools: dict[str, tuple[FunctionRevision, EnvironmentPool]] = {}
 _lock = threading.Lock()
 _queue_seconds: ContextVar[float] = ContextVar("_queue_seconds", default=_fleet.limits.queue_seconds)

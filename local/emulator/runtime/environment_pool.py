@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.emulator.runtime.concurrency_limits import ConcurrencyLimits
 from local.emulator.runtime.execution_environments import (
     EnvironmentFailedError,
     ExecutionEnvironment,
     FunctionTemplate,
     InvocationOutcome,
 )
+from local.emulator.runtime.process_limits import ProcessLimits
 
 TemplateStarter = Callable[[], FunctionTemplate]
 
@@ -102,7 +102,7 @@ class EnvironmentPool:
 class EnvironmentFleet:
     """The pools of all functions, within common limits."""
 
-    def __init__(self, limits: ConcurrencyLimits, measure_load: Callable[[], float] | None = None) -> None:
+    def __init__(self, limits: ProcessLimits, measure_load: Callable[[], float] | None = None) -> None:
         """
         Args:
             measure_load: Returns how many processes want each processor (decision 0181).

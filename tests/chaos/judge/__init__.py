@@ -6,13 +6,13 @@ problems = judge(evidence)        # the broken promises as sentences; empty when
 from collections.abc import Iterator
 
 from tests.chaos.evidence import Evidence
-from tests.chaos.judge.charges import judge_charges, judge_holds
-from tests.chaos.judge.contents import judge_contents
+from tests.chaos.judge.billing_rules import judge_billing_rules, judge_holds
 from tests.chaos.judge.conversations import judge_conversations
 from tests.chaos.judge.journal import judge_journal
 from tests.chaos.judge.landed_writes import judge_landed_writes
-from tests.chaos.judge.money import judge_accounts, judge_audits, judge_ledger
+from tests.chaos.judge.ledger_accounts_audits import judge_accounts, judge_audits, judge_ledger
 from tests.chaos.judge.progress import judge_progress
+from tests.chaos.judge.results_snapshots_titles import judge_results_snapshots_titles
 from tests.chaos.judge.turns import judge_turns
 from tests.chaos.judge.undo_reports import judge_undo_reports
 
@@ -24,9 +24,9 @@ def judge(evidence: Evidence) -> list[str]:
         *judge_ledger(evidence),
         *judge_accounts(evidence),
         *judge_audits(evidence),
-        *judge_charges(evidence),
+        *judge_billing_rules(evidence),
         *judge_holds(evidence),
-        *judge_contents(evidence),
+        *judge_results_snapshots_titles(evidence),
         *judge_undo_reports(evidence),
         *judge_journal(evidence),
         *judge_landed_writes(evidence),

@@ -18,7 +18,7 @@ from pathlib import Path
 from local.logs import read_log_lines
 from tests.chaos.__main__ import format_count, print_summary
 from tests.chaos.real.real_cloud import RealCloud, open_real_cloud
-from tests.chaos.real.real_world import RealReport, RealSeed
+from tests.chaos.real.real_seed import RealReport, RealSeed
 
 MAX_SHOWN_PROBLEMS = 8
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.real.fault_plan import ALL_FAULTS, FaultPlan, PlannedFault, plan_faults
 from tests.chaos.real.real_cloud import open_real_cloud
-from tests.chaos.real.real_world import RealReport, RealSeed
+from tests.chaos.real.real_seed import RealReport, RealSeed
 
 SEED = 2
 TRANSACTION, PUT, READ = "dynamodb.TransactWriteItems", "dynamodb.PutItem", "dynamodb.GetItem"

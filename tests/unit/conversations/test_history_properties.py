@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fermata.conversations.block_kinds import block_images
+from fermata.conversations.block_predicates import block_images
 from fermata.conversations.history.compiler import compile_history
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.domain.blocks import Block, ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.conversations.block_kinds import block_images
+from fermata.conversations.block_predicates import block_images
 from fermata.conversations.history.conversation_history import ConversationHistory
 from fermata.conversations.history.image_selection import (
     EARLIER_IMAGE_NOTE,

@@ -17,7 +17,7 @@ from functions.api import app
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
-from tests.unit.usage.reserved_budgets import reserve_budget
+from tests.unit.usage.reserve_budget import reserve_budget
 
 AUDIT, BUDGETS = "/admin/api/ai/audit", "/admin/api/ai/budgets"
 NONE = {"dailyUsd": None, "monthlyUsd": None}

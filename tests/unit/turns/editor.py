@@ -1,4 +1,4 @@
-"""Simulate an editor with revisions and inverses (docs/editing.md). Its page consists of named texts.
+"""Simulate an editor with revisions and inverses (docs/revisions-and-undo.md). Its page consists of named texts.
 
 editor = Editor(stage)
 editor.run_editing_turn(["insertHtml"], ["deleteNode", "deleteNode"])     # a turn of two replies and three edits

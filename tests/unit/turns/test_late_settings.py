@@ -12,7 +12,7 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.errors import Conflict
 from fermata.hosts import registry
 from fermata.pricing.catalogue import PriceCatalogue, store_catalogue
-from fermata.turns.read import departed_reader
+from fermata.turns.read import reader_presence
 from fermata.turns.turn import Turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant_store import rotate_tenant_secret, update_tenant
@@ -172,12 +172,12 @@ def test_newer_prices_stay(stage: Stage, check_copies: Callable[[], None]) -> No
 
 def test_a_reader_that_has_returned_has_not_departed(stage: Stage, check_copies: Callable[[], None]) -> None:
     turn = stage.start_turn()
-    departed_reader.mark_reader_departed(stage.resources, turn, stage.resources.clock.time())
+    reader_presence.mark_reader_departed(stage.resources, turn, stage.resources.clock.time())
     stage.pass_time(1)
-    departed_reader.mark_reader_present(stage.resources, turn, stage.resources.clock.time())
+    reader_presence.mark_reader_present(stage.resources, turn, stage.resources.clock.time())
     check_copies()
     assert not is_stored_as_departed(stage, turn)
-    departed_reader.mark_reader_departed(stage.resources, turn, stage.resources.clock.time())
+    reader_presence.mark_reader_departed(stage.resources, turn, stage.resources.clock.time())
     check_copies()
     assert is_stored_as_departed(stage, turn)
 

@@ -25,7 +25,7 @@ from tests.faults import FaultScript
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.usage.ledger_factories import TENANT, count_ledger_rows, make_usage, write_and_count
-from tests.unit.usage.reserved_budgets import reserve_budget
+from tests.unit.usage.reserve_budget import reserve_budget
 
 ADMIN = Caller(tenant=TENANT, user="boss", capabilities=frozenset({Capability.PROVIDERS}))
 CENT = Decimal("0.01")

@@ -14,8 +14,8 @@ from pydantic import ConfigDict, TypeAdapter
 from fermata.aws import blob_store
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.resources import Resources
-from fermata.conversations.block_kinds import block_images
-from fermata.conversations.call_inputs import digest_input
+from fermata.conversations.block_predicates import block_images
+from fermata.conversations.call_input_digests import digest_input
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE, estimate_block_tokens
 from fermata.conversations.image_store import store_image
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from fermata.aws import blob_store, observability
 from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.aws.resources import Resources
-from fermata.conversations.block_kinds import is_reasoning, is_tool_call
+from fermata.conversations.block_predicates import is_reasoning, is_tool_call
 from fermata.conversations.block_store import BlockFetcher, encode_row_json, parse_block, store_blocks
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message

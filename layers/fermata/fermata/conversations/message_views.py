@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from urllib.parse import quote
 
 from fermata.aws.resources import Resources
-from fermata.conversations.block_kinds import is_reasoning, is_tool_call
+from fermata.conversations.block_predicates import is_reasoning, is_tool_call
 from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
 from fermata.conversations.message_store import (

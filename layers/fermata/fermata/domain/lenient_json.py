@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from fermata.domain.json_repairs import blank_misplaced_characters, strip_fence, translate_notation, unescape
-from fermata.domain.storable_json import to_storable_json
+from fermata.domain.surrogates_and_infinities import to_storable_json
 
 MAX_QUOTED_CHARS = 500
 """Characters of unreadable text that a model is shown; of longer text, its beginning and its end."""

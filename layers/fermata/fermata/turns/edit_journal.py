@@ -1,4 +1,4 @@
-"""Store the journal of a turn: its edits, the inverse of each, and what undos have done with them (docs/editing.md).
+"""Store the journal of a turn: edits, their inverses, and what undos have done with them (docs/revisions-and-undo.md).
 
 The rows are in the turn's partition (decision 0116). `j#<edit>` is an edit and never changes; `j#<edit>#u` is the mark
 that undos have left on it. The key of an edit is the place of its call, `<round>#<index>`, so edits sort by time.

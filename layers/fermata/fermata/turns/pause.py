@@ -175,7 +175,7 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
         return next((call for call in self.calls if not call.is_done), None)
 
     @property
-    def is_answered(self) -> bool:
+    def are_calls_done(self) -> bool:
         return all(call.is_done for call in self.calls)
 
     def find_call(self, request_id: str) -> RoundCall | None:

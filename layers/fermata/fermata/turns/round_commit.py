@@ -154,7 +154,7 @@ def _build_pause_writes(resources: Resources, commit: RoundCommit, log_entry: Lo
         return ()
     pause = _locate_pause(commit.transition.pause, log_entry)
     previous_version = pause.version - 1
-    if pause.is_answered and not previous_version:
+    if pause.are_calls_done and not previous_version:
         return ()
     return (build_pause_put(resources, pause, expected_version=previous_version),)
 

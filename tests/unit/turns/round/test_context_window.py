@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fermata.conversations.block_kinds import block_images
+from fermata.conversations.block_predicates import block_images
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.history.truncation import BEGINNING_OMITTED_NOTE
 from fermata.credentials.model_choice import ModelChoice

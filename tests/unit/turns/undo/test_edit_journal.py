@@ -1,4 +1,4 @@
-"""The journal: every edit that an editor reports, once, with its inverse (docs/editing.md)."""
+"""The journal: every edit that an editor reports, once, with its inverse (docs/revisions-and-undo.md)."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ afterwards.
 import operator
 from collections.abc import Iterable, Sequence
 
-from fermata.conversations.block_kinds import is_reasoning
+from fermata.conversations.block_predicates import is_reasoning
 from fermata.conversations.history.fitting import FetchBlocks, fit_history
 from fermata.conversations.history.image_selection import select_images
 from fermata.conversations.history.model_profile import ModelProfile

@@ -25,8 +25,8 @@ from fermata.conversations.history.result_cutting import (
 from fermata.conversations.history.stale_results import is_success, with_only_block
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.blocks import TextBlock
+from fermata.domain.json_shortening import share_room
 from fermata.domain.messages import Message
-from fermata.domain.shortening import share_room
 
 FetchBlocks = Callable[[Sequence[Message]], Sequence[Message]]
 """Fetches the blocks of messages that are in S3."""

@@ -7,7 +7,7 @@ fetched from S3; the driver reports to the model how many there were (decision 0
 
 from collections.abc import Callable, Iterable, Sequence
 
-from fermata.conversations.block_kinds import block_images, has_images
+from fermata.conversations.block_predicates import block_images, has_images
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.result_cutting import add_result_note
 from fermata.conversations.history.stale_results import make_elided_result

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import assert_never
 
-from fermata.conversations.block_kinds import is_tool_call, is_tool_result
+from fermata.conversations.block_predicates import is_tool_call, is_tool_result
 from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache

@@ -8,8 +8,15 @@ from fermata.conversations.history.token_estimate import (
     estimate_text_tokens,
 )
 from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
+from fermata.domain.json_shortening import (
+    ADVICE,
+    count_json_chars,
+    share_room,
+    shorten_data,
+    shorten_text,
+    shorten_value,
+)
 from fermata.domain.messages import Message
-from fermata.domain.shortening import ADVICE, count_json_chars, share_room, shorten_data, shorten_text, shorten_value
 from fermata.domain.weak_cache import WeakCache
 
 MIN_RESULT_TOKENS = 200

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from fermata.conversations.block_kinds import has_images
-from fermata.conversations.call_inputs import describe_inputs
+from fermata.conversations.block_predicates import has_images
+from fermata.conversations.call_input_digests import describe_inputs
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from fermata.conversations.block_kinds import block_images
+from fermata.conversations.block_predicates import block_images
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache

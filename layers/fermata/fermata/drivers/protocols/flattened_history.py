@@ -9,7 +9,7 @@ from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY, AppliedAdjustments
-from fermata.drivers.protocols.message_mapping import encode_call_arguments, format_result_text
+from fermata.drivers.protocols.block_encoding import encode_call_arguments, format_result_text
 
 FLATTENED_NOTE = "[Calls and results above this line are a record of what was done. Go on calling tools as usual.]"
 

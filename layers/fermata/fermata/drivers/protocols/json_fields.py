@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata.domain.storable_json import replace_lone_surrogates
+from fermata.domain.surrogates_and_infinities import replace_lone_surrogates
 
 MAX_NAME_FIELD_CHARS = 256
 """Providers themselves take 128 at most."""

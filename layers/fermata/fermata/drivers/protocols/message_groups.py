@@ -8,8 +8,9 @@ from fermata.domain.blocks import ImageBlock, ReasoningBlock, TextBlock, ToolCal
 from fermata.domain.content_frames import frame_text
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
+from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT
+from fermata.drivers.protocols.call_id_mapping import CallIdFormatter, CallIdMapper
 from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart, JsonItem
-from fermata.drivers.protocols.message_mapping import CONTINUE_PROMPT, CallIdFormatter, CallIdMapper
 
 ModelBlock = TextBlock | ToolCallBlock | ReasoningBlock
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import has_too_many_members
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.domain.storable_json import replace_lone_surrogates
+from fermata.domain.surrogates_and_infinities import replace_lone_surrogates
 from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
 from fermata.drivers.protocols.error_frames import name_unnamed_error
-from fermata.drivers.protocols.parallel_calls import unfold_parallel_calls
+from fermata.drivers.protocols.multi_tool_use import unfold_parallel_calls
 from fermata.drivers.protocols.response_key_redaction import KeyRedactor
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids

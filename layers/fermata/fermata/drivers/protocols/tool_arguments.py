@@ -5,7 +5,7 @@ from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.lenient_json import UnreadableJson, quote_shortened, read_plain_json, read_strict_json
-from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
+from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 
 MAX_ARGUMENT_DEPTH = 100
 """Levels of nesting that are read; no tool takes a tenth of them, and a deeper value cannot be stored."""

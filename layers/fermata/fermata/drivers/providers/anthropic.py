@@ -14,7 +14,7 @@ from fermata.drivers.adjustments import (
 from fermata.drivers.model_entries import build_model_info, get_short_text, iter_model_entries
 from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
 from fermata.drivers.protocols.anthropic_messages.request import (
-    DISABLE_THINKING,
+    NO_THINKING_ADJUSTMENT,
     THINKING_BINDING_BETA,
     build_request_body,
 )
@@ -38,7 +38,7 @@ def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str,
     return build_request_body(
         request,
         applied,
-        with_thinking=DISABLE_THINKING not in applied,
+        with_thinking=NO_THINKING_ADJUSTMENT not in applied,
         with_history_thinking=OMIT_THINKING_BLOCKS not in applied,
     )
 
@@ -86,7 +86,9 @@ PROVIDER = Provider(
             r"(?:final|first) block.{0,60}thinking|expected .{0,5}thinking|thinking block must contain",
             is_lasting=False,
         ),
-        make_adjustment(DISABLE_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),
+        make_adjustment(
+            NO_THINKING_ADJUSTMENT, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"
+        ),
     ),
     models=_MODELS,
 )

@@ -1,4 +1,4 @@
-"""Read what an editor reports with a result: conflict, revision, changes and inverse of an edit (docs/editing.md)."""
+"""Read what an editor reports with a result: conflict, revision, changes and inverse (docs/revisions-and-undo.md)."""
 
 import json
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from fermata.domain.base import DomainModel
 from fermata.domain.blocks import ToolCallBlock
-from fermata.domain.shortening import shorten_text
+from fermata.domain.json_shortening import shorten_text
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import parse_tool_input, parse_tool_output
 from fermata.tools.registry import get_toolset

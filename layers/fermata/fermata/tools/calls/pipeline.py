@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Capability
-from fermata.domain.shortening import shorten_data, shorten_text
+from fermata.domain.json_shortening import shorten_data, shorten_text
 from fermata.domain.tools import ToolOutput
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors

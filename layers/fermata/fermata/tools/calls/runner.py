@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from fermata.domain.shortening import count_json_chars
+from fermata.domain.json_shortening import count_json_chars
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, get_timeout_seconds, parse_tool_output
 from fermata.tools.schema.validation import iter_schema_errors

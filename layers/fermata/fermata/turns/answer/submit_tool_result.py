@@ -57,7 +57,7 @@ def submit_tool_result(
     """Commit the result of the open request and resume the turn. The same result again changes nothing.
 
     Args:
-        result: A ToolOutput as JSON, with the members that an editor may add (docs/editing.md).
+        result: A ToolOutput as JSON, with the members that an editor may add (docs/revisions-and-undo.md).
         snapshot: The document's new snapshot, or None when the editor sends none. A repeated result
             needs it no more.
         revision: The document's revision now, unless `result` has one.

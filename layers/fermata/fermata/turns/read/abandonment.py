@@ -12,7 +12,7 @@ from fermata.aws.clock import CancellableTimer
 from fermata.aws.resources import Resources
 from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
-from fermata.turns.read.departed_reader import (
+from fermata.turns.read.reader_presence import (
     PRESENCE_RENEWAL_SECONDS,
     is_departure_detectable,
     mark_reader_departed,

@@ -1,4 +1,4 @@
-"""Show the journal of a turn, page by page (docs/editing.md)."""
+"""Show the journal of a turn, page by page (docs/revisions-and-undo.md)."""
 
 import re
 from typing import Any

@@ -118,7 +118,7 @@ def _awaits_budget_hold(context: TurnContext, state: TurnState) -> bool:
 
 def build_next_round_started(context: TurnContext, pause: Pause) -> tuple[RoundStartedEvent, ...]:
     """Return the start of the next round if `pause` is answered, so that it is part of the same commit."""
-    if not pause.is_answered or not context.has_time_for_model_request:
+    if not pause.are_calls_done or not context.has_time_for_model_request:
         return ()
     return (build_round_started(context, replace(context.log.state, phase="ready")),)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fermata.conversations.call_inputs import describe_inputs
+from fermata.conversations.call_input_digests import describe_inputs
 from fermata.conversations.history.stale_results import is_success
 from fermata.domain.events import WarningEvent
 from fermata.domain.messages import Message

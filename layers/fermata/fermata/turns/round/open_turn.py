@@ -48,7 +48,7 @@ def open_turn_context(resources: Resources, invocation: Invocation) -> TurnConte
         started_log = start.wait()
         context = _build_context(resources, invocation, hint, rows, started_log)
         if context is not None and context.turn.conversation == hint.conversation:
-            context.newest_messages = _accept_messages(context, reading.result())
+            context.prefetched_messages = _accept_messages(context, reading.result())
         if context is not None and started_log is not None:
             context.prepare_model_request()
             start.accept(started_log)

@@ -104,10 +104,10 @@ def _run_undo_round(context: TurnContext) -> bool:
 
 
 def _run_round(context: TurnContext, connection: ProviderConnection | None) -> bool:
-    has_time = context.has_time_for_model_request or context.is_unused
+    has_time = context.has_time_for_model_request or context.is_before_first_step
     if connection is None or context.invocation.is_hold or not has_time:
         return _resume_in_new_invocation(context)
-    context.is_unused = False
+    context.is_before_first_step = False
     if not (context.log.state.phase == "asking" and context.owns_round):
         begin_round(context)
     while context.log.state.phase == "asking":
@@ -117,7 +117,7 @@ def _run_round(context: TurnContext, connection: ProviderConnection | None) -> b
 
 
 def _resume_in_new_invocation(context: TurnContext) -> bool:
-    context.resources.workflow.resume_execution(context.invocation.token, "round", hint=context.hint)
+    context.resources.workflow.resume_execution(context.invocation.token, "round", hint=context.read_hint)
     return False
 
 
@@ -142,7 +142,7 @@ def _advance_calls(context: TurnContext, pause: Pause) -> bool:
     if context.invocation.is_hold:
         return _resume_in_new_invocation(context)
     if call.runner == "server":
-        if context.has_time_for(call.wait_seconds) or context.is_unused:
+        if context.has_time_for(call.wait_seconds) or context.is_before_first_step:
             return _run_server_calls(context, pause)
         return _resume_in_new_invocation(context)
     context.commit(RoundCommit.for_pause(pause, _apply_outputs(context, pause, {})))
@@ -160,7 +160,7 @@ def _apply_outputs(context: TurnContext, pause: Pause, outputs: CallOutputs) -> 
 def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
     if not context.owns_round:
         take_round(context, context.log.state)
-    context.is_unused = False
+    context.is_before_first_step = False
     outputs = run_server_calls(context, pause)
     pause = _load_current_pause(context)
     transition = _apply_outputs(context, pause, outputs)
@@ -181,7 +181,7 @@ def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool
     if pause.callback_token == invocation.token and seconds_left <= context.resources.settings.heartbeat_seconds:
         workflow.send_heartbeat(invocation.token)
         return False
-    workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.hint)
+    workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.read_hint)
     return False
 
 

@@ -57,14 +57,14 @@ class TurnContext:
     invocation: Invocation
     pause: Pause | None = None
     """The round's pause as this invocation last read or wrote it."""
-    is_unused: bool = True
+    is_before_first_step: bool = True
     """Whether nothing was asked or run yet. A fresh invocation works even if its time looks too short for it."""
     history: ConversationHistory | None = None
     """The newest messages, once read. Only this invocation adds to them, until another one moves the turn on."""
     reload_count: int = 0
-    last_host: "HostClient | None" = None
+    last_host_client: "HostClient | None" = None
     """The content system that a tool has called last."""
-    newest_messages: Sequence[Message] | None = None
+    prefetched_messages: Sequence[Message] | None = None
     """The newest messages first, if they were read together with the turn (decision 0178). `history` starts from them.
     """
     _snapshot: tuple[str, Any] = ("", None)
@@ -97,7 +97,7 @@ class TurnContext:
         if self.history is None:
             turn = self.turn
             self.history = ConversationHistory(
-                self.resources, turn.tenant, turn.conversation, self.model_profile, self.newest_messages
+                self.resources, turn.tenant, turn.conversation, self.model_profile, self.prefetched_messages
             )
             self._progress = TurnProgress(turn.id, self._is_edit)
         return self.history.compile_messages()
@@ -182,14 +182,14 @@ class TurnContext:
             raise RuntimeError(f"Turn {self.turn.id} moved on {MAX_RELOADS} times; its log and its pause do not agree.")
         self.pause = None
         self.history = None
-        self.newest_messages = None
+        self.prefetched_messages = None
         self.log.read_new_entries()
 
     def commit(self, commit: RoundCommit) -> None:
         """Write a commit and keep what is stored now. Raises as `write_round_commit`."""
         result = write_round_commit(self.resources, self.log, commit)
         self.pause = result.pause
-        self.newest_messages = None
+        self.prefetched_messages = None
         if self.history is not None:
             self.history.add_messages(result.messages)
 
@@ -254,16 +254,16 @@ class TurnContext:
 
         turn = self.turn
         host_caller = HostCaller(turn.tenant, turn.user, frozenset(turn.capabilities), turn.scope, turn.id)
-        self.last_host = open_host_client(self.resources, host_caller)
-        return self.last_host
+        self.last_host_client = open_host_client(self.resources, host_caller)
+        return self.last_host_client
 
     def abort_host_call(self) -> None:
         """Abort the call of the running tool, because the turn ended or went on without it."""
-        if self.last_host is not None:
-            self.last_host.abort()
+        if self.last_host_client is not None:
+            self.last_host_client.abort()
 
     @property
-    def hint(self) -> dict[str, Any]:
+    def read_hint(self) -> dict[str, Any]:
         """Where the next invocation may start to read, and what it may start the next round from, as `ReadHint`."""
         turn, log = self.turn, self.log
         hint = ReadHint(

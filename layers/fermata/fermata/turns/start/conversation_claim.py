@@ -14,7 +14,7 @@ from fermata.domain.errors import Conflict
 from fermata.domain.events import CancelledEvent, ErrorEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.pause import load_pause
-from fermata.turns.read.departed_reader import has_reader_departed, is_departure_detectable
+from fermata.turns.read.reader_presence import has_reader_departed, is_departure_detectable
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.turn import Turn, build_turn_pk, load_turn
 from fermata.turns.turn_log import LogEntry, read_end_type, read_last_entry

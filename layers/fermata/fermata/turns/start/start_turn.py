@@ -21,8 +21,8 @@ from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
-from fermata.domain.shortening import shorten_text
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
 from fermata.tools.registry import build_situation, get_toolset

@@ -1,4 +1,4 @@
-"""Start an undo: a turn of its own that asks the editor to undo another turn's edits (docs/editing.md)."""
+"""Start an undo: a turn of its own that asks the editor to undo another turn's edits (docs/revisions-and-undo.md)."""
 
 import hashlib
 import json

@@ -179,7 +179,7 @@ class ToolOutputImage(LenientBody):
 class ToolOutputBody(LenientBody):
     """The output of an editor's tool: `ok` with `data`, or not `ok` with `error` (decision 0095).
 
-    It may have other members: those of docs/editing.md, and the editor's own.
+    It may have other members: those of docs/revisions-and-undo.md, and the editor's own.
     """
 
     ok: bool

@@ -6,7 +6,7 @@ from typing import Any
 
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
+from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_index, as_name, as_text
 from fermata.drivers.protocols.token_usage import to_token_count

@@ -25,19 +25,13 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
     get_thinking_mode,
     has_bound_thinking,
 )
+from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT, frame_result, get_image_base64
+from fermata.drivers.protocols.call_id_mapping import CallIdMapper, choose_call_id_formatter, plain_id_formatter
 from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart
 from fermata.drivers.protocols.json_fields import as_text
-from fermata.drivers.protocols.message_mapping import (
-    CONTINUE_PROMPT,
-    CallIdMapper,
-    choose_call_id_formatter,
-    frame_result,
-    get_image_base64,
-    plain_id_formatter,
-)
 
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
-DISABLE_THINKING = "disable thinking"
+NO_THINKING_ADJUSTMENT = "disable thinking"
 """The adjustment for a model that does not think, or not in the way its name suggests."""
 _CACHE_BREAKPOINT = {"type": "ephemeral"}
 _THINKING_TYPES = ("thinking", "redacted_thinking")

@@ -5,7 +5,7 @@ from typing import Any
 
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.domain.storable_json import replace_lone_surrogates, to_storable_json
+from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall
 from fermata.drivers.protocols.chat_completions.chunk_members import iter_usages, read_thinking_part

@@ -10,7 +10,7 @@ READING_TOOLS = ("getNodeHtml",)
 NOTE_STARTS = ("[The user took edits of yours back.", "[The user redid edits of yours that had been taken back.")
 
 
-def judge_contents(evidence: Evidence) -> Iterator[str]:
+def judge_results_snapshots_titles(evidence: Evidence) -> Iterator[str]:
     for turn in evidence.turns:
         if turn.bridge and turn.kind == "prompt":
             yield from (f"turn {turn.name}: {problem}" for problem in judge_results(evidence, turn))

@@ -1,4 +1,4 @@
-"""Limits of the processes that run functions."""
+"""Limit the processes that run functions: their number, their growth, and how long invocations wait for one."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from typing import Self
 
 
 @dataclass(frozen=True)
-class ConcurrencyLimits:
+class ProcessLimits:
     """How many processes run functions, how fast their number grows, and how long invocations wait for one.
 
     Args:

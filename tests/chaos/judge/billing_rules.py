@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from tests.chaos.evidence import TERMINAL_TYPES, Evidence, Row
 from tests.chaos.judge.find_rows import read_log
-from tests.chaos.judge.money import is_request_row, name_of
+from tests.chaos.judge.ledger_accounts_audits import is_request_row, name_of
 
 MILLION = Decimal(1_000_000)
 BILLABLE_CODES = ("refused", "no_answer", "budget_exhausted")
@@ -13,7 +13,7 @@ BILLABLE_CODES = ("refused", "no_answer", "budget_exhausted")
 SCOPE = "site"
 
 
-def judge_charges(evidence: Evidence) -> Iterator[str]:
+def judge_billing_rules(evidence: Evidence) -> Iterator[str]:
     served = {request.name: request for request in evidence.served}
     for row in filter(is_request_row, evidence.usage):
         name = name_of(row)

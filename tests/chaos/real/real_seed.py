@@ -28,7 +28,7 @@ from tests.chaos.real.collected_evidence import (
 )
 from tests.chaos.real.fault_plan import FaultPlan, plan_faults
 from tests.chaos.real.real_cloud import RealCloud
-from tests.chaos.real.tenant_actions import TenantActions
+from tests.chaos.real.user_actions import RealUserActions
 from tests.tenant_tokens import make_tenant
 
 TENANTS = 3
@@ -60,7 +60,7 @@ class RealSeed:
     plans: list[FaultPlan]
     """One for each tenant."""
     turns: int = TURNS
-    tenant_actions: list[TenantActions] = field(default_factory=list)
+    user_actions: list[RealUserActions] = field(default_factory=list)
     seconds_to_quiet: float = 0.0
     _begun_at: str = ""
 
@@ -78,14 +78,14 @@ class RealSeed:
             await self._calm_down()
             return await self._judge()
         finally:
-            for actions in self.tenant_actions:
+            for actions in self.user_actions:
                 await actions.close()
 
     async def _set_up(self, tenant: str, plan: FaultPlan) -> None:
         """Add a tenant with a key, a budget and a conversation."""
         token = await asyncio.to_thread(add_tenant, self.real.cloud, tenant)
-        actions = TenantActions(self.real.cloud.url, token, tenant, self.seed)
-        self.tenant_actions.append(actions)
+        actions = RealUserActions(self.real.cloud.url, token, tenant, self.seed)
+        self.user_actions.append(actions)
         self.real.faults.plans[tenant] = plan
         await actions.create_conversation()
 
@@ -93,7 +93,7 @@ class RealSeed:
         self.real.provider.scripts.fault_rate = PROVIDER_FAULT_RATE
         for plan in self.plans:
             plan.is_active = True
-        self._working = [asyncio.ensure_future(actions.work(self.turns)) for actions in self.tenant_actions]
+        self._working = [asyncio.ensure_future(actions.work(self.turns)) for actions in self.user_actions]
         await asyncio.wait(self._working, timeout=DISTURBED_SECONDS)
         for plan in self.plans:
             plan.is_active = False
@@ -107,8 +107,8 @@ class RealSeed:
             await self._wait_until_quiet()
         self.seconds_to_quiet = time.monotonic() - begun
         async with asyncio.timeout(MAX_CALM_SECONDS):
-            await asyncio.gather(*(actions.prompt_once_more() for actions in self.tenant_actions))
-            await asyncio.gather(*(actions.repeat_everything() for actions in self.tenant_actions))
+            await asyncio.gather(*(actions.prompt_once_more() for actions in self.user_actions))
+            await asyncio.gather(*(actions.repeat_everything() for actions in self.user_actions))
             await self._wait_until_quiet()
 
     async def _wait_until_quiet(self) -> None:
@@ -121,7 +121,7 @@ class RealSeed:
 
     def describe_unfinished(self) -> list[str]:
         """Say what the seed waits for."""
-        turns = [browser.turn for actions in self.tenant_actions for browser in actions.browsers if not browser.is_over]
+        turns = [browser.turn for actions in self.user_actions for browser in actions.browsers if not browser.is_over]
         problems = [f"turn {turn.name} ({turn.bridge or 'not started'}) is not over" for turn in turns]
         problems += [f"{pk} is open" for pk in find_open_turns(self.real.cloud)]
         problems += [f"execution {name} runs" for name in find_running_executions(self.real.cloud)]
@@ -131,19 +131,19 @@ class RealSeed:
 
     async def _judge(self) -> RealReport:
         problems = await asyncio.to_thread(find_unexpected_errors, self.real.cloud, self._begun_at)
-        for actions in self.tenant_actions:
+        for actions in self.user_actions:
             evidence = await asyncio.to_thread(self._collect, actions)
             await wait_for_audit(actions, evidence)
             problems += await asyncio.to_thread(judge, evidence)
-        tenants = tuple(actions.tenant for actions in self.tenant_actions)
+        tenants = tuple(actions.tenant for actions in self.user_actions)
         faults = sum((plan.occurred for plan in self.plans), Counter[tuple[str, str]]())
         faults += self.real.provider.count_faults(tenants)
-        turns = [turn for actions in self.tenant_actions for turn in actions.turns]
+        turns = [turn for actions in self.user_actions for turn in actions.turns]
         served = sum(len(self.real.provider.list_served(tenant)) for tenant in tenants)
         ends = Counter(describe_end(turn) for turn in turns)
         return RealReport(self.seed, problems, faults, len(turns), served, ends=ends)
 
-    def _collect(self, actions: TenantActions) -> Evidence:
+    def _collect(self, actions: RealUserActions) -> Evidence:
         cloud, tenant = self.real.cloud, actions.tenant
         bridges, conversations, usage = (
             read_rows(cloud, table, tenant) for table in ("bridges", "conversations", "usage")
@@ -166,7 +166,7 @@ class RealSeed:
         )
 
 
-async def wait_for_audit(actions: TenantActions, evidence: Evidence) -> None:
+async def wait_for_audit(actions: RealUserActions, evidence: Evidence) -> None:
     """Read audits until one shows the ledger; the judge compares the last one."""
     rows = [row for row in evidence.usage if "#turn#" in row["pk"] and row["sk"].startswith("r0")]
     total = int(sum(row["prompt"] + row["completion"] for row in rows))

@@ -1,7 +1,6 @@
-"""Print the result of a command, and set its exit code."""
+"""Set the exit code of a command by the outcome of its turn, and say what went wrong."""
 
 import json
-from typing import Any
 
 import click
 
@@ -10,10 +9,6 @@ from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.outcome import TurnOutcome
 
 EXIT_CODE_NOTHING_CHANGED = 3
-
-
-def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def report_outcome(

@@ -20,7 +20,7 @@ MAX_ROUNDS = 4
 AUDIT_SECONDS = 3.0
 
 
-class TenantActions:
+class RealUserActions:
     """One tenant: its user's page, conversation, turns and audits."""
 
     def __init__(self, url: str, token: str, tenant: str, seed: int) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench.execution_history import count_transitions, largest_state_bytes
+from bench.transitions_and_state_size import count_transitions, largest_state_bytes
 
 
 def entered_event(event_type: str = "TaskStateEntered", text: str = "{}") -> dict[str, Any]:

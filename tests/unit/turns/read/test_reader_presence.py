@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.turns.read.abandonment import AbandonmentWatcher
-from fermata.turns.read.departed_reader import (
+from fermata.turns.read.reader_presence import (
     PRESENCE_RENEWAL_SECONDS,
     PRESENCE_SECONDS,
     has_reader_departed,

@@ -9,7 +9,7 @@ from pathlib import Path
 from fermata_client.service.file_trust import find_trust_problem
 from fermata_client.service.json_types import JsonObject
 
-STATE_FILE = Path(".fermata") / "local.json"
+PROJECT_CONNECTION_FILE = Path(".fermata") / "local.json"
 """Written by `make run` in its folder."""
 CONNECTED_FILE_NAME = "connection.json"
 """Written by `fermata connect` in the user's own state folder."""
@@ -21,7 +21,7 @@ class ConnectionNotConfiguredError(ValueError):
     """There is no usable address or token. The message says what to do."""
 
 
-def user_state_file(name: str) -> Path:
+def user_connection_file(name: str) -> Path:
     """Return a file of the user's own state folder, which is found from every working directory."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
@@ -30,17 +30,17 @@ def user_state_file(name: str) -> Path:
     return Path(base) / "fermata" / name
 
 
-def iter_state_files(start: Path) -> Iterator[Path]:
+def iter_connection_files(start: Path) -> Iterator[Path]:
     """Yield the existing files, the best first: the nearest one in `start` or above, then the user's own ones."""
-    project_files = (folder / STATE_FILE for folder in (start, *start.parents))
+    project_files = (folder / PROJECT_CONNECTION_FILE for folder in (start, *start.parents))
     nearest = next((file for file in project_files if file.is_file()), None)
     if nearest is not None:
         yield nearest
-    own_files = (user_state_file(name) for name in (CONNECTED_FILE_NAME, LOCAL_FILE_NAME))
+    own_files = (user_connection_file(name) for name in (CONNECTED_FILE_NAME, LOCAL_FILE_NAME))
     yield from (file for file in own_files if file.is_file())
 
 
-def read_state_file(file: Path) -> JsonObject:
+def read_connection_file(file: Path) -> JsonObject:
     """Read a file, if it is the user's own and nobody else can write to it or replace it (decision 0232).
 
     Raises:
@@ -60,7 +60,7 @@ def read_state_file(file: Path) -> JsonObject:
     return state
 
 
-def write_state_file(file: Path, state: JsonObject) -> None:
+def write_connection_file(file: Path, state: JsonObject) -> None:
     """Write a file that only its owner can read."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}.{os.getpid()}")
@@ -71,7 +71,7 @@ def write_state_file(file: Path, state: JsonObject) -> None:
     temporary.replace(file)
 
 
-def delete_state_file(file: Path, token: str) -> None:
+def delete_connection_file(file: Path, token: str) -> None:
     """Delete a file that holds this token. One that another service has written since is kept."""
     try:
         if json.loads(file.read_text(encoding="utf-8")).get("token") == token:

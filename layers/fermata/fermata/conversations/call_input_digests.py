@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from fermata.conversations.block_kinds import is_tool_call
+from fermata.conversations.block_predicates import is_tool_call
 from fermata.domain.blocks import BlobBlock, ToolCallBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
