@@ -71,7 +71,7 @@ def may_be_unsent(evidence: Evidence, row: Row) -> bool:
 def find_announcement(evidence: Evidence, row: Row) -> tuple[LoggedEvent | None, LoggedEvent | None]:
     """Return the last announcement of a row's attempt, with the owner of the attempt, and the event that follows it."""
     log = read_log(evidence, row["turn"])
-    starts = [at for at, logged in enumerate(log) if _starts_round(logged, int(row["round"]))]
+    starts = [at for at in range(len(log)) if _starts_round(log[at], int(row["round"])) and not _is_withdrawn(log, at)]
     number = int(row["attempt"])
     if number > len(starts):
         return None, None
@@ -86,6 +86,12 @@ def find_announcement(evidence: Evidence, row: Row) -> tuple[LoggedEvent | None,
 
 def _starts_round(logged: LoggedEvent, number: int) -> bool:
     return logged.event["type"] == "roundStarted" and logged.event["round"] == number
+
+
+def _is_withdrawn(log: list[LoggedEvent], at: int) -> bool:
+    """Return whether the log says right behind a start that its request was not sent. Such a start has no number."""
+    following = log[at + 1].event if at + 1 < len(log) else {"type": ""}
+    return following["type"] == "requestFailed" and following["code"] == "not_sent"
 
 
 def judge_accounts(evidence: Evidence) -> Iterator[str]:

@@ -232,10 +232,15 @@ class RoundStartedEvent(Event):
     awaits_budget_hold: bool | None = Field(default=None, alias="awaitsHold")
 
 
+NOT_SENT_CODE = "not_sent"
+"""Code of a request that was announced and not sent."""
+
+
 class RequestFailedEvent(Event):
     """The round's model request failed before anything was streamed, or was announced and not sent (decision 0185).
 
-    It is sent again after `requestStarted`.
+    It is sent again after `requestStarted`, or after another `roundStarted` if it was not sent: that attempt does not
+    count (decision 0186).
     """
 
     visible_to = ()

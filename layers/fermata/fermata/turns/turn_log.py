@@ -160,6 +160,8 @@ class TurnLog:
         """Set while this writer works on a round: a roundStarted event of any other owner then supersedes it."""
         self._is_superseded = False
         """Stays True: what this writer has not appended yet belongs to an attempt that is over (decision 0145)."""
+        self._seen_at = resources.clock.monotonic()
+        """When the call began that has shown or moved the end of the log: others may have appended since."""
 
     @classmethod
     def from_last_entry(cls, resources: Resources, partition: TurnPartition, last_entry: LogEntry) -> "TurnLog":
@@ -198,9 +200,11 @@ class TurnLog:
             log_entry = self._build_entry(build_events(self.state), update_state, append_id)
             item = log_entry_to_item(self._resources, self.partition, log_entry)
             put = Put(self._resources.settings.bridges_table, item, if_absent=True)
+            began_at = self._resources.clock.monotonic()
             stored_entry = self._write(put, tuple(build_writes(log_entry, self.state)))
             if stored_entry is None or stored_entry.append_id == append_id:
                 self._move_behind(log_entry)
+                self._seen_at = began_at
                 return log_entry
             self.accept_entry(stored_entry)
         raise RuntimeError(
@@ -279,5 +283,15 @@ class TurnLog:
         self._check_may_write()
         tables = self._resources.tables
         table = self._resources.settings.bridges_table
-        while (item := tables.get_item(table, self.partition.pk, build_entry_key(self.next_number))) is not None:
+        while True:
+            began_at = self._resources.clock.monotonic()
+            item = tables.get_item(table, self.partition.pk, build_entry_key(self.next_number))
+            if item is None:
+                self._seen_at = began_at
+                return
             self.accept_entry(log_entry_from_item(self._resources, item))
+
+    def refresh(self, max_age_seconds: float) -> None:
+        """Read the entries of others, unless the end was known less than so long ago. Raises as `accept_entry`."""
+        if self._resources.clock.monotonic() - self._seen_at >= max_age_seconds:
+            self.read_new_entries()

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from fermata.domain.events import (
+    NOT_SENT_CODE,
     Event,
     ReasoningEvent,
     RequestFailedEvent,
@@ -59,7 +60,7 @@ class TurnState:
     owner: str = ""
     """Id of that invocation."""
     request_attempts: int = 0
-    """How often this round's model request was begun without being committed."""
+    """How often this round's model request was begun without being committed or withdrawn (decision 0186)."""
     is_request_unsent: bool = False
     """While asking: no request is under way. It waits for its budget hold, or the last one failed (decision 0146)."""
     round_started_number: int = 0
@@ -102,7 +103,9 @@ class TurnState:
             case RoundStartedEvent():
                 return self._after_round_started(event)
             case RequestFailedEvent():
-                return replace(self, is_request_unsent=True)
+                withdrawn_count = int(event.code == NOT_SENT_CODE)
+                attempts = max(self.request_attempts - withdrawn_count, 0)
+                return replace(self, is_request_unsent=True, request_attempts=attempts)
             case RequestStartedEvent():
                 return replace(self, is_request_unsent=False)
             case TextEvent():

@@ -10,11 +10,20 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fermata.aws.dynamodb_items_and_writes import Update
+from fermata.domain.model_io import TextDelta
 from fermata.turns.read_hint import ReadHint
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.unit.turns import invariants
-from tests.unit.turns.stage import MAX_THREAD_WAIT_SECONDS, OK, Stage, reply_with_calls, tool_call_block
+from tests.unit.turns.stage import (
+    MAX_THREAD_WAIT_SECONDS,
+    OK,
+    RecordingConnection,
+    Stage,
+    reply_with_calls,
+    reply_with_text,
+    tool_call_block,
+)
 
 READ_ROWS = "dynamodb.BatchGetItem"
 MAX_STATE_BYTES = 2_048
@@ -100,6 +109,56 @@ def test_a_turn_that_ends_while_the_rows_are_read_slowly_is_not_asked(answered: 
     answered.advance_turn(hint=newest_hint(answered))
     assert count_requests(answered) == 1
     assert answered.event_types()[-1] == "cancelled"
+
+
+def test_a_turn_that_ends_before_its_start_is_known_to_be_stored_is_not_asked(
+    answered: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = answered.resources.tables.write_items
+
+    def write_and_answer_late(*writes: Any) -> Any:
+        monkeypatch.setattr(answered.resources.tables, "write_items", write)
+        result = write(*writes)
+        answered.cancel_turn()
+        answered.pass_time(1)
+        return result
+
+    monkeypatch.setattr(answered.resources.tables, "write_items", write_and_answer_late)
+    answered.advance_turn(hint=newest_hint(answered))
+    assert count_requests(answered) == 1
+    assert answered.event_types()[-2:] == ["usage", "cancelled"]
+
+
+def test_a_start_that_is_stored_though_nobody_was_told_is_superseded_as_any_other(answered: Stage) -> None:
+    newer_calls = reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="Newer.")
+
+    def take_over() -> None:
+        answered.script_replies(newer_calls)
+        answered.advance_turn(newer, RecordingConnection())
+
+    older, newer = answered.make_invocation(hint=newest_hint(answered)), answered.make_invocation()
+    answered.driver.scripts.clear()
+    answered.script_replies([TextDelta(text="Ol"), take_over, *reply_with_text("der.", after="Ol")])
+    answered.faults.lose_response("dynamodb.PutItem", contains="roundStarted")
+    answered.faults.fail_call("dynamodb.GetItem", "AccessDeniedException", contains="e#")
+    answered.advance_turn(older)
+    assert answered.faults.is_spent
+    assert answered.streamed_text() == "OlNewer."
+    assert answered.event_types()[-1] == "toolRequest"
+
+
+def test_a_start_that_was_withdrawn_is_no_attempt(answered: Stage) -> None:
+    answered.driver.scripts.clear()
+    answered.faults.fail_call(READ_ROWS, "AccessDeniedException")
+    with pytest.raises(ClientError):
+        answered.advance_turn(hint=newest_hint(answered))
+    answered.script_replies([TextDelta(text="Do"), ValueError("a bug")], "Done.")
+    with pytest.raises(ValueError, match="a bug"):
+        answered.advance_turn(hint=newest_hint(answered), retry=1)
+    answered.advance_turn()
+    assert answered.event_types()[-1] == "done", "its function has died only once"
+    assert [request.name.split(".")[1:] for request in answered.driver.requests] == [["1", "1"], ["2", "1"], ["2", "2"]]
+    invariants.check_invariants(answered)
 
 
 def test_an_invocation_of_an_earlier_execution_leaves_no_row_of_a_request(answered: Stage) -> None:

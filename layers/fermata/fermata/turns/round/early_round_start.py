@@ -6,14 +6,11 @@ from typing import Self
 from fermata.aws.background_call import BackgroundCall
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
-from fermata.domain.events import RequestFailedEvent, RoundStartedEvent
+from fermata.domain.events import NOT_SENT_CODE, RequestFailedEvent, RoundStartedEvent
 from fermata.turns.read_hint import ReadHint
 from fermata.turns.round.invocation import Invocation
-from fermata.turns.round.stream_writer import LOG_CHECK_INTERVAL_SECONDS
 from fermata.turns.turn import TurnPartition
 from fermata.turns.turn_log import LostRace, TurnLog, fixed_events
-
-WITHDRAWN_CODE = "not_sent"
 
 
 class EarlyRoundStart:
@@ -28,7 +25,6 @@ class EarlyRoundStart:
         self._invocation = invocation
         self._hint = hint
         self._appending: BackgroundCall[TurnLog | None] | None = None
-        self._appended_at = 0.0
         self._is_accepted = False
 
     def __enter__(self) -> Self:
@@ -40,20 +36,14 @@ class EarlyRoundStart:
         log = self.wait()
         if log is not None and not self._is_accepted:
             with contextlib.suppress(*AWS_ERRORS):
-                log.append(fixed_events(RequestFailedEvent(code=WITHDRAWN_CODE)))
+                log.append(fixed_events(RequestFailedEvent(code=NOT_SENT_CODE)))
 
     def wait(self) -> TurnLog | None:
         """Return the log behind roundStarted; None if it was not appended, so that the rows say what is to be done."""
         return self._appending.result() if self._appending else None
 
-    def accept(self, log: TurnLog) -> None:
-        """Keep the start. The log is read once more if the reads have taken so long that the turn may have ended.
-
-        Raises:
-            TurnEnded, Superseded: Another writer has moved the turn on.
-        """
-        if self._resources.clock.monotonic() - self._appended_at >= LOG_CHECK_INTERVAL_SECONDS:
-            log.read_new_entries()
+    def accept(self) -> None:
+        """Keep the start: its request is sent, unless the log shows until then that the turn has moved on."""
         self._is_accepted = True
 
     def _append(self) -> TurnLog | None:
@@ -71,7 +61,6 @@ class EarlyRoundStart:
         with contextlib.suppress(LostRace, *AWS_ERRORS):
             log.append(fixed_events(event), is_expected=lambda now: now == hint.state)
             log.owner = invocation.owner
-            self._appended_at = self._resources.clock.monotonic()
             return log
         return None
 

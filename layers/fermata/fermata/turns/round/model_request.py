@@ -129,7 +129,9 @@ class _RequestSender:
         response: ModelResponse | None = None
         error = ProviderError("provider_error", NO_RESPONSE_MESSAGE, retryable=True)
         try:
-            if not self._is_sent:
+            if self._is_sent:
+                writer.check_log()
+            else:
                 self._record_start(writer)
             for part in stream_with_retries(
                 get_provider(self._context.turn.provider),
@@ -166,7 +168,8 @@ class _RequestSender:
     def _record_start(self, writer: StreamWriter) -> None:
         """Append requestStarted, in one transaction with the budget hold of the request.
 
-        So nothing is held and nothing is sent once the turn has ended or another invocation has taken the round.
+        So nothing is held and nothing is sent once the turn has ended or another invocation has taken the round. If the
+        append took long, either may have happened since (decision 0186).
         """
         context = self._context
         state = self._begun_state
@@ -194,6 +197,7 @@ class _RequestSender:
             raise ProviderError("budget_exhausted", refusal.message, retryable=False) from refusal
         except ApiError as refusal:
             raise ProviderError("busy", refusal.message, retryable=True) from refusal
+        writer.check_log()
         self._is_sent = True
 
     def _build_last_usage(self, result: ModelResponse | ProviderError) -> RequestUsage:

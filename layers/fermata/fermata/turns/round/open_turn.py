@@ -27,9 +27,6 @@ def open_turn_context(resources: Resources, invocation: Invocation) -> TurnConte
 
     Returns:
         None when the turn is gone or runs in another execution.
-
-    Raises:
-        TurnEnded, Superseded: Another writer has moved the turn on since the round was taken.
     """
     hint = ReadHint.from_json(invocation.hint)
     if not hint.conversation or invocation.is_hold:
@@ -51,7 +48,7 @@ def open_turn_context(resources: Resources, invocation: Invocation) -> TurnConte
             context.prefetched_messages = _accept_messages(context, reading.result())
         if context is not None and started_log is not None:
             context.prepare_model_request()
-            start.accept(started_log)
+            start.accept()
         return context
 
 

@@ -108,7 +108,9 @@ def _run_round(context: TurnContext, connection: ProviderConnection | None) -> b
     if connection is None or context.invocation.is_hold or not has_time:
         return _resume_in_new_invocation(context)
     context.is_before_first_step = False
-    if not (context.log.state.phase == "asking" and context.owns_round):
+    if context.log.state.phase == "asking" and context.owns_round:
+        context.log.owner = context.invocation.owner  # an early start may be in the log though nobody was told
+    else:
         begin_round(context)
     while context.log.state.phase == "asking":
         context.heartbeat.send_if_due()

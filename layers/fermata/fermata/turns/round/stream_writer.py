@@ -23,7 +23,8 @@ class StreamWriter:
 
     The first text is written at once. Further text is written after `flush_ms` or `flush_bytes`, whichever comes
     first; later while appends take long, so that they wait less for each other (decision 0168), and in a long text
-    (decision 0180). When nothing was appended for half a second, the thread reads the log. It also sends heartbeats.
+    (decision 0180). When the end of the log was not known for half a second, the thread reads it. It also sends
+    heartbeats.
 
     When the thread meets a lost race or an error, it stores it in `failure` and calls `abort`, which must end what the
     main thread waits for. `write` and the end of the `with` block then raise the failure.
@@ -36,7 +37,6 @@ class StreamWriter:
         self._heartbeat = heartbeat
         self._abort = abort
         self._flushed_at = self._clock.monotonic()
-        self._checked_at = self._flushed_at
         self._flush_interval_seconds = self._settings.flush_ms / 1000
         self._flush_count = 0
         self._unwritten: list[TextEvent | ReasoningEvent] = []
@@ -73,6 +73,14 @@ class StreamWriter:
             if self.first_written_at is None or is_full or self._is_flush_due():
                 self._flush()
 
+    def check_log(self) -> None:
+        """Let the main thread read the log, if its end was not known for half a second (decision 0186).
+
+        Raises:
+            BaseException: `failure`, if the background thread has met one.
+        """
+        self.append(lambda: self._log.refresh(LOG_CHECK_INTERVAL_SECONDS))
+
     def append(self, append_to_log: Callable[[], object]) -> None:
         """Let the main thread append something else than text.
 
@@ -83,7 +91,6 @@ class StreamWriter:
             if self.failure is not None:
                 raise self.failure
             append_to_log()
-            self._checked_at = self._clock.monotonic()
 
     def take_unwritten(self) -> tuple[TextEvent | ReasoningEvent, ...]:
         """Return the text that is not in the log yet. It belongs into the commit that follows."""
@@ -113,7 +120,6 @@ class StreamWriter:
         self._flush_count += 1
         self._flushed_at = self._clock.monotonic()
         self._flush_interval_seconds = self._compute_flush_interval(self._flushed_at - started_at)
-        self._checked_at = self._flushed_at
         self.first_written_at = self.first_written_at or self._flushed_at
 
     def _compute_flush_interval(self, append_seconds: float) -> float:
@@ -138,10 +144,8 @@ class StreamWriter:
         return None
 
     def _flush_or_check_log(self) -> None:
-        now = self._clock.monotonic()
         if self._unwritten and self._is_flush_due():
             self._flush()
-        elif now - self._checked_at >= LOG_CHECK_INTERVAL_SECONDS:
-            self._log.read_new_entries()
-            self._checked_at = now
+        else:
+            self._log.refresh(LOG_CHECK_INTERVAL_SECONDS)
         self._heartbeat.send_if_due()

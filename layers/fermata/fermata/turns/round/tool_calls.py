@@ -134,7 +134,8 @@ def _mark_and_run(context: TurnContext, pause: Pause, call: RoundCall, admitted:
 def _run_cancellably(context: TurnContext, call: RoundCall, admitted: AdmittedCall | ToolOutput) -> ToolOutput:
     if isinstance(admitted, ToolOutput):
         return admitted
-    with StreamWriter(context.resources, context.log, context.heartbeat, abort=context.abort_host_call):
+    with StreamWriter(context.resources, context.log, context.heartbeat, abort=context.abort_host_call) as writer:
+        writer.check_log()
         return _run(context, call, admitted)
 
 
