@@ -1,4 +1,4 @@
-"""Remember that the last reader of a turn has left, for the function that starts the next one (decision 0211).
+"""Store whether a turn's reader is present or has left, for the function that starts the next turn (decision 0211).
 
 Only the service on one machine sees a reader leave. A row says so, because functions run in processes of their own.
 While somebody reads, the row is renewed: a process that was killed says nothing any more (decision 0217).
