@@ -9,6 +9,10 @@ from fermata.domain.events import UsageEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TextDelta, TokenUsage
 from fermata.turns.accounting import build_request_usage
 from fermata.turns.pause import build_pause_key
+from fermata.turns.round.begin_round import begin_round
+from fermata.turns.round.model_request import send_model_request
+from fermata.turns.round.open_turn import open_turn_context
+from fermata.turns.turn_log import Superseded
 from fermata.usage.ledger.ledger_store import build_request_put
 from tests.faults import ProcessDied
 from tests.unit.turns import invariants
@@ -323,6 +327,26 @@ def test_a_failure_after_a_successor_began_is_not_booked_under_its_attempt(stage
     stage.script_replies([takes_over, make_provider_error()], [closed])
     stage.advance_turn(older)
     assert [row[3] for row in ledger_usage(stage) if row[1] == 2] == ["ok"]
+
+
+def test_the_usage_of_a_response_names_the_attempt_that_its_request_began_with(stage: Stage) -> None:
+    """The background thread moves the view of the log to the attempt of a successor, before it stops the response."""
+    stage.start_turn()
+    older, newer = (open_turn_context(stage.resources, stage.make_invocation()) for _ in range(2))
+    assert older is not None
+    assert newer is not None
+    begin_round(older)
+
+    def take_over() -> None:
+        newer.reload()
+        begin_round(newer)
+        with pytest.raises(Superseded):
+            older.log.read_new_entries()
+        assert older.log.state.request_attempts == 2
+
+    stage.script_replies([take_over, reply_with_text("Hello.")[-1]])
+    outcome = send_model_request(older, stage.connection)
+    assert [(usage.round, usage.attempt) for usage in outcome.request_usages] == [(1, 1)]
 
 
 def die(*_: object) -> None:

@@ -1,10 +1,13 @@
 """Rebuilds of rollups at once, with copies of their writes that land late, and with audits that read meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fermata.aws.clock import iso_from_epoch
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.usage.audit.audit_from_rollups import audit_usage
@@ -150,6 +153,27 @@ def test_the_rollups_of_an_edition_do_not_fall_back_when_their_write_lands_again
         assert read_audit_counts(resources) == (200, 1)
 
     recorder.land_again(check_audit)
+
+
+def test_a_row_that_the_index_does_not_show_yet_is_in_the_rebuilt_rollups(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream has counted it into the old edition only, so nothing but the index tells a rebuild of it."""
+    write_and_count(resources, make_usage(clock.now - 3600), make_usage(clock.now))
+    hide_newest_rows(resources, clock, monkeypatch, seconds=4)
+    assert rebuild_rollups(resources, TENANT) == 2
+    assert read_audit_counts(resources) == (200, 1)
+
+
+def hide_newest_rows(resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, *, seconds: float) -> None:
+    """Let the ledger's index be so many seconds late."""
+    iter_index_range = resources.tables.iter_index_range
+
+    def iter_late(*query: Any) -> Iterator[Item]:
+        newest = iso_from_epoch(clock.now - seconds)
+        return (row for row in iter_index_range(*query) if row["at"] <= newest)
+
+    monkeypatch.setattr(resources.tables, "iter_index_range", iter_late)
 
 
 def read_spent_tokens(resources: Resources) -> tuple[int, int]:
