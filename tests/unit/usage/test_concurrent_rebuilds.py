@@ -165,7 +165,9 @@ def test_a_row_that_the_index_does_not_show_yet_is_in_the_rebuilt_rollups(
     assert read_audit_counts(resources) == (200, 1)
 
 
-def hide_newest_rows(resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, *, seconds: float) -> None:
+def hide_newest_rows(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, *, seconds: float
+) -> None:
     """Let the ledger's index be so many seconds late."""
     iter_index_range = resources.tables.iter_index_range
 
