@@ -58,9 +58,12 @@ def test_headers_and_cookies_arrive(http: httpx.Client) -> None:
         "cookie": "a=1; b=2",
         "origin": "http://localhost:5173",
         "accept": "text/plain",
+        "x-amz-date": "a caller's",
+        "sec-fetch-site": "cross-site",
     }
     headers = {name.lower(): value for name, value in http.get("/echo/1", headers=sent).json()["headers"].items()}
     assert sent.items() <= headers.items()
+    assert not [name for name in headers if name.startswith("x-fermata")]
     assert headers["x-forwarded-for"] == "127.0.0.1"
 
 

@@ -147,6 +147,7 @@ def test_a_request_to_our_own_pages_is_signed_with_headers_of_its_own() -> None:
     headers = {"host": HOST, "authorization": "Bearer of-the-user"}
     signed = HttpRequest("GET", "/a%20b", "q=1", headers | sign_run_request(KEY, "GET", HOST, "/a%20b?q=1"))
     verify_run_request(signed, KEY)
+    verify_run_request(replace(signed, headers={**signed.headers, "x-amz-date": "the caller's own"}), KEY)
     for other in (
         replace(signed, method="POST"),
         replace(signed, path="/_fermata/snapshot"),
