@@ -42,6 +42,7 @@ INDEXES = {
     "pricing": {},
     "settings": {},
 }
+KEYS_ONLY_INDEXES = frozenset({"open"})
 ROUTERS = {
     "stream": functions.stream_turns.app.router,
     "tool_result": functions.tool_result.app.router,
@@ -95,7 +96,7 @@ class SimulatedCloud:
     """Errors that functions raised or logged and that are neither AWS's nor the API's."""
 
     def __post_init__(self) -> None:
-        tables = [MemoryTable(name, indexes) for name, indexes in INDEXES.items()]
+        tables = [MemoryTable(name, indexes, KEYS_ONLY_INDEXES) for name, indexes in INDEXES.items()]
         self.dynamodb = MemoryDynamoDB(tables, lambda: self.scheduler.now)
         self.s3 = MemoryS3(lambda: self.scheduler.now)
         self.kms = MemoryKms()

@@ -372,6 +372,7 @@ def test_the_recovery_starts_continues_and_ends_turns(at: StageOf, functions: di
     at("round").script_replies(
         [
             said,
+            lambda: clock.advance(11),
             lambda: recover_open_turns(functions["recover"]),
             lambda: recover_turn(
                 functions["recover"], turn.tenant, turn.id, execution_number=2, has_execution_failed=True

@@ -61,10 +61,11 @@ class MemoryDynamoDB:
         page, size = [], 0
         limit = request.get("Limit") or len(matches)
         for item in matches:
-            if len(page) == limit or (page and size + item_bytes(item) > MAX_PAGE_BYTES):
+            read = self._read_from_index(table, request, item)
+            if len(page) == limit or (page and size + item_bytes(read) > MAX_PAGE_BYTES):
                 break
-            page.append(item)
-            size += item_bytes(item)
+            page.append(read)
+            size += item_bytes(read)
         answer: dict[str, Any] = {"Items": [_projected(item, request) for item in page], "Count": len(page)}
         if len(page) < len(matches) or (page and len(page) == limit):
             answer["LastEvaluatedKey"] = self._position(table, request, page[-1])
@@ -90,14 +91,19 @@ class MemoryDynamoDB:
 
     @staticmethod
     def _candidates(table: MemoryTable, request: dict[str, Any]) -> Iterator[Item]:
-        """Yield the items of the partition that a key condition names, or of an index all items, maybe old ones."""
+        """Yield the items of the partition of a table or an index that a key condition names, or maybe old ones."""
         if "AsOf" in request:
             return iter(table.items_at(request["AsOf"]))
-        if "IndexName" in request:
-            return (item for rows in table.partitions.values() for item in rows.values())
         name, value = find_equality(request["KeyConditionExpression"])
+        if "IndexName" in request:
+            partition = request["IndexName"], request["ExpressionAttributeValues"][value]["S"]
+            return iter(table.index_partitions.get(partition, {}).values())
         assert resolve_name(request.get("ExpressionAttributeNames", {}), name) == "pk", name
         return iter(table.partitions.get(request["ExpressionAttributeValues"][value]["S"], {}).values())
+
+    def _read_from_index(self, table: MemoryTable, request: dict[str, Any], item: Item) -> Item:
+        is_keys_only = request.get("IndexName") in table.keys_only_indexes
+        return self._position(table, request, item) if is_keys_only else item
 
     @staticmethod
     def _position(table: MemoryTable, request: dict[str, Any], item: Item) -> Item:

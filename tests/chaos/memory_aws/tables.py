@@ -25,9 +25,13 @@ class MemoryTable:
     name: str
     indexes: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Index name to (partition attribute, sort attribute)."""
+    keys_only_indexes: frozenset[str] = frozenset()
+    """Indexes whose rows are keys; all others have whole items."""
     ttl_attribute: str = "ttl"
     partitions: dict[str, dict[str, Item]] = field(default_factory=dict)
     """Items by partition and sort key."""
+    index_partitions: dict[tuple[str, str], dict[Key, Item]] = field(default_factory=dict)
+    """Items by index and partition of the index."""
     stream: list[StreamRecord] = field(default_factory=list)
     history: list[tuple[float, Key, Item | None]] = field(default_factory=list)
     """When each item was changed, and what it was before."""
@@ -54,10 +58,18 @@ class MemoryTable:
     def replace(self, key: Key, item: Item | None) -> None:
         if self.on_change is not None:
             self.on_change(self.find(key), item)
+        self._replace_in_indexes(key, self.find(key), item)
         if item is None:
             self.partitions.get(key[0], {}).pop(key[1], None)
         else:
             self.partitions.setdefault(key[0], {})[key[1]] = item
+
+    def _replace_in_indexes(self, key: Key, old: Item | None, new: Item | None) -> None:
+        for index, (partition, _) in self.indexes.items():
+            if old is not None and partition in old:
+                del self.index_partitions[index, old[partition]["S"]][key]
+            if new is not None and partition in new:
+                self.index_partitions.setdefault((index, new[partition]["S"]), {})[key] = new
 
 
 def item_bytes(item: Item) -> int:

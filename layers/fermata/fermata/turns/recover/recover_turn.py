@@ -32,6 +32,7 @@ def recover_turn(
     execution_number: int | None = None,
     has_execution_failed: bool = False,
     start_grace_seconds: float | None = None,
+    is_unstarted: bool = False,
 ) -> None:
     """Do what the state of the turn's execution requires. Safe to repeat, and to do several times at once.
 
@@ -42,6 +43,8 @@ def recover_turn(
         has_execution_failed: Whether the workflow itself reports the failure, so that its state need not be read.
         start_grace_seconds: How old the turn must be for its missing execution to be started here; None for the
             setting of that name.
+        is_unstarted: Start the execution without asking about it, if the log has its first entry only. Starting it
+            again changes nothing, and of starts there may be twenty times as many as of questions (decision 0248).
 
     Raises:
         ServiceUnavailable: The workflow could not be resumed. The next recovery tries again.
@@ -57,6 +60,10 @@ def recover_turn(
         return
     if has_execution_failed:
         _stop_or_continue(resources, turn, last_entry, "FAILED", REPORTED_FAILURE_NAME)
+        return
+    if is_unstarted:
+        if last_entry.first_number == 1:
+            _start_missing_execution(resources, turn, start_grace_seconds)
         return
     status, error = resources.workflow.describe_execution(turn.id, turn.execution_number)
     if status == "MISSING":
