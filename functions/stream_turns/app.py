@@ -119,6 +119,8 @@ def _respond_with_started_turn(context: RequestContext, started: StartedTurn) ->
     if "application/json" in context.request.headers.get("accept", ""):
         return Response(202, {"bridgeId": started.turn.id, "seq": started.entry.next_number - 1})
     response = _stream_turn(context, started.turn, [started.entry], 0)
+    if not started.turn.is_cancelled_on_disconnect:  # as every undo, which goes on when its client has left
+        return response
     return replace(response, headers={**response.headers, BRIDGE_HEADER: started.turn.id})
 
 

@@ -135,6 +135,23 @@ class TestOnAws:
         assert ("A long answer." in rest, '"done"' in rest) == (True, True)
 
 
+def test_a_proxy_is_told_of_no_undo_to_cancel(stage: Stage, browser: httpx.Client) -> None:
+    prompt = make_prompt(stage, browser)
+    stage.script_replies(reply_with_calls(tool_call_block("site_insert_html", parentId="x", html="1")), "Done.")
+    with browser.stream("POST", "/admin/api/ai/chat/site", json=prompt) as response:
+        events = (json.loads(line) for line in response.iter_lines() if line)
+        request = next(event for event in events if event["type"] == "toolRequest")
+        bridge = response.headers["fermata-bridge"]
+        inverse = [{"tool": "site_delete_node", "input": {"nodeId": "n"}}]
+        result = {"ok": True, "data": {"nodeIds": ["n"]}, "inverse": inverse}
+        body = {"bridgeId": bridge, "requestId": request["requestId"], "result": result}
+        assert browser.post("/admin/api/ai/tool-result", json=body).status_code == 200
+        assert list(events)[-1]["type"] == "done"
+    with browser.stream("POST", f"/admin/api/ai/bridges/{bridge}/undo") as undo:
+        assert undo.status_code == 200
+        assert "fermata-bridge" not in undo.headers
+
+
 def test_a_result_that_is_too_large_arrives_without_its_pictures(stage: Stage, browser: httpx.Client) -> None:
     prompt = make_prompt(stage, browser)
     call = tool_call_block("site_insert_html", parentId="x", html="1")

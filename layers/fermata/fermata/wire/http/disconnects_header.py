@@ -5,7 +5,8 @@ from fermata.wire.http.routing import RequestContext
 
 DISCONNECTS_HEADER = "Fermata-Disconnects"
 BRIDGE_HEADER = "Fermata-Bridge"
-"""In the response to a prompt: the turn's bridge id, so that a proxy need not read the stream to cancel it."""
+"""In the response to a prompt with that promise: the turn's bridge id, so that a proxy need not read the stream to
+cancel it. An undo has no such header, because it goes on when its client has left."""
 _CANCEL = "cancel"
 
 
