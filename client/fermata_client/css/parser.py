@@ -15,7 +15,9 @@ CONDITIONAL_AT_RULES = ("@media", "@supports", "@container", "@layer", "@scope",
 CLOSING_BRACKETS = {"{": "}", "(": ")", "[": "]"}
 
 _LANGUAGE = Language(tree_sitter_css.language())
-_TOKEN = re.compile(r"/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\\.|\s*[>+~,]\s*|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\\.|\s*[>+~,]\s*|\s+|.", re.DOTALL)
+"""A comment that nothing closes reaches to the end, as in browsers."""
+_BLANK_BESIDE_MARK = re.compile(r"(?<!\s)\s++(?=[:()])|(?<=[:()])\s++")
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def check_balanced(css: str) -> None:
     if "</style" in css.lower():
         raise EditError("CSS must not contain a </style> tag.")
     expected: list[str] = []
+    is_comment_open = False
     for token in _TOKEN.findall(css):
         if token in CLOSING_BRACKETS:
             expected.append(CLOSING_BRACKETS[token])
@@ -98,7 +101,9 @@ def check_balanced(css: str) -> None:
             raise EditError(f"There is a {token} too many in this CSS. Send complete rules.")
         elif token in ("'", '"'):
             raise EditError("A quoted text in this CSS is not closed. Send complete rules.")
-    if expected or "/*" in re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL):
+        elif token.startswith("/*"):
+            is_comment_open = len(token) < len("/**/") or not token.endswith("*/")
+    if expected or is_comment_open:
         missing = expected[-1] if expected else "*/"
         raise EditError(f"A {missing} is missing in this CSS. Send complete rules.")
 
@@ -108,7 +113,7 @@ def rule_key(prelude: str) -> str:
     tokens = (token for token in _TOKEN.findall(prelude.strip()) if not token.startswith("/*"))
     parts = [token if token[0] in "\"'" else token.strip() or " " for token in tokens]
     key = "".join(part for previous, part in pairwise(["", *parts]) if (previous, part) != (" ", " "))
-    return re.sub(r"\s*([:()])\s*", r"\1", key) if key.startswith("@") else key
+    return _BLANK_BESIDE_MARK.sub("", key) if key.startswith("@") else key
 
 
 def _iter_rules(source: bytes, node: Node) -> Iterator[CssRule]:

@@ -8,7 +8,7 @@ from fermata_client.css.parser import parse_css
 PRESERVING_VALUES = ("pre", "break-spaces", "preserve")
 WHITE_SPACE_PROPERTIES = ("white-space", "white-space-collapse")
 
-_LAST_COMPOUND = re.compile(r"[^\s>+~]*\Z")
+_LAST_COMPOUND = re.compile(r"(?<![^\s>+~])[^\s>+~]*+\Z")
 _CLASS_OR_TAG = re.compile(r"\.[\w-]+|^[A-Za-z][\w-]*")
 
 

@@ -15,14 +15,18 @@ SHADE_COUNT = 4
 MAX_SHADE_SHARE = 0.8
 """The share of the way to black or white that one more shade or tint would be at."""
 
-_SIGNED = r"([-+]?\d*\.?\d+)"
-_UNSIGNED = r"(\d*\.?\d+)"
+_DIGITS = r"(?:\d++(?:\.\d++)?|\.\d++)"
+_SIGNED = rf"([-+]?{_DIGITS})"
+_UNSIGNED = rf"({_DIGITS})"
+_COMMA_OR_SPACE = r"(?:\s*+,\s*+|(?=\s* )\s++)"
+"""Written so that a row of blanks can be divided in one way only (decision 0234)."""
 _HSL = re.compile(
     rf"hsla?\(\s*{_SIGNED}(?:deg)?\s*,\s*{_SIGNED}%\s*,\s*{_SIGNED}%(?:\s*,\s*{_SIGNED})?\s*\)",
     re.IGNORECASE | re.ASCII,
 )
 _RGB = re.compile(
-    rf"rgba?\(\s*{_UNSIGNED}\s*[, ]\s*{_UNSIGNED}\s*[, ]\s*{_UNSIGNED}\s*(?:[,/]\s*({_UNSIGNED}%?))?\s*\)",
+    rf"rgba?\(\s*{_UNSIGNED}{_COMMA_OR_SPACE}{_UNSIGNED}{_COMMA_OR_SPACE}{_UNSIGNED}"
+    rf"\s*+(?:[,/]\s*({_UNSIGNED}%?))?\s*\)",
     re.IGNORECASE | re.ASCII,
 )
 _HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{6})", re.IGNORECASE)

@@ -18,10 +18,11 @@ SCALE_NAMES_BY_FAMILY = {
     "spacing": ("space", "spacing", "gap", "spacer"),
 }
 
-_LENGTH = re.compile(r"(\d*\.?\d+)(rem|px)|0", re.IGNORECASE)
-_CLAMP = re.compile(r"clamp\(\s*([^,]+),(.+),\s*([^,]+)\)", re.IGNORECASE)
+_DIGITS = r"(?:\d++(?:\.\d++)?|\.\d++)"
+_LENGTH = re.compile(rf"({_DIGITS})(rem|px)|0", re.IGNORECASE)
+_CLAMP = re.compile(r"clamp\(\s*+([^,]+),(.+),\s*+([^,]+)\)", re.IGNORECASE)
 _STEP = re.compile(r"--(?P<naming>[a-z][a-z-]*?)-(?P<step>[a-z0-9]+)")
-_FONT_SIZE = re.compile(r"(\d*\.?\d+)(%|px)")
+_FONT_SIZE = re.compile(rf"({_DIGITS})(%|px)")
 
 SizeRange = tuple[float, float]
 """Pixels on the narrowest and on the widest screens."""

@@ -15,7 +15,7 @@ MIN_SCREEN_PIXELS = 320
 MAX_SCREEN_PIXELS = 1400
 """Screen width from which a fluid length is largest."""
 
-_NUMBER = r"([-+]?\d*\.?\d+)"
+_NUMBER = r"([-+]?(?:\d++(?:\.\d++)?|\.\d++))"
 _FLUID_LENGTH = re.compile(rf"clamp\([-.\d]+rem, calc\({_NUMBER}vw \+ {_NUMBER}rem\), [-.\d]+rem\)")
 _ROUNDING_OFFSETS = (0.0, 0.002, -0.002, 0.004, -0.004, 0.001, -0.001, 0.003, -0.003)
 

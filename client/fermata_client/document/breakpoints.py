@@ -14,7 +14,7 @@ MAX_TABLET_PIXELS = 999
 _PIXELS_PER_EM = 16
 _WIDTH_QUERY = re.compile(
     r"@media.*\((?:(?P<side>min|max)-width:|width(?P<comparison>>=|<=|>|<))\s*"
-    r"(?P<length>\d*\.?\d+)(?P<unit>px|em|rem)\)",
+    r"(?P<length>\d{1,9}(?:\.\d++)?|\.\d++)(?P<unit>px|em|rem)\)",
     re.IGNORECASE,
 )
 
@@ -31,7 +31,7 @@ def find_breakpoints(document: HtmlDocument) -> list[JsonObject]:
 
 
 def _breakpoint_from_rule(rule: CssRule) -> JsonObject | None:
-    query = _WIDTH_QUERY.search(rule.key)
+    query = _WIDTH_QUERY.match(rule.key)
     if query is None:
         return None
     is_min = "min" in (query["side"] or "").lower() or ">" in (query["comparison"] or "")

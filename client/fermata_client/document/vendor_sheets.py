@@ -32,7 +32,7 @@ _KEPT_COMMENT = re.compile(rb"\s*(?:@charset[^;]*;\s*)?/\*!(?P<text>.*?)\*/", re
 _LICENSE_WORD = re.compile(rb"licen[sc]e|copyright|\(c\)|\xc2\xa9|\bv\d|\d\.\d|https?:|\bMIT\b", re.IGNORECASE)
 _SITE_WORD = re.compile(rb"theme name\s*:", re.IGNORECASE)
 """The head of a site's own sheet in a content system."""
-_ADDRESS = re.compile(rb"url\([^)]*\)")
+_ADDRESS = re.compile(rb"url\([^)]*+(?:\)|\Z)")
 
 
 def is_vendor_sheet(path: str, content: bytes) -> bool:

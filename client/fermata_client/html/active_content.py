@@ -102,7 +102,7 @@ def is_active_address(tag: str, name: str, value: str) -> bool:
         return False
     addresses = value.split(";") if name in MULTIPLE_VALUE_ATTRIBUTES else [value]
     if name == "srcset":
-        addresses += re.split(r"[\s,]+(?=[A-Za-z]+:)", value)
+        addresses += re.split(r"(?<![\s,])[\s,]++(?=[A-Za-z]+:)", value)
     return any(_runs_code(tag, name, re.sub(r"[\x00-\x20]", "", address).lower()) for address in addresses)
 
 

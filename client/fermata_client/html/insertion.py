@@ -22,6 +22,7 @@ from fermata_client.html.tree import Element, HtmlTree
 _BLANK_LINE_GAP = re.compile(rb"[^\n]*\n[ \t]*\r?\n")
 _TEMPLATE_END = re.compile(rb"\s*(?:<[?%]|\{[%{]|<!--#|@(?:end|stop|show))")
 _SAME_LINE_COMMENT = re.compile(rb"[ \t]*<!--(?!\[if )[^\n]*?-->")
+_COMMENTS_ONLY = re.compile(rb"(?:[ \t\r\n\f]++|<!--.*?-->|<![A-Za-z][^>]*>)*+", re.DOTALL)
 _COMMENT_LINE_BEFORE = re.compile(rb"\n[ \t]*(<!--(?:(?!-->)[^\n])*-->)[ \t]*\r?\n[ \t]*\Z")
 
 
@@ -135,7 +136,7 @@ def removal_splice(source: bytes, element: Element, start: int, end: int) -> Spl
         if not before.strip(WHITESPACE) and after.strip(WHITESPACE):
             end += len(after) - len(re.sub(rb"\A(?:[ \t]*\r?\n)+", b"", after))
         elif not after.strip(WHITESPACE) and before.strip(WHITESPACE):
-            start -= len(before) - len(re.sub(rb"(?<=\n)(?:[ \t]*\r?\n)+\Z", b"", before))
+            start -= len(before) - before.index(b"\n", len(before.rstrip(WHITESPACE))) - 1
     return Splice(start, end, b"")
 
 
@@ -256,4 +257,4 @@ def _append_position(source: bytes, parent: Element) -> int:
 
 
 def _has_only_comments(text: bytes) -> bool:
-    return not re.sub(rb"<!--.*?-->|<![A-Za-z][^>]*>", b"", text, flags=re.DOTALL).strip(WHITESPACE)
+    return _COMMENTS_ONLY.fullmatch(text) is not None

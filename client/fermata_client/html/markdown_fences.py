@@ -7,7 +7,7 @@ from dataclasses import dataclass
 _OPENING = re.compile(r"[ \t]*+(?P<fence>`{3,}|~{3,})[ \t]*+(?P<language>[\w+#.-]*+)(?P<rest>[^`<]*)")
 """An opening fence with its info string, such as ```html title="index.html"."""
 _CLOSING = re.compile(r"[ \t]*+(?P<fence>`{3,}|~{3,})[ \t]*+")
-_FENCED_IN_LINE = re.compile(r"(?P<fence>`{3,})(?:(?:html|css|js)\b)?(?P<code>[^\n`]*)(?P=fence)")
+_FENCED_IN_LINE = re.compile(r"(?P<fence>`{3,}+)(?:(?:html|css|js)\b)?(?P<code>[^\n`]*)(?P=fence)")
 _CODE_AFTER_OPENING = re.compile(r"\A(`{3,}(?:html|css|js|javascript|xml|svg)?)[ \t]*(?=<)", re.IGNORECASE)
 _WORDS_BEFORE_OPENING = re.compile(r"^([^<`{\n]*[^<`{\s])[ \t]+(`{3,}[\w+-]+)[ \t]*$", re.MULTILINE)
 _CODE_BEFORE_CLOSING = re.compile(r"(?<=[^\s`])[ \t]*(`{3,})\Z")

@@ -28,7 +28,7 @@ from fermata_client.html.tree import Attribute, Element, HtmlTree
 
 _LANGUAGE = Language(tree_sitter_html.language())
 _TAG_NAME = re.compile(rb"</?[A-Za-z][^\s/>]*")
-_END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*)[^>]*>")
+_END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*+)[^>]*>")
 _ATTRIBUTES = (
     rb"(?>"
     + TEMPLATE_CODE
@@ -39,20 +39,23 @@ _ATTRIBUTES = (
     + rb"|[^'])*+')*+"
 )
 _TEMPLATE_CODE = re.compile(TEMPLATE_CODE, re.DOTALL)
+_RAW_TEXT_NAMES = (b"script", b"style", b"textarea", b"title")
+_RAW_TEXT_ENDS = {name: re.compile(rb"</" + name + rb"[\s/>]", re.IGNORECASE) for name in _RAW_TEXT_NAMES}
 _MARKUP_OR_OPAQUE = re.compile(
     rb"<!--(?:-?>|.*?--!?>)"
     rb"|(?P<open><!--.*)"
     rb"|(?P<code>" + TEMPLATE_CODE + rb")"
-    rb"|<(?P<name>script|style|textarea|title)\b" + _ATTRIBUTES + rb">(?P<raw>.*?)(?=</(?P=name)[\s/>])"
+    rb"|<(?P<name>" + b"|".join(_RAW_TEXT_NAMES) + rb")\b" + _ATTRIBUTES + rb">"
     rb"|</?[A-Za-z]" + _ATTRIBUTES + rb">"
     rb"|(?P<stray><(?![A-Za-z/!?])|\x00)",
     re.DOTALL | re.IGNORECASE,
 )
 """Comments and tags, which are markup, and named groups, which are not.
 
-These are an unclosed comment, code of a server or a template engine, raw text, and a lone `<`.
+These are an unclosed comment, code of a server or a template engine, and a lone `<`. `name` is that of an element with
+raw text, which follows.
 """
-_OPAQUE_GROUPS = ("open", "code", "raw", "stray")
+_OPAQUE_GROUPS = ("open", "code", "stray")
 
 
 def parse_html(source: bytes, *, is_foreign: bool = False) -> HtmlTree:
@@ -73,18 +76,28 @@ def _hide(code: re.Match[bytes]) -> bytes:
 
 def _mask_opaque(source: bytes) -> bytes:
     """Replace everything that only looks like markup with as many other bytes, before tree-sitter sees it."""
-
-    def mask(match: re.Match[bytes]) -> bytes:
-        matched = _TEMPLATE_CODE.sub(_hide, match.group())
-        for name in _OPAQUE_GROUPS:
-            if match.group(name):
-                start, end = (position - match.start() for position in match.span(name))
-                return matched[:start] + b"x" * (end - start) + matched[end:]
-        return matched
-
     start = preamble_end(source)
     preamble = source[:start] if start <= len(UTF8_BOM) else source[:start].replace(b"<", b"x").replace(b">", b"x")
-    return preamble + _MARKUP_OR_OPAQUE.sub(mask, source[start:])
+    return preamble + b"".join(_iter_masked(source, start))
+
+
+def _iter_masked(source: bytes, position: int) -> Iterator[bytes]:
+    """Yield the source from a position on, in pieces. The end of raw text is searched once a name (decision 0234)."""
+    unclosed: set[bytes] = set()
+    while match := _MARKUP_OR_OPAQUE.search(source, position):
+        yield source[position : match.start()]
+        is_opaque = any(match.group(name) for name in _OPAQUE_GROUPS)
+        yield b"x" * len(match.group()) if is_opaque else _TEMPLATE_CODE.sub(_hide, match.group())
+        position = match.end()
+        name = (match["name"] or b"").lower()
+        if name and name not in unclosed:
+            raw_text_end = _RAW_TEXT_ENDS[name].search(source, position)
+            if raw_text_end is None:
+                unclosed.add(name)
+            else:
+                yield b"x" * (raw_text_end.start() - position)
+                position = raw_text_end.start()
+    yield source[position:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +112,7 @@ class _Tag:
 def _iter_tags(masked: bytes, syntax_tree: Tree) -> Iterator[_Tag]:
     """Yield every tag in document order, also within syntax errors."""
     pending = [syntax_tree.root_node]
+    last_end, last_close = 0, masked.rfind(b">")
     while pending:
         node = pending.pop()
         if node.type in ("start_tag", "self_closing_tag"):
@@ -106,7 +120,10 @@ def _iter_tags(masked: bytes, syntax_tree: Tree) -> Iterator[_Tag]:
             if masked[node.end_byte - 1 : node.end_byte] == b">":  # otherwise the file ends within the tag
                 yield _Tag(_lower_text(masked, name), node.start_byte, node.end_byte, node)
         elif node.type == "</":
+            if node.start_byte < last_end or (node.start_byte > last_close):
+                continue
             if end_tag := _END_TAG.match(masked, node.start_byte):
+                last_end = end_tag.end()
                 yield _Tag(end_tag[1].decode("utf-8", "replace").lower(), end_tag.start(), end_tag.end())
         elif node.type not in ("raw_text", "comment", "doctype", "text"):
             pending.extend(reversed(node.children))

@@ -17,14 +17,14 @@ _STATEMENT = re.compile(
     rb"|\{%[-+~]?\s*comment\b.*?endcomment\s*[-+~]?%\}"
     rb"|\{%[-+~]?\s*(?:extends|load|import|from|use|layout|set|assign|include|render|liquid|doctype)\b.*?%\}"
     rb"|\{\{~?!--.*?--~?\}\}|\{\{~?[!><].*?\}\}"
-    rb"|\{\{~?#?\s*-?\s*(?:template|define|extends?|layout|partial|include|import)\b.*?\}\}"
+    rb"|\{\{~?#?\s*+(?:-\s*+)?(?:template|define|extends?|layout|partial|include|import)\b.*?\}\}"
     rb"|@php\b.*?@endphp\b|@\{(?:[^{}]|\{[^{}]*\})*\}"
     rb"|@(?:extends|include|props|use|inject|page|model|using|inherits|layout|attribute|implements|namespace"
     rb"|addTagHelper|removeTagHelper|tagHelperPrefix)\b[^\n]*",
     re.DOTALL | re.IGNORECASE,
 )
 _EXTENDS = re.compile(rb"\{%[-+~]?\s*(?:extends|layout)\b|@extends\b|\{\{~?#?\s*extends?\b|\{\{!<", re.IGNORECASE)
-_BLOCK_TAG = re.compile(rb"\{%[-+~]?\s*(?:block\s+(?P<name>[\w.-]+)[^%]*|(?P<end>endblock)\b[^%]*)%\}")
+_BLOCK_TAG = re.compile(rb"\{%[-+~]?\s*(?:block\s++(?P<name>[\w.-]++)[^%]*|(?P<end>endblock)\b[^%]*)%\}")
 _REQUIRES_BLOCKS = re.compile(rb"\{%[-+~]?\s*extends\b")
 _SERVER_CODE_BLOCK = re.compile(rb"<\?.*?(?:\?>|\Z)|<%.*?(?:%>|\Z)", re.DOTALL)
 TEMPLATE_CODE = (

@@ -31,7 +31,8 @@ from fermata_client.tools.tool_function import ToolEffect, ToolEffectWithData
 MAX_COPIES = 50
 UNCOPYABLE_TAGS = HEAD_TAGS - {"template", "noscript"}
 
-_LOCAL_REFERENCE = re.compile(r"^#(.+)$|url\(#([^)]+)\)")
+_LOCAL_REFERENCE = re.compile(r"^#(.+)$|url\(#([^()]+)\)")
+_ID_NUMBER = re.compile(r"-\d+$")
 
 
 def move_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
@@ -143,21 +144,30 @@ def _make_copies(document: HtmlDocument, element: Element, count: int) -> tuple[
     copied_ids = [own_id for inner in parse_html(markup).elements if (own_id := inner.attribute_value("id"))]
     copies: list[bytes] = []
     new_ids: list[str] = []
+    free_ids = _FreeIds(used_ids)
     for _ in range(count):
-        new_id_by_old = {old_id: _free_id(old_id, used_ids) for old_id in dict.fromkeys(copied_ids)}
-        used_ids |= set(new_id_by_old.values())
+        new_id_by_old = {old_id: free_ids.take(old_id) for old_id in dict.fromkeys(copied_ids)}
         new_ids += new_id_by_old.values()
         copies.append(apply_splices(markup, _rename_ids(markup, new_id_by_old)))
     return copies, new_ids
 
 
-def _free_id(old_id: str, used_ids: set[str]) -> str:
-    """Return the id with the lowest free number at its end."""
-    base = re.sub(r"-\d+$", "", old_id)
-    number = 2
-    while f"{base}-{number}" in used_ids:
-        number += 1
-    return f"{base}-{number}"
+class _FreeIds:
+    """Hand out ids with the lowest free number at their end. No number is tried twice (decision 0234)."""
+
+    def __init__(self, used_ids: set[str]) -> None:
+        self._used = set(used_ids)
+        self._next_number: dict[str, int] = {}
+
+    def take(self, old_id: str) -> str:
+        base = _ID_NUMBER.sub("", old_id)
+        number = self._next_number.get(base, 2)
+        while f"{base}-{number}" in self._used:
+            number += 1
+        self._next_number[base] = number + 1
+        new_id = f"{base}-{number}"
+        self._used.add(new_id)
+        return new_id
 
 
 def _rename_ids(markup: bytes, new_id_by_old: dict[str, str]) -> Iterator[Splice]:

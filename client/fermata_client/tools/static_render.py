@@ -81,7 +81,7 @@ def element_text(document: HtmlDocument, element: Element) -> str:
     """Return the beginning of an element's text, without tags and comments."""
     end = min(element.inner_end, element.inner_start + MAX_TEXT_SOURCE_BYTES)
     markup = document.source[element.inner_start : end]
-    plain = re.sub(rb"<!--.*?-->|<[^>]*>?", b"", markup, flags=re.DOTALL).decode("utf-8", "replace")
+    plain = re.sub(rb"<!--.*?(?:-->|\Z)|<[^>]*>?", b"", markup, flags=re.DOTALL).decode("utf-8", "replace")
     text = " ".join(plain.split())
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
 

@@ -18,7 +18,12 @@ from fermata.conversations.image_reencoding import (
     check_image_header,
     reencode_as_jpeg,
 )
-from fermata.domain.image_header import MAX_IMAGE_EDGE_PIXELS, MAX_INPUT_IMAGE_PIXELS, MAX_STORED_IMAGE_PIXELS
+from fermata.domain.image_header import (
+    MAX_IMAGE_EDGE_PIXELS,
+    MAX_INPUT_IMAGE_PIXELS,
+    MAX_JPEG_SCANS,
+    MAX_STORED_IMAGE_PIXELS,
+)
 from tests.images import make_gif_header, make_image, make_jpeg_header, make_png_header, make_webp_header, open_image
 from tests.peak_memory import measure_peak_megabytes
 
@@ -302,3 +307,28 @@ def test_the_largest_accepted_images_fit_into_the_memory_of_the_function(
         "raw = open('image', 'rb').read()"
     )
     assert measure_peak_megabytes(setup, "reencode_as_jpeg(raw)", tmp_path) < 95
+
+
+def add_scans(raw: bytes, count: int) -> bytes:
+    """Return a JPEG whose last scan, of a few bytes, comes `count` times more."""
+    scan = raw[raw.rindex(b"\xff\xda") : -2]
+    return raw[:-2] + scan * count + b"\xff\xd9"
+
+
+def test_a_jpeg_of_more_scans_than_encoders_write_is_refused_before_it_is_decoded() -> None:
+    target = io.BytesIO()
+    Image.new("RGB", (320, 320), "red").save(target, "JPEG", progressive=True)
+    raw = target.getvalue()
+    own = raw.count(b"\xff\xda")
+    assert 1 < own <= 12
+    assert check_image_header(add_scans(raw, MAX_JPEG_SCANS - own)).width == 320
+    with pytest.raises(InvalidImageError, match="more than 64 scans"):
+        check_image_header(add_scans(raw, MAX_JPEG_SCANS - own + 1))
+
+
+def test_what_follows_the_end_of_a_jpeg_and_its_thumbnail_count_no_scans() -> None:
+    """Telephones append films, in which any bytes occur."""
+    raw = make_image(40, 30)
+    noise = b"\xff\xda" * (MAX_JPEG_SCANS + 1)
+    thumbnail = b"\xff\xe1" + (2 + len(noise)).to_bytes(2, "big") + noise
+    assert check_image_header(raw[:2] + thumbnail + raw[2:] + noise).width == 40

@@ -1,5 +1,6 @@
 """Read an image's type and size from its first bytes, without decoding it, so that a hostile file can do no harm."""
 
+import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -14,11 +15,16 @@ MAX_INPUT_IMAGE_PIXELS = {
     "image/webp": 4_100_000,
 }
 """Larger images are refused. Decoding one of these takes 65 to 80 MB, which a function has to spare (decision 0111)."""
+MAX_JPEG_SCANS = 64
+"""A scan of a few bytes may pass over the whole image. Encoders write one, or about ten (decision 0235)."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _NON_FRAME_MARKERS = (0xC4, 0xC8, 0xCC)
 """Markers from C0 to CF that start no frame: Huffman tables, a reserved one, arithmetic coding."""
+_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 _MARKERS_WITHOUT_LENGTH = (0x01, *range(0xD0, 0xD9))
 """TEM, RST0 to RST7, SOI."""
+_MARKER_AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
+"""The next marker behind a scan's data, in which FF is followed by 00 or is a restart."""
 
 
 class ImageHeader(NamedTuple):
@@ -58,12 +64,22 @@ def read_image_header(data: bytes) -> ImageHeader | None:
     return ImageHeader(mime_type, *size) if size and min(size) > 0 else None
 
 
+def has_too_many_scans(data: bytes) -> bool:
+    """Return whether a JPEG has more than MAX_JPEG_SCANS. What follows the end of the image does not count."""
+    scan_count = 0
+    for marker, _ in _iter_jpeg_segments(data):
+        scan_count += marker == _SCAN
+        if scan_count > MAX_JPEG_SCANS:
+            return True
+    return False
+
+
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
     for marker, start in _iter_jpeg_segments(data):
         if 0xC0 <= marker <= 0xCF and marker not in _NON_FRAME_MARKERS:
             size = _read_two_integers(data, start + 3, start + 5, 2, "big")  # height first
             return (size[1], size[0]) if size else None
-        if marker == 0xDA:  # the image data starts without a frame before it
+        if marker == _SCAN:  # the image data starts without a frame before it
             return None
     return None
 
@@ -81,11 +97,16 @@ def _iter_jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
         if marker in _MARKERS_WITHOUT_LENGTH:
             offset += 2
             continue
+        if marker == _END_OF_IMAGE:
+            return
         yield marker, offset + 2
         length = int.from_bytes(data[offset + 2 : offset + 4], "big")
         if length < 2:
             return
         offset += 2 + length
+        if marker == _SCAN:
+            next_marker = _MARKER_AFTER_SCAN.search(data, offset)
+            offset = next_marker.start() if next_marker else len(data)
 
 
 def _webp_size(data: bytes) -> tuple[int, int] | None:

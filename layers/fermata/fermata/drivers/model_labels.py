@@ -27,7 +27,7 @@ _DATE_IN_LABEL = re.compile(r"\b(20\d\d)\.(\d\d)\.(\d\d)\b")
 _SPLIT_VERSION = re.compile(r"-(\d{1,2})-(\d{1,2})(?=-|$)")
 _FAMILY_WITH_VERSION = re.compile(r"([a-z]{3,})(\d+(?:\.\d+)*)(n|vl)?", re.IGNORECASE)
 _SIZE = re.compile(r"[aer]?(?:\d+x)?\d+(?:\.\d+)?[bmte]", re.IGNORECASE)
-_SHORT_CODE = re.compile(r"[a-z]\d+(?:\.\d+)*|[a-z]\d\w*_\w+", re.IGNORECASE)
+_SHORT_CODE = re.compile(r"[a-z]\d+(?:\.\d+)*|[a-z]\d[^\W_]*_\w+", re.IGNORECASE)
 _OPENAI_REASONING_MODEL = re.compile(r"o\d+", re.IGNORECASE)
 
 

@@ -131,9 +131,12 @@ def _without_earlier_images(message: Message, current_turn: str) -> Message:
 
 def _newest_within_limits(images: list[ImageBlock], profile: ModelProfile) -> list[ImageBlock]:
     omitted_at_once = max(1, profile.max_images // _OMITTED_AT_ONCE_DIVISOR)
-    while len(images) > profile.max_images or sum(image.size or 0 for image in images) > profile.max_image_bytes:
-        images = images[omitted_at_once:]
-    return images
+    total_bytes = sum(image.size or 0 for image in images)
+    start = 0
+    while len(images) - start > profile.max_images or total_bytes > profile.max_image_bytes:
+        total_bytes -= sum(image.size or 0 for image in images[start : start + omitted_at_once])
+        start += omitted_at_once
+    return images[start:]
 
 
 def _is_sendable(image: ImageBlock) -> bool:

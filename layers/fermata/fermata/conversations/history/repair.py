@@ -183,14 +183,17 @@ class _CallIds:
 
     def __init__(self) -> None:
         self._used: set[str] = set()
+        self._counts: dict[str, int] = {}
 
     def make_unique(self, call_id: str) -> str:
         sanitized = _sanitize_name(call_id) or "call"
         unique = sanitized
-        count = 1
+        beginning = sanitized[: _MAX_ID_CHARS - 7]
+        count = self._counts.get(beginning, 1)
         while unique in self._used:
             count += 1
-            unique = f"{sanitized[: _MAX_ID_CHARS - 7]}_{count}"
+            unique = f"{beginning}_{count}"
+        self._counts[beginning] = count  # lower numbers are taken (decision 0234)
         self._used.add(unique)
         return unique
 

@@ -99,7 +99,9 @@ PROVIDER = Provider(
     adjustments=(
         NINE_CHARACTER_CALL_IDS,
         drop_field("include", r"encrypted content is not supported|['\"]include"),
-        make_adjustment(OMIT_REASONING_ITEMS, r"encrypted.content|reasoning.*required following", is_lasting=False),
+        make_adjustment(
+            OMIT_REASONING_ITEMS, r"encrypted.content|reasoning.{0,80}required following", is_lasting=False
+        ),
         drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
         drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
     ),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-_OTHER_VERSION = re.compile(r"/v(?!1$)\d+[a-z]*\d*(/|$)")
+_OTHER_VERSION = re.compile(r"/v(?!1$)\d++(?:[a-z]++\d*+)?(/|$)")
 
 
 @dataclass(frozen=True)

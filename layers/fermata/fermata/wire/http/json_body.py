@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -92,8 +93,8 @@ def _parse_json(text: str) -> Any:
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        repeated = next(name for name in members if counts[name] > 1)
         raise InvalidRequest(f"{INVALID_BODY_PREFIX} The member {repeated[:80]!r} is there twice.")
     return members
 

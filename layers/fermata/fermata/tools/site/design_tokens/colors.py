@@ -15,15 +15,19 @@ MAX_VARIANT_SHARE = 0.8
 """How far the next shade after the last would be mixed with black, the next tint with white (0 to 1)."""
 MAX_COLOR_VARIANTS = 12
 
-_SIGNED_NUMBER = r"([-+]?\d*\.?\d+)"
+_DIGITS = r"(?:\d++(?:\.\d++)?|\.\d++)"
+_SIGNED_NUMBER = rf"([-+]?{_DIGITS})"
 _HSL = re.compile(
     rf"hsla?\(\s*{_SIGNED_NUMBER}(?:deg)?\s*,\s*{_SIGNED_NUMBER}%\s*,\s*{_SIGNED_NUMBER}%"
     rf"(?:\s*,\s*{_SIGNED_NUMBER})?\s*\)",
     re.IGNORECASE | re.ASCII,
 )
-_NUMBER = r"(\d*\.?\d+)"
+_NUMBER = rf"({_DIGITS})"
+_COMMA_OR_SPACE = r"(?:\s*+,\s*+|(?=\s* )\s++)"
+"""Written so that a row of blanks can be divided in one way only (decision 0234)."""
 _RGB = re.compile(
-    rf"rgba?\(\s*{_NUMBER}\s*[, ]\s*{_NUMBER}\s*[, ]\s*{_NUMBER}\s*(?:[,/]\s*({_NUMBER}%?))?\s*\)",
+    rf"rgba?\(\s*{_NUMBER}{_COMMA_OR_SPACE}{_NUMBER}{_COMMA_OR_SPACE}{_NUMBER}"
+    rf"\s*+(?:[,/]\s*({_NUMBER}%?))?\s*\)",
     re.IGNORECASE | re.ASCII,
 )
 _HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{6})", re.IGNORECASE)
@@ -81,11 +85,9 @@ def describe_colors(settings: ColorSettings) -> list[dict[str, Any]]:
 
 def assign_slugs(settings: ColorSettings) -> Iterator[tuple[str, ColorToken]]:
     """Yield each token, in order, with the slug of its CSS variable; repeated slugs get `-2`, `-3`, …"""
-    used_slugs: set[str] = set()
+    slugs = _FreeSlugs()
     for token in sorted(settings.tokens, key=lambda token: (token.order, token.slug)):
-        slug = _find_free_slug(token.slug, used_slugs)
-        used_slugs.add(slug)
-        yield slug, token
+        yield slugs.take(token.slug), token
 
 
 def _describe_token(slug: str, token: ColorToken) -> dict[str, Any]:
@@ -132,13 +134,22 @@ def slugify_color_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-") or "color"
 
 
-def _find_free_slug(name: str, used_slugs: set[str]) -> str:
-    base = slug = slugify_color_name(name)
-    number = 2
-    while slug in used_slugs:
-        slug = f"{base}-{number}"
-        number += 1
-    return slug
+class _FreeSlugs:
+    """Hand out slugs. The numbers that a slug was given are not tried again (decision 0234)."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._next_number: dict[str, int] = {}
+
+    def take(self, name: str) -> str:
+        base = slug = slugify_color_name(name)
+        number = self._next_number.get(base, 2)
+        while slug in self._used:
+            slug = f"{base}-{number}"
+            number += 1
+        self._next_number[base] = number
+        self._used.add(slug)
+        return slug
 
 
 def to_hsla_text(value: str) -> str:

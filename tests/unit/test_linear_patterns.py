@@ -1,0 +1,100 @@
+"""No regular expression takes more than twice the time for a text twice as long, whatever the text is (decision 0234).
+
+Each expression of the service and of the client is found by itself, and attacked with texts that are derived from it.
+"""
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fermata.domain.scopes import SCOPES
+from fermata.tools.registry import get_toolset
+from tests.growth.attack_strings import Attack, derive_attacks
+from tests.growth.measure_growth import MAX_GROWTH, TooSlow, measure_growth
+from tests.growth.package_patterns import PACKAGES, UNKNOWN, FoundPattern, find_patterns
+
+ATTACK_CHARS = 4000
+COMPILED_FROM_OTHERS = {
+    "fermata.drivers.adjustments": "the pattern of an adjustment, which the provider's module holds",
+    "fermata.tools.schema.validation": "the pattern of a tool's schema, which is tried here as well",
+}
+"""Modules that compile what they are given. What they are given is found elsewhere."""
+find_patterns_once = functools.cache(find_patterns)
+
+
+def find_slow_attack(found: FoundPattern) -> Attack | None:
+    """Return the first text that takes too much longer when it is longer."""
+    for attack in derive_attacks(found.pattern):
+        try:
+            growth = measure_growth(functools.partial(prepare, found, attack), ATTACK_CHARS, ATTACK_CHARS)
+        except TooSlow:
+            return attack
+        if growth > MAX_GROWTH:
+            return attack
+    return None
+
+
+def prepare(found: FoundPattern, attack: Attack, size: int) -> Callable[[], object]:
+    built = attack.build(size)
+    text: Any = built if isinstance(found.pattern.pattern, str) else built.encode("latin-1", "replace")
+    if found.searches:
+        return lambda: sum(1 for _ in found.pattern.finditer(text))
+    return lambda: (found.pattern.match(text), found.pattern.fullmatch(text))
+
+
+def find_schema_patterns(schema: Any) -> set[str]:
+    if isinstance(schema, dict):
+        own = {schema["pattern"]} if isinstance(schema.get("pattern"), str) else set()
+        return own.union(*map(find_schema_patterns, schema.values()))
+    return set().union(*map(find_schema_patterns, schema)) if isinstance(schema, list) else set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_patterns_take_time_in_proportion_to_the_text(package: str) -> None:
+    module = package.rpartition("/")[2]
+    patterns = [found for found in find_patterns_once() if found.place.partition(".")[0] == module]
+    slow = {found.place: attack for found in patterns if (attack := find_slow_attack(found))}
+    assert slow == {}, "twice as long takes more than twice the time"
+
+
+def test_patterns_of_schemas_take_time_in_proportion_to_the_text() -> None:
+    schemas = [tool.input_schema for scope in SCOPES for tool in get_toolset(scope).tools]
+    patterns = set().union(*map(find_schema_patterns, schemas))
+    for pattern in patterns:
+        assert find_slow_attack(FoundPattern("a schema", re.compile(pattern), frozenset({"search"}))) is None, pattern
+
+
+def test_every_pattern_is_known_before_it_is_used() -> None:
+    """What code puts together when it is called cannot be attacked here."""
+    unknown = [found.place for found in find_patterns_once() if UNKNOWN in found.methods]
+    assert [place for place in unknown if place.partition(":")[0] not in COMPILED_FROM_OTHERS] == []
+    assert {place.partition(":")[0] for place in unknown} == set(COMPILED_FROM_OTHERS)
+
+
+SLOW = [
+    r"(a+)+$",
+    r"(?:a|a)*$",
+    r"\w*\s*\w*$",
+    r"\s+x",
+    r"<!--.*?-->",
+    r"<(?=[\W_]*context)",
+    r"prompt\w*\W+(?:\w+\W+)*too long",
+    r"\d*\.?\d+%",
+    r"(?<=\n)(?:[ \t]*\r?\n)+\Z",
+    r"<(?P<name>script|style)>.*?(?=</(?P=name)>)",
+    r"url\([^)]*\)",
+]
+LINEAR = [r"(?<!\s)\s++x", r"<!--.*?(?:-->|\Z)", r"(?<!\d)\d++(?:\.\d++)?%", r"model\b.{0,300}not found"]
+
+
+@pytest.mark.parametrize("pattern", SLOW)
+def test_patterns_that_are_known_to_backtrack_are_noticed(pattern: str) -> None:
+    assert find_slow_attack(FoundPattern("", re.compile(pattern, re.S), frozenset({"search"}))) is not None
+
+
+@pytest.mark.parametrize("pattern", LINEAR)
+def test_patterns_that_read_each_character_once_are_accepted(pattern: str) -> None:
+    assert find_slow_attack(FoundPattern("", re.compile(pattern, re.S), frozenset({"search"}))) is None

@@ -1,0 +1,53 @@
+"""A snapshot twice as large takes twice the time, whichever of its parts grows (decision 0234)."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fermata.domain.scopes import SCOPES
+from fermata.tools.registry import build_situation, get_toolset
+from fermata.tools.tool import ToolFailure
+from tests.growth.growing_values import find_slow_values, iter_growing_values
+from tests.unit.tools.builders import PRIMARY_COLOR, make_context, make_site_snapshot
+from tests.unit.tools.content_samples import WORKSPACE
+from tests.unit.tools.test_content_and_plugin_situations import PLUGIN
+
+SCALES = {"groups": [{"id": "g1", "name": "Type", "steps": "xl", "manualSizes": [{"name": "xl", "min": 1, "max": 2}]}]}
+FONTS = {"items": [{"id": "f1", "family": "Inter", "variants": ["400"]}], "tokens": [{"id": "t1", "name": "Body"}]}
+SNAPSHOTS: dict[str, Any] = {
+    "site": make_site_snapshot(
+        framework={
+            "colors": {"tokens": [PRIMARY_COLOR | {"darkValue": "rgb(1, 2, 3)", "darkModeEnabled": True}]},
+            "typography": SCALES,
+            "spacing": SCALES,
+        },
+        fonts=FONTS,
+    ),
+    "content": WORKSPACE,
+    "plugin": PLUGIN,
+    "data": {"a": "b"},
+}
+"""A full snapshot of each scope, of which every part is tried."""
+SNAPSHOT_CHARS = 20_000
+NOTICEABLE_SECONDS = 0.02
+
+
+def read_with_every_tool(scope: str, snapshot: Any) -> None:
+    """Build the situation, and run each tool that needs no input and no content system."""
+    build_situation(scope, snapshot)
+    context = make_context(scope=scope, snapshot=snapshot)
+    for tool in get_toolset(scope).tools:
+        if tool.handler is not None:
+            with contextlib.suppress(ToolFailure, ValidationError):
+                tool.handler(tool.input_model(), context)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_snapshot_takes_time_in_proportion_to_its_parts(scope: str) -> None:
+    def prepare(snapshot: Any) -> Callable[[], object]:
+        return lambda: read_with_every_tool(scope, snapshot)
+
+    assert find_slow_values(iter_growing_values(SNAPSHOTS[scope]), prepare, SNAPSHOT_CHARS, NOTICEABLE_SECONDS) == []
