@@ -38,7 +38,7 @@ def find_install_commands() -> list[list[str]]:
         if shutil.which("sudo") is None or subprocess.call(["sudo", "-n", "true"], stderr=subprocess.DEVNULL) != 0:  # noqa: S607
             return []
         prefix = ["sudo", "-n"]
-    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"]
+    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120"]
     return [[*apt, "update"], [*apt, "install", "--no-install-recommends", "chromium"]]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from botocore.exceptions import EndpointConnectionError
 
+from fermata_client.service.connection_files import read_connection_file
 from local.aws_clients import make_client, make_session
 from local.lock_or_delete_state import STATE_DIRECTORY
 from local.request_signature import RunCredentials
@@ -26,7 +27,7 @@ def main(state_directory: Path = STATE_DIRECTORY, text: str = "") -> None:
     connection_file = state_directory / "local.json"
     if not connection_file.exists():
         sys.exit(NOT_RUNNING_MESSAGE)
-    connection = json.loads(connection_file.read_text())
+    connection = read_connection_file(connection_file)
     try:
         session = make_session(RunCredentials(connection["accessKeyId"], connection["secretAccessKey"]))
         for line in read_log_lines(make_client(session, "logs", connection["endpoint"]), state_directory):

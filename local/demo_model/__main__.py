@@ -12,7 +12,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m local.demo_model",
         description="A rule-based stand-in for a model (not an AI) that speaks Anthropic's, OpenAI's, OpenRouter's and "
-        "Ollama's protocols on 127.0.0.1. Prints one JSON line with its address, then serves until Ctrl-C.",
+        "Ollama's protocols on 127.0.0.1. Prints one JSON line with its address, then serves until Ctrl-C. "
+        "Its pages under /demo/ answer what is signed with the key in FERMATA_RUN_CREDENTIALS (`id:secret`).",
     )
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 picks a free one (default)")
     parser.add_argument("--first-ms", type=float, default=0, help="delay before the first byte of an answer")

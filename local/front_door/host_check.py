@@ -33,9 +33,9 @@ class HostCheck:
 
 
 def parse_own_names(further_names: str) -> frozenset[str]:
-    """Return the names of this machine and those that the person has listed, separated by commas."""
-    listed = (name.strip().lower().rstrip(".") for name in further_names.split(","))
-    return frozenset((*LOOPBACK_NAMES, *filter(None, listed)))
+    """Return the names of this machine and those that the person has listed, separated by commas. Ports are ignored."""
+    matches = (_HOST.fullmatch(name.strip().lower()) for name in further_names.split(","))
+    return frozenset((*LOOPBACK_NAMES, *(match[1] for match in matches if match is not None)))
 
 
 def _refusal(host: str) -> GatewayResponse:

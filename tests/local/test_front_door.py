@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from local import deploy
+from local.aws_clients import get_client
 from local.processes import ChildProcess, EmulatorProcess, run_environment
 from tests.local.test_deploy import SMALL
 from tests.waiting import BACKSTOP_SECONDS
@@ -27,7 +28,7 @@ def door(emulator: EmulatorProcess, tmp_path_factory: pytest.TempPathFactory) ->
         "FERMATA_STREAM": outputs["StreamName"],
         "FERMATA_TEMPLATE": str(SMALL),
         "FERMATA_PORT": "0",
-        "FERMATA_HOSTS": "Editor.test, other.test",
+        "FERMATA_HOSTS": "Editor.test:8080, other.test",
     }
     log = tmp_path_factory.mktemp("door") / "door.log"
     child = ChildProcess(
@@ -104,6 +105,43 @@ def test_under_another_name_than_its_own_it_says_which_to_use(http: httpx.Client
 @pytest.mark.parametrize("host", ["localhost:{port}", "LOCALHOST:{port}", "127.0.0.1:9", "[::1]:{port}", "editor.test"])
 def test_under_its_own_names_it_answers(http: httpx.Client, host: str) -> None:
     assert http.get("/echo/1", headers={"host": host.format(port=http.base_url.port)}).status_code == 418
+
+
+CREATE_STACK = (
+    "Action=CreateStack&Version=2010-05-15&StackName=through-the-door&TemplateBody=%7B%22Resources%22%3A%7B%7D%7D"
+)
+FOR_CLOUDFORMATION = "Credential=test/20261128/us-east-1/cloudformation/aws4_request"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "body"),
+    [
+        (f"/echo/1?{CREATE_STACK}", {}, ""),
+        (f"/echo/1?X-Amz-{FOR_CLOUDFORMATION}&{CREATE_STACK}", {}, ""),
+        ("/echo/1", {"content-type": "application/x-www-form-urlencoded"}, CREATE_STACK),
+        ("/echo/1", {"authorization": f"AWS4-HMAC-SHA256 {FOR_CLOUDFORMATION}, SignedHeaders=host"}, CREATE_STACK),
+        ("/echo/1", {"x-amz-target": "DynamoDB_20120810.ListTables"}, "{}"),
+        ("/echo/1", {"x-forwarded-host": "dynamodb.us-east-1.amazonaws.com"}, "{}"),
+    ],
+)
+def test_what_is_passed_on_reaches_the_function_and_no_aws_service(
+    http: httpx.Client, emulator: EmulatorProcess, path: str, headers: dict[str, str], body: str
+) -> None:
+    assert http.post(path, headers=headers, content=body.encode()).status_code == 418
+    stacks = get_client("cloudformation", emulator.endpoint).list_stacks()["StackSummaries"]
+    assert "through-the-door" not in [stack["StackName"] for stack in stacks]
+
+
+@pytest.mark.parametrize(
+    "path", ["/echo/../../../../_ministack/reset", "/echo/%2e%2e/%2e%2e/_ministack/reset", "//_ministack/reset"]
+)
+def test_no_path_leads_out_of_the_api(door: str, emulator: EmulatorProcess, path: str) -> None:
+    address = httpx.URL(door)
+    before = get_client("dynamodb", emulator.endpoint).list_tables()["TableNames"]
+    with socket.create_connection((address.host, address.port or 80), timeout=BACKSTOP_SECONDS) as connection:
+        connection.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".encode())
+        assert connection.recv(4096).startswith((b"HTTP/1.1 404", b"HTTP/1.1 418"))
+    assert get_client("dynamodb", emulator.endpoint).list_tables()["TableNames"] == before != []
 
 
 def test_an_unknown_path_is_the_templates_answer(http: httpx.Client) -> None:
