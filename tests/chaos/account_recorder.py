@@ -1,5 +1,6 @@
 """Record each hold of the workspace's budget, with what its account has right after it was taken, and all writes."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,7 @@ class AccountRecorder:
         self.limit = limit
         """Of a month, from now on."""
         self.holds_taken: list[HoldTaken] = []
+        self._table = table
         table.on_change = self._record_change
 
     def _record_change(self, old: Item | None, new: Item | None) -> None:
@@ -26,7 +28,24 @@ class AccountRecorder:
             return
         for name in new.keys() - (old or {}).keys():
             if name.startswith(HOLD_PREFIX):
-                self.holds_taken.append(HoldTaken(name, to_plain_row(new), self.limit))
+                self.holds_taken.append(HoldTaken(name, self._add_up_account(new), self.limit))
+
+    def _add_up_account(self, new: Item) -> Row:
+        """Return the sums of the account's items in the month of one that changes."""
+        month = new["sk"]["S"][:7]
+        items = self._table.partitions.get(new["pk"]["S"], {})
+        changed = items | {new["sk"]["S"]: new}
+        return add_up_account(to_plain_row(item) for sort_key, item in changed.items() if sort_key[:7] == month)
+
+
+def add_up_account(rows: Iterable[Row]) -> Row:
+    """Return what an account has spent and holds, from its items of one month."""
+    total: Row = {}
+    for row in rows:
+        for name, value in row.items():
+            if name.startswith(("spent", "held", HOLD_PREFIX)):
+                total[name] = total.get(name, Decimal(0)) + value
+    return total
 
 
 def list_landed_writes(dynamodb: MemoryDynamoDB) -> list[LandedWrite]:

@@ -48,10 +48,10 @@ def _record_failure_in_memory(sender: Any, _writer: Any, _error: Any) -> None:
 
 
 def _charge_in_the_month_of_the_hold(build: Callable[..., Any]) -> Callable[..., Any]:
-    def build_updates(table: str, pk: str, costs: Any, *, hold: str = "", hold_month: str = "") -> Any:
+    def build_updates(table: str, pk: str, costs: Any, *, hold: str = "", hold_month: str = "", shard: int = 0) -> Any:
         if hold and costs:
             costs = {BudgetDate(hold_month, hold.split("#")[2]): sum(costs.values())}
-        return build(table, pk, costs, hold=hold, hold_month=hold_month)
+        return build(table, pk, costs, hold=hold, hold_month=hold_month, shard=shard)
 
     return build_updates
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from fermata.domain.events import UndoReport
 from fermata.turns.turn import load_turn
-from tests.chaos.mutants import HOLDS
 from tests.chaos.mutations import Mutation, change, replace, together
 
 LATE_SECONDS = 900
@@ -81,7 +80,10 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
     "a request is of another scope": (0, change_usages(scope="content")),
     "a failed turn is billable": (2, change("fermata.turns.end.end_turn.build_turn_outcome", _bill_always)),
     # budgets
-    "a budget refuses nothing": (3, replace(f"{HOLDS}._require_budget", _never)),
+    "a budget refuses nothing": (
+        3,
+        replace("fermata.usage.budgets.budget_limits._with_limits", lambda account, _: account),
+    ),
     "only the first request of a turn is held": (
         1,
         replace("fermata.turns.round.begin_round._awaits_budget_hold", _no),

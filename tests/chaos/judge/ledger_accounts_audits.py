@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
+from tests.chaos.account_recorder import add_up_account
 from tests.chaos.evidence import Evidence, Row, ServedRequest
 from tests.chaos.judge.find_rows import LoggedEvent, read_log, turn_of
 
@@ -101,7 +102,9 @@ def judge_accounts(evidence: Evidence) -> Iterator[str]:
         if is_request_row(row) and row.get("budgeted"):
             costs[row["at"][:7], "spent"] += row["cost"]
             costs[row["at"][:7], f"spent_{row['at'][8:10]}"] += row["cost"]
-    accounts = {row["sk"]: row for row in evidence.bridges if row["pk"].endswith("#budget#tenant")}
+    items = [row for row in evidence.bridges if row["pk"].endswith("#budget#tenant")]
+    months = {row["sk"][:7] for row in items}
+    accounts = {month: add_up_account(row for row in items if row["sk"][:7] == month) for month in months}
     for (month, name), cost in sorted(costs.items()):
         counted = accounts.get(month, {}).get(name, Decimal(0))
         if counted != cost:

@@ -158,6 +158,7 @@ class Service:
 
 def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
     stage = PlayingStage(resources, patch)
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)  # a budget refuses models without a known price
     stage.workflow = resources.__dict__["workflow"] = ImmediateWorkflow(stage)
     used_conversation = stage.conversation.id
     turn = stage.start_waiting_turn(used_conversation)

@@ -117,6 +117,29 @@ def use_openrouter(stage: Stage, model: str) -> None:
     )
 
 
+def test_a_turn_with_an_unpriced_model_is_refused_under_a_budget_and_leaves_no_trace(stage: Stage) -> None:
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(100))))
+    with pytest.raises(PaymentRequired, match="price of the model model-1 is not known"):
+        stage.start_turn()
+    assert stage.load_messages() == []
+
+
+def test_an_unpriced_model_may_count_at_the_dearest_price(staged: MakeStage) -> None:
+    stage = staged(unpriced_models="dearest")
+    use_openrouter(stage, "google/gemini-3")
+    stage.conversation = conversation_store.create_conversation(
+        stage.resources, stage.caller, "site", None, stage.conversation.credential_id, "brand/new"
+    )
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(1))))
+    stage.start_turn()
+    assert read_today(stage)["heldUsd"] > 0.12
+    stage.script_replies("Hello.")
+    assert stage.run_workflow() == "finished"
+    assert (read_today(stage)["heldUsd"], read_today(stage)["spentUsd"]) == (0, 0.000105)
+    [row] = stage.ledger_rows()
+    assert (row["cost"], row["priced"]) == (0, False)
+
+
 def test_a_hold_of_one_turn_may_leave_too_little_for_another(staged: MakeStage) -> None:
     stage = set_price_and_budget(staged(), REQUEST_COST_USD + Decimal("0.01"))
     stage.start_turn()

@@ -16,7 +16,8 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import PaymentRequired
 from fermata.usage.budgets import holds
-from fermata.usage.budgets.budget_accounts import BudgetDate
+from fermata.usage.budgets.account_shards import list_account_keys
+from fermata.usage.budgets.budget_accounts import BudgetAccount, BudgetDate
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, get_budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS, BudgetedRequest, build_settlement_writes
@@ -239,8 +240,9 @@ def test_a_daily_budget_renews_while_the_month_goes_on(resources: Resources, clo
 
 def read_account(resources: Resources, month: str) -> tuple[Decimal, Decimal]:
     """Return what the tenant's account has spent and held in a month."""
-    item = resources.tables.get_item(resources.settings.bridges_table, f"t#{TENANT}#budget#tenant", month) or {}
-    return item.get("spent", Decimal(0)), item.get("held", Decimal(0))
+    keys = list_account_keys(BudgetAccount.for_tenant(TENANT), month)
+    items = resources.tables.batch_get_items(resources.settings.bridges_table, keys).values()
+    return sum(item.get("spent", Decimal(0)) for item in items), sum(item.get("held", Decimal(0)) for item in items)
 
 
 @pytest.mark.parametrize("is_opened_first", [False, True])
@@ -461,14 +463,30 @@ def test_a_clock_that_is_behind_opens_an_account_once(resources: Resources, cloc
     assert read_today(resources)["spentUsd"] == 0.03
 
 
-def test_without_a_known_price_nothing_is_held_but_the_cost_is_counted(resources: Resources) -> None:
+def test_a_free_request_holds_nothing_and_needs_that_something_is_left(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.01"))
     reserve_budget(resources, make_request(1), Decimal(0))
     assert read_today(resources)["heldUsd"] == 0
     settle_request(resources, 1, Decimal("0.02"))
     assert read_today(resources) == {"spentUsd": 0.02, "heldUsd": 0, "leftUsd": 0}
-    with pytest.raises(PaymentRequired, match="not known in advance"):
+    with pytest.raises(PaymentRequired, match="something has to be left"):
         reserve_budget(resources, make_request(2), Decimal(0))
+
+
+@pytest.mark.parametrize("owner", ["tenant", "each_user"])
+def test_a_request_without_a_known_price_is_refused_under_a_limit(resources: Resources, owner: str) -> None:
+    set_budget(resources, **{owner: make_limits(monthly=100)})
+    request = replace(make_request(1), model="brand-new-1")
+    with pytest.raises(PaymentRequired, match=r"model brand-new-1 is not known.*administrator") as refused:
+        reserve_budget(resources, request, None)
+    assert refused.value.reason == "unpriced_model"
+
+
+def test_a_request_without_a_known_price_is_counted_where_limits_were_removed(resources: Resources) -> None:
+    set_budget(resources, tenant=make_limits(monthly=100))
+    set_budget(resources)
+    reserve_budget(resources, make_request(1), None)
+    assert read_today(resources)["heldUsd"] == 0
 
 
 def test_a_budget_of_zero_refuses_every_request(resources: Resources) -> None:

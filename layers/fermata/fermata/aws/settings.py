@@ -69,6 +69,8 @@ class Settings(BaseModel):
     """The thinking budget of a request (decision 0080). 0 leaves it to the model."""
     unanswered_calls: Literal["fail", "tell_model"] = "fail"
     """What an unanswered browser call does: end the turn with an error, or report it to the model."""
+    unpriced_models: Literal["refuse", "dearest"] = "refuse"
+    """What a budget does with a model whose price is unknown: refuse it, or count it at the dearest known price."""
     max_rounds: int = 50
     max_repeated_calls: int = 3
     """How often a call with the same input is answered before the model must answer (decision 0202). 0: no limit."""

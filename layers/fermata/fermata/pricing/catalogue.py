@@ -86,6 +86,20 @@ class PriceCatalogue(DomainModel):
         exact = self.openrouter_models.get(model) if provider == OPENROUTER_NAME else None
         return exact or self.find_priced_model(model)
 
+    def find_dearest_price(self) -> Price | None:
+        """Return a price with the highest rate of each kind that any model has; None if no model has a price."""
+        models = [*self.priced_models.values(), *self.openrouter_models.values()]
+        prices = [model.price for model in models if model.price]
+        if not prices:
+            return None
+        dearest_input = max(price.input_per_mtok for price in prices)
+        writes = [price.cache_write_per_mtok for price in prices if price.cache_write_per_mtok is not None]
+        return Price(
+            input_per_mtok=dearest_input,
+            output_per_mtok=max(price.output_per_mtok for price in prices),
+            cache_write_per_mtok=max([dearest_input, *writes]),
+        )
+
 
 def parse_catalogue(text: str | bytes, refreshed_at: int) -> PriceCatalogue:
     """Parse OpenRouter's response to GET /api/v1/models. Raises InvalidCatalogue."""

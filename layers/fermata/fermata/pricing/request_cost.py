@@ -69,6 +69,21 @@ def find_price(resources: Resources, provider: str, model: str) -> Price | None:
     return listed.price if listed else None
 
 
+def find_price_of_unpriced_models(resources: Resources) -> Price | None:
+    """Return what models without a price count for in budgets: the dearest of each rate in the catalogue, or nothing.
+
+    It is None if the deployment refuses such models under a budget, or if nothing has a price (decision 0243).
+    """
+    if resources.settings.unpriced_models != "dearest":
+        return None
+    prices = catalogue.get_catalogue(resources)
+    if prices is None:
+        return None
+    return resources.cache.get_or_load(
+        ("dearest price", prices.refreshed_at), catalogue.CATALOGUE_CACHE_SECONDS, prices.find_dearest_price
+    )
+
+
 def _warn_once(resources: Resources, provider: str, model: str) -> None:
     """Log one warning in six hours and process, so that a turn of fifty rounds logs one."""
 

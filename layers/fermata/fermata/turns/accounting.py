@@ -10,7 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.events import ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.registry import get_model_traits
-from fermata.pricing.request_cost import find_price, get_request_cost
+from fermata.pricing.request_cost import find_price, find_price_of_unpriced_models, get_request_cost
 from fermata.pricing.token_cost import compute_max_cost
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
@@ -34,7 +34,8 @@ def commit_with_budget_hold(
 ) -> _Committed:
     """Call `commit` with the writes that hold the highest possible cost of a request (decision 0055).
 
-    Without a known price, a hold of 0 is taken.
+    A model without a known price is refused where a limit counts, unless such models count at the dearest price
+    (decision 0243).
 
     Args:
         commit: As for `reserve_budget_and_commit`.
@@ -46,16 +47,19 @@ def commit_with_budget_hold(
         return commit(())
     from fermata.usage.budgets import holds  # imported here because most turns have no budget
 
-    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
+    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt, turn.model)
     return holds.reserve_budget_and_commit(
         resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit
     )
 
 
-def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> Decimal:
-    price = find_price(resources, turn.provider, turn.model)
-    if not price:
+def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> Decimal | None:
+    """Return the USD that the request costs at most; None if that is unknown."""
+    if get_model_traits(turn.provider).are_free:
         return Decimal(0)
+    price = find_price(resources, turn.provider, turn.model) or find_price_of_unpriced_models(resources)
+    if price is None:
+        return None
     thinking_tokens = get_model_traits(turn.provider).thinking_allowance(turn.model, turn.thinking_tokens)
     completion_tokens = resources.settings.max_answer_tokens + thinking_tokens
     return max(compute_max_cost(price, prompt_tokens, completion_tokens), MIN_HOLD_USD)

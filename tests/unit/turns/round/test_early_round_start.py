@@ -218,6 +218,7 @@ def test_a_start_whose_response_is_lost_is_recognized(answered: Stage) -> None:
 
 
 def test_a_round_with_a_budget_waits_for_its_hold(stage: Stage) -> None:
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
     set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(1000))))
     stage.start_turn("Hello")
     stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n")), "Done.")

@@ -64,6 +64,7 @@ def test_a_request_that_failed_is_not_repeated(stage: Stage, cancel_behind: Canc
 
 
 def test_a_request_with_a_budget_hold_is_not_sent(stage: Stage, cancel_behind: CancelBehind) -> None:
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
     set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(1000))))
     stage.add_tools(make_server_tool("peek", lambda: None, idempotent=True, instant=True))
     stage.start_turn()

@@ -1,6 +1,6 @@
 """Budget accounts: how much of a month is spent, and how much is held for requests under way.
 
-One item per account and month, in the table of turns:
+One item per account and month, in the table of turns; for a tenant several (account_shards.py):
 
     t#<tenant>#budget#tenant        2026-11     begun; spent, held; spent_28, held_28 of each day; x#… for each hold
     t#<tenant>#budget#user#<user>   2026-11
@@ -10,7 +10,7 @@ conditional: neither more spent nor more held than the reader allowed for. Relea
 idempotent: `held - (the hold, or 0 when it is gone)`. Decision 0055 explains why no lock is needed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -96,6 +96,10 @@ class BudgetPeriod:
     held_attribute: str
 
     @property
+    def used(self) -> Decimal:
+        return self.spent + self.held
+
+    @property
     def remaining(self) -> Decimal | None:
         """The USD that is neither spent nor held; None without a limit. Negative when the limit was lowered."""
         return None if self.limit is None else self.limit - self.spent - self.held
@@ -107,11 +111,16 @@ class BudgetPeriod:
 
 @dataclass(frozen=True)
 class AccountState:
-    """Account as it was read for one month."""
+    """Account as it was read for one month, or one of the items of an account (decision 0242)."""
 
     account: BudgetAccount
     date: BudgetDate
     item: Item
+    shard: int = 0
+
+    @property
+    def sort_key(self) -> str:
+        return account_sort_key(self.date.month, self.shard)
 
     @property
     def includes_earlier_spending(self) -> bool:
@@ -138,11 +147,16 @@ class AccountState:
         held = self.item.get(held_attribute, 0) + ZERO_USD
         return BudgetPeriod(name, limit, spent, held, renews_at, spent_attribute, held_attribute)
 
-    def list_releasable_holds(self, now: float, replaced_hold: str) -> Iterator[str]:
-        """Return the attributes of holds that were not settled in time, and `replaced_hold` if it is there."""
-        for name in self.item:
-            if name == replaced_hold or (name.startswith("x#") and int(name.split("#")[1]) <= now):
-                yield name
+
+def list_releasable_holds(item: Item, now: float, replaced_hold: str) -> Iterator[str]:
+    """Return the attributes of holds that were not settled in time, and `replaced_hold` if it is there."""
+    for name in item:
+        if name == replaced_hold or (name.startswith("x#") and int(name.split("#")[1]) <= now):
+            yield name
+
+
+def account_sort_key(month: str, shard: int) -> str:
+    return f"{month}#{shard:02}" if shard else month
 
 
 def hold_attribute(expires: int, day: str, request: str) -> str:
@@ -202,20 +216,45 @@ def build_hold_update(table: str, state: AccountState, hold: str, amount: Decima
     for number, period in enumerate(state.day_and_month_periods):
         names |= {f"#h{number}": period.held_attribute, f"#s{number}": period.spent_attribute}
     used_names = {name: attribute for name, attribute in names.items() if name in expression or name in condition}
-    return Update(table, state.account.pk, state.date.month, expression, values, used_names, condition)
+    return Update(table, state.account.pk, state.sort_key, expression, values, used_names, condition)
+
+
+def build_moving_update(table: str, state: AccountState, amounts: Sequence[Decimal]) -> Update:
+    """Build the write that adds to what an item has spent, where other items have less for it (decision 0242).
+
+    It fails if the item took part in another move, or if it takes spending over and has more now than was read.
+
+    Args:
+        amounts: USD of the day and of the month; negative ones are taken away.
+    """
+    names = {"#moves": "moves"}
+    values: dict[str, Any] = {":one": 1}
+    conditions = ["attribute_not_exists(#moves)"]
+    if "moves" in state.item:
+        values[":moves"] = state.item["moves"]
+        conditions = ["#moves = :moves"]
+    for number, (period, amount) in enumerate(zip(state.day_and_month_periods, amounts, strict=True)):
+        names[f"#s{number}"] = period.spent_attribute
+        values[f":a{number}"] = amount or ZERO_USD  # without the exponent that a rounded 0 has
+        if amount > 0:
+            names[f"#h{number}"] = period.held_attribute
+            values |= {f":s{number}": period.spent, f":h{number}": period.held}
+            conditions += [_at_most(f"#s{number}", f":s{number}"), _at_most(f"#h{number}", f":h{number}")]
+    expression = "ADD #s0 :a0, #s1 :a1, #moves :one"
+    return Update(table, state.account.pk, state.sort_key, expression, values, names, " AND ".join(conditions))
 
 
 def _at_most(name: str, value: str) -> str:
     return f"(attribute_not_exists({name}) OR {name} <= {value})"
 
 
-def build_release_update(table: str, pk: str, month: str, hold: str) -> Update:
+def build_release_update(table: str, pk: str, sort_key: str, hold: str) -> Update:
     """Build the write that releases a hold for which nothing was spent."""
-    return _build_spending_update(table, pk, month, hold, {})
+    return _build_spending_update(table, pk, sort_key, hold, {})
 
 
 def build_spending_updates(
-    table: str, pk: str, costs: Mapping[BudgetDate, Decimal], *, hold: str = "", hold_month: str = ""
+    table: str, pk: str, costs: Mapping[BudgetDate, Decimal], *, hold: str = "", hold_month: str = "", shard: int = 0
 ) -> list[Update]:
     """Build the writes that record costs (USD) in an account, one write for each month, and release a hold.
 
@@ -227,7 +266,7 @@ def build_spending_updates(
         _build_spending_update(
             table,
             pk,
-            month,
+            account_sort_key(month, shard),
             hold if month == hold_month else "",
             {date.day: cost for date, cost in costs.items() if date.month == month},
         )
@@ -235,7 +274,7 @@ def build_spending_updates(
     ]
 
 
-def _build_spending_update(table: str, pk: str, month: str, hold: str, costs: Mapping[str, Decimal]) -> Update:
+def _build_spending_update(table: str, pk: str, sort_key: str, hold: str, costs: Mapping[str, Decimal]) -> Update:
     """Build one write. A hold that is gone subtracts 0, so a release may be repeated (decision 0055).
 
     Args:
@@ -254,4 +293,4 @@ def _build_spending_update(table: str, pk: str, month: str, hold: str, costs: Ma
         clauses.append(", ".join(["ADD #spent :spent", *(f"#spent_{day} :spent_{day}" for day in costs)]))
         names |= {"#spent": "spent"} | {f"#spent_{day}": f"spent_{day}" for day in costs}
         values |= {":spent": sum(costs.values(), ZERO_USD)} | {f":spent_{day}": cost for day, cost in costs.items()}
-    return Update(table, pk, month, " ".join(clauses), values, names, condition="")
+    return Update(table, pk, sort_key, " ".join(clauses), values, names, condition="")

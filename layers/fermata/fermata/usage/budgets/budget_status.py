@@ -7,9 +7,10 @@ from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
+from fermata.usage.budgets.account_shards import ShardedAccount, list_account_keys
 from fermata.usage.budgets.budget_accounts import AccountState, BudgetAccount, BudgetDate, BudgetPeriod
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, read_budgets
-from fermata.usage.budgets.holds import compute_account_spending, load_spending_rollups
+from fermata.usage.budgets.earlier_spending import compute_account_spending, load_spending_rollups
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.usage_totals import ZERO_USD
 
@@ -56,8 +57,9 @@ def _load_account_state(
     and the rollups' sum is shown (decision 0088).
     """
     account = account.with_limits(limits.daily_usd, limits.monthly_usd, limits.since)
-    item = resources.tables.get_item(resources.settings.bridges_table, account.pk, date.month) or {}
-    state = AccountState(account, date, item)
+    keys = list_account_keys(account, date.month)
+    items = resources.tables.batch_get_items(resources.settings.bridges_table, keys)
+    state = ShardedAccount.from_items(account, date, items).total
     if state.includes_earlier_spending and limits.has_limits:
         return state
     month_rollup, day_rollup = load_rollups()
@@ -67,7 +69,7 @@ def _load_account_state(
         ),
         state.day_period.spent_attribute: max(compute_account_spending(day_rollup, account), state.day_period.spent),
     }
-    return AccountState(account, date, item | spent)
+    return AccountState(account, date, state.item | spent)
 
 
 def _limits_to_response(limits: BudgetLimits) -> dict[str, Any]:

@@ -6,29 +6,35 @@ ledger row from being written. A hold that is not settled expires, and the next 
 (decision 0055). Every ledger row is charged to the accounts, whether or not a hold is left for it (decision 0142).
 """
 
+import contextlib
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Update, Write
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, TransactionCanceled, Update, Write
 from fermata.aws.resources import Resources
-from fermata.domain.errors import PaymentRequired, ServiceUnavailable
+from fermata.domain.errors import ServiceUnavailable
+from fermata.pricing.request_cost import find_price_of_unpriced_models
+from fermata.pricing.token_cost import compute_cost
+from fermata.usage.budgets.account_shards import ShardedAccount, list_account_keys
 from fermata.usage.budgets.budget_accounts import (
     AccountState,
     BudgetAccount,
     BudgetDate,
-    BudgetPeriod,
+    account_sort_key,
     build_hold_update,
     build_opening_update,
     build_release_update,
     build_spending_updates,
     hold_attribute,
+    list_releasable_holds,
 )
 from fermata.usage.budgets.budget_limits import get_budgets
+from fermata.usage.budgets.budget_refusals import build_refusal, require_budget
+from fermata.usage.budgets.earlier_spending import compute_account_spending, load_spending_rollups
 from fermata.usage.ledger.ledger_store import RequestUsage, ledger_partition
-from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.usage_totals import ZERO_USD
 
 _Committed = TypeVar("_Committed")
@@ -47,6 +53,7 @@ class BudgetedRequest:
     turn: str
     round: int
     attempt: int
+    model: str = ""
 
     @property
     def name(self) -> str:
@@ -59,12 +66,15 @@ class AccountsChanged(Exception):
 
 
 def reserve_budget_and_commit(
-    resources: Resources, request: BudgetedRequest, amount: Decimal, commit: Callable[[Sequence[Write]], _Committed]
+    resources: Resources,
+    request: BudgetedRequest,
+    amount: Decimal | None,
+    commit: Callable[[Sequence[Write]], _Committed],
 ) -> _Committed:
     """Call `commit` with the writes that hold an amount for a request; return what it returns.
 
     Args:
-        amount: USD that the request costs at most; 0 when its price is unknown.
+        amount: USD that the request costs at most; 0 for a free model, None when its price is unknown.
         commit: Applies the writes in one transaction. There are none when the request is held already. It is called
             again after it has raised `AccountsChanged`, with new writes.
 
@@ -73,14 +83,19 @@ def reserve_budget_and_commit(
         ServiceUnavailable: Other requests changed the accounts in each of MAX_RESERVE_ATTEMPTS attempts.
     """
     for _ in range(MAX_RESERVE_ATTEMPTS):
-        row, states = _read_hold_and_accounts(resources, request)
+        row, accounts = _read_hold_and_accounts(resources, request)
         if row and _covers_request(row, request, resources.clock.time()):
             return commit(())
-        if _prepare_accounts(resources, states, replaced_hold=row["name"] if row else ""):
+        if _prepare_accounts(resources, accounts, replaced_hold=row["name"] if row else ""):
             continue
-        _require_budget(states, amount)
+        require_budget([account.total for account in accounts], request.model, amount)
+        shards = [account.choose_shard(request.turn, amount or ZERO_USD) for account in accounts]
+        states = [shard for shard in shards if shard is not None]
+        if len(states) < len(accounts):
+            _gather_budget(resources, accounts, shards, amount or ZERO_USD)
+            continue
         try:
-            return commit(_build_hold_writes(resources, request, row, states, amount))
+            return commit(_build_hold_writes(resources, request, row, states, amount or ZERO_USD))
         except AccountsChanged:
             resources.clock.sleep(random.uniform(0, 0.02))  # noqa: S311 (jitter, not a secret)
     raise ServiceUnavailable(
@@ -90,14 +105,13 @@ def reserve_budget_and_commit(
 
 def _read_hold_and_accounts(
     resources: Resources, request: BudgetedRequest
-) -> tuple[Item | None, Sequence[AccountState]]:
+) -> tuple[Item | None, Sequence[ShardedAccount]]:
     date = BudgetDate.from_epoch_seconds(resources.clock.time())
     accounts = get_budgets(resources, request.tenant).list_accounts(request.tenant, request.user, date.month)
     hold_key = (ledger_partition(request.tenant, request.turn), "hold")
-    keys = [hold_key, *((account.pk, date.month) for account in accounts)]
+    keys = [hold_key, *(key for account in accounts for key in list_account_keys(account, date.month))]
     items = resources.tables.batch_get_items(resources.settings.bridges_table, keys)
-    states = [AccountState(account, date, items.get((account.pk, date.month), {})) for account in accounts]
-    return items.get(hold_key), states
+    return items.get(hold_key), [ShardedAccount.from_items(account, date, items) for account in accounts]
 
 
 def _covers_request(row: Item, request: BudgetedRequest, now: float) -> bool:
@@ -111,7 +125,7 @@ def _is_open(row: Item) -> bool:
     return row["settled"] not in (True, row["name"])
 
 
-def _prepare_accounts(resources: Resources, states: Sequence[AccountState], replaced_hold: str) -> bool:
+def _prepare_accounts(resources: Resources, accounts: Sequence[ShardedAccount], replaced_hold: str) -> bool:
     """Release expired holds and open new accounts. Return True when the accounts have to be read again.
 
     Args:
@@ -119,79 +133,57 @@ def _prepare_accounts(resources: Resources, states: Sequence[AccountState], repl
     """
     table = resources.settings.bridges_table
     is_changed = False
-    for state in states:
-        for hold in state.list_releasable_holds(resources.clock.time(), replaced_hold):
-            update = build_release_update(table, state.account.pk, state.date.month, hold)
-            resources.tables.write_items(update)
-            is_changed = True
+    for account in accounts:
+        state = account.total
+        for shard, item in enumerate(account.items):
+            for hold in list_releasable_holds(item, resources.clock.time(), replaced_hold):
+                sort_key = account_sort_key(state.date.month, shard)
+                resources.tables.write_items(build_release_update(table, state.account.pk, sort_key, hold))
+                is_changed = True
         if not state.includes_earlier_spending:
-            _open_account(resources, state)
+            _open_account(resources, state.account, state.date)
             is_changed = True
     return is_changed
 
 
-def _open_account(resources: Resources, state: AccountState) -> None:
-    """Open an account, so that a budget set today counts from the first day of the month (decision 0056)."""
-    month_rollup, day_rollup = load_spending_rollups(resources, state.account.tenant, state.date)
-    month_spent = compute_account_spending(month_rollup, state.account)
-    day_spent = compute_account_spending(day_rollup, state.account)
-    now = resources.clock.now_iso()
-    update = build_opening_update(resources.settings.bridges_table, state, now, month_spent, day_spent)
+def _open_account(resources: Resources, account: BudgetAccount, date: BudgetDate) -> None:
+    """Open an account, so that a budget set today counts from the first day of the month (decision 0056).
+
+    Its items are read after the rollups, so that they have everything that the rollups have. The first item gets what
+    the others do not have.
+    """
+    month_rollup, day_rollup = load_spending_rollups(resources, account.tenant, date)
+    table = resources.settings.bridges_table
+    items = resources.tables.batch_get_items(table, list_account_keys(account, date.month))
+    read = ShardedAccount.from_items(account, date, items)
+    first = read.first_item
+    month_spent = compute_account_spending(month_rollup, account) - (
+        read.total.month_period.spent - first.month_period.spent
+    )
+    day_spent = compute_account_spending(day_rollup, account) - (read.total.day_period.spent - first.day_period.spent)
+    update = build_opening_update(table, first, resources.clock.now_iso(), month_spent, day_spent)
     try:
         resources.tables.write_items(update)
     except ConditionFailed:
         return
 
 
-def load_spending_rollups(resources: Resources, tenant: str, date: BudgetDate) -> tuple[PeriodRollup, PeriodRollup]:
-    """Return the tenant's rollups of the month up to this day, and of this day."""
-    # Imported here because few turns open an account; the others need no rollups.
-    from fermata.usage.rollups.edition_row import RollupEdition, read_from_current_edition
-    from fermata.usage.rollups.rollup_store import load_rollups
+def _gather_budget(
+    resources: Resources, accounts: Sequence[ShardedAccount], shards: Sequence[AccountState | None], amount: Decimal
+) -> None:
+    """Make room for an amount in one item of each account that has it in several only.
 
-    today = f"{date.month}-{date.day}"
-
-    def add_up(edition: RollupEdition) -> tuple[PeriodRollup, PeriodRollup]:
-        month_rollup, day_rollup = PeriodRollup(), PeriodRollup()
-        for day, rollup in load_rollups(resources, edition, "day", date.month, today):
-            month_rollup.add(rollup)
-            if day == today:
-                day_rollup.add(rollup)
-        return month_rollup, day_rollup
-
-    return read_from_current_edition(resources, tenant, add_up)
-
-
-def compute_account_spending(rollup: PeriodRollup, account: BudgetAccount) -> Decimal:
-    """Return the USD in a tenant's rollup that count for the account: the user's, or all."""
-    if account.user:
-        return rollup.users[account.user].cost
-    return sum((totals.cost for totals in rollup.scopes.values()), ZERO_USD)
-
-
-def _require_budget(states: Sequence[AccountState], amount: Decimal) -> None:
-    for state in states:
-        for period in state.day_and_month_periods:
-            if not period.can_cover(amount):
-                raise PaymentRequired(_refusal_message(state.account, period, amount))
-
-
-def _refusal_message(account: BudgetAccount, period: BudgetPeriod, amount: Decimal) -> str:
-    remaining = _format_usd(max(period.remaining or ZERO_USD, ZERO_USD))
-    limit = _format_usd(period.limit or ZERO_USD)
-    held = f" ({_format_usd(period.held)} is held for requests under way)" if period.held else ""
-    price = "the cost of this request is not known in advance"
-    if amount:
-        price = f"this request may take {_format_usd(amount)}"
-    return (
-        f"{account.possessive} {period.name} budget of {limit} has {remaining} left{held}, and {price}. "
-        f"It renews at {period.renews_at:%Y-%m-%dT%H:%MZ}."
-    )
-
-
-def _format_usd(amount: Decimal) -> str:
-    """Format an amount in cents, or with as many decimals as a smaller amount needs."""
-    return f"${amount:,.2f}" if not amount or amount >= Decimal("0.01") else f"${amount.normalize():f}"
+    Raises:
+        PaymentRequired: That cannot be done, because different items have the most of the day and of the month left.
+    """
+    for account, shard in zip(accounts, shards, strict=True):
+        if shard is not None:
+            continue
+        moves = account.build_moves(resources.settings.bridges_table, amount)
+        if not moves:
+            raise build_refusal(account.total, amount)
+        with contextlib.suppress(ConditionFailed, TransactionCanceled):
+            resources.tables.write_items(*moves)
 
 
 def _build_hold_writes(
@@ -213,6 +205,7 @@ def _build_hold_writes(
         "name": hold,
         "month": date.month,
         "accounts": [state.account.pk for state in states],
+        "shards": {state.account.pk: state.shard for state in states if state.shard},
         "settled": "",
         "expires": expires,
         "ttl": now + HOLD_ROW_TTL_SECONDS,
@@ -229,7 +222,15 @@ def _build_remaining_releases(table: str, row: Item | None, states: Sequence[Acc
         return []
     read = {(state.account.pk, state.date.month) for state in states}
     remaining = [account for account in row["accounts"] if (account, row["month"]) not in read]
-    return [build_release_update(table, account, row["month"], row["name"]) for account in remaining]
+    return [
+        build_release_update(table, account, account_sort_key(row["month"], _get_shard(row, account)), row["name"])
+        for account in remaining
+    ]
+
+
+def _get_shard(row: Item, account: str) -> int:
+    """Return which item of an account a hold is in. Rows from before decision 0242 do not say, and mean the first."""
+    return int(row.get("shards", {}).get(account, 0))
 
 
 def _build_hold_put(table: str, item: Item, expected_version: int | None) -> Put:
@@ -265,21 +266,24 @@ def _build_account_writes(
     A later hold has another name, so it is never settled by them.
     """
     table = resources.settings.bridges_table
-    costs = _sum_cost_by_date(usages)
+    costs = _sum_cost_by_date(resources, usages)
     writes: list[Write] = []
     if is_settled:
         settled = "SET settled = :name"
         writes.append(Update(table, row["pk"], row["sk"], settled, {":name": row["name"]}, condition=""))
     for account in row["accounts"]:
         hold = row["name"] if is_settled else ""
-        writes += build_spending_updates(table, account, costs, hold=hold, hold_month=row["month"])
+        writes += build_spending_updates(
+            table, account, costs, hold=hold, hold_month=row["month"], shard=_get_shard(row, account)
+        )
     return writes
 
 
-def _sum_cost_by_date(usages: Sequence[RequestUsage]) -> dict[BudgetDate, Decimal]:
+def _sum_cost_by_date(resources: Resources, usages: Sequence[RequestUsage]) -> dict[BudgetDate, Decimal]:
     costs: dict[BudgetDate, Decimal] = {}
     for usage in usages:
-        if usage.cost:
+        cost = usage.cost if usage.is_priced else compute_cost(find_price_of_unpriced_models(resources), usage.tokens)
+        if cost:
             date = BudgetDate.from_iso_instant(usage.recorded_at)
-            costs[date] = costs.get(date, ZERO_USD) + usage.cost
+            costs[date] = costs.get(date, ZERO_USD) + cost
     return costs
