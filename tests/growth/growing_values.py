@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tests.growth.measure_growth import MAX_GROWTH, TooSlow, measure_growth
@@ -19,11 +19,15 @@ class Growing(NamedTuple):
     """Builds it with about so many characters."""
 
 
-def iter_growing_values(sample: Any) -> Iterator[Growing]:
-    """Iterate over the sample with each of its parts replaced by one that grows, or with more members or items."""
+def iter_growing_values(sample: Any, texts: Sequence[str] = TEXTS) -> Iterator[Growing]:
+    """Iterate over the sample with each of its parts replaced by one that grows, or with more members or items.
+
+    Args:
+        texts: What each text of the sample is filled with, in turn.
+    """
     for path in _iter_paths(sample, ()):
         part = _get(sample, path)
-        for name, make in _iter_shapes(part):
+        for name, make in _iter_shapes(part, texts):
             yield Growing(
                 f"{'.'.join(map(str, path))} {name}", lambda size, p=path, m=make: _replace(sample, p, m(size))
             )
@@ -75,9 +79,9 @@ def _iter_paths(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str |
         yield from _iter_paths(member, (*path, key))
 
 
-def _iter_shapes(part: Any) -> Iterator[tuple[str, Callable[[int], Any]]]:
+def _iter_shapes(part: Any, texts: Sequence[str]) -> Iterator[tuple[str, Callable[[int], Any]]]:
     if isinstance(part, str):
-        for text in TEXTS:
+        for text in texts:
             yield f"of {text!r}", lambda n, text=text: text * (n // len(text))
         yield "as it is, with blanks around", lambda n: " " * (n // 2) + part + " " * (n // 2)
     if isinstance(part, dict):

@@ -1,13 +1,13 @@
 """Arguments are read as far as their meaning is plain, or quoted with the place (decisions 0197 and 0207)."""
 
 import contextlib
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fermata.domain.lenient_json import MAX_JSON_MEMBERS, UnreadableJson, read_plain_json, read_strict_json
+from tests.growth.measure_growth import MAX_GROWTH, measure_growth
 
 PLAIN: dict[str, tuple[str, Any]] = {
     "a byte order mark": ('\ufeff{"a": 1}', {"a": 1}),
@@ -85,16 +85,16 @@ LONG: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("make_text", LONG.values(), ids=LONG)
 def test_a_text_twice_as_long_takes_twice_the_time(make_text: Callable[[int], str]) -> None:
-    """What is quadratic takes 64 times as long for 8 times the text."""
-
-    def measure(size: int) -> float:
+    def prepare(size: int) -> Callable[[], object]:
         text = make_text(size)
-        begin = time.process_time()
-        with contextlib.suppress(UnreadableJson):
-            read_plain_json(text)
-        return time.process_time() - begin
+        return lambda: try_to_read(text)
 
-    assert min(measure(24_000) for _ in range(3)) < 24 * max(min(measure(3_000) for _ in range(3)), 0.002)
+    assert measure_growth(prepare, 3_000, 24_000) <= MAX_GROWTH
+
+
+def try_to_read(text: str) -> None:
+    with contextlib.suppress(UnreadableJson):
+        read_plain_json(text)
 
 
 @pytest.mark.parametrize("read", [read_plain_json, read_strict_json])

@@ -1,10 +1,10 @@
 """A stream twice as long takes twice the time, whatever a server sends."""
 
 import contextlib
+import functools
 import gzip
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -15,24 +15,21 @@ from fermata.drivers.protocols.response_stream import iter_parts
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.content_decoding import decode_chunks
+from fermata.drivers.transport.stream_decoders import NdjsonDecoder
+from tests.growth.growing_values import Growing, find_slow_values, iter_growing_values
+from tests.growth.measure_growth import MAX_GROWTH, measure_growth
 from tests.strict import anthropic, chat, ollama
 from tests.unit.drivers.odd_streams import DONE, STOP, encode, fragment
 from tests.unit.drivers.recorded_streams import RECORDINGS
 
 SMALL, LARGE = 200, 1600
+STREAM_CHARS = 20_000
+TEXTS = ("a", "</", "{}", "`", "\n")
+NOTICEABLE_SECONDS = 0.01
 
 
-def measure_growth(run: Callable[[int], object]) -> float:
-    """Return how many times as long 8 times the size takes: about 8, and 64 for what is quadratic."""
-
-    def measure(size: int) -> float:
-        begin = time.process_time()
-        run(size)
-        return time.process_time() - begin
-
-    measure(SMALL)
-    small = min(measure(SMALL) for _ in range(2))
-    return min(measure(LARGE) for _ in range(2)) / max(small, 0.002)
+def measure(prepare: Callable[[int], Callable[[], object]]) -> float:
+    return measure_growth(prepare, SMALL, LARGE, noticeable_seconds=NOTICEABLE_SECONDS)
 
 
 def content(text: str) -> Any:
@@ -106,8 +103,49 @@ def read_stream(provider: str, stream: bytes) -> None:
     ids=[*CHAT, *OTHERS],
 )
 def test_a_stream_takes_time_in_proportion_to_its_length(provider: str, make_stream: Callable[[int], bytes]) -> None:
-    streams = {size: make_stream(size) for size in (SMALL, LARGE)}
-    assert measure_growth(lambda size: read_stream(provider, streams[size])) < 26
+    assert measure(lambda size: functools.partial(read_stream, provider, make_stream(size))) <= MAX_GROWTH
+
+
+@pytest.mark.parametrize("provider", RECORDINGS)
+def test_each_event_takes_time_in_proportion_to_its_number_and_size(provider: str) -> None:
+    """Each event of a recorded stream comes again and again, or a part of it grows.
+
+    Every provider has a recorded stream (test_malformed_events.py).
+    """
+
+    def prepare(events: Sequence[Any]) -> Callable[[], object]:
+        return functools.partial(read_stream, provider, encode_stream(provider, events))
+
+    values = iter_growing_streams(RECORDINGS[provider].events)
+    assert find_slow_values(values, prepare, STREAM_CHARS, NOTICEABLE_SECONDS) == []
+
+
+def iter_growing_streams(events: tuple[Any, ...]) -> Iterator[Growing]:
+    kinds = [json.dumps(event.get("type", sorted(event))) for event in events]
+    for index, event in enumerate(events):
+        if kinds[index] in kinds[:index]:
+            continue
+        before, after = events[:index], events[index + 1 :]
+        length = len(json.dumps(event))
+        yield Growing(
+            f"event {index} again",
+            lambda size, ends=(before, after), event=event, length=length: (
+                *ends[0],
+                *[event] * (8 * size // length),
+                *ends[1],
+            ),
+        )
+        for growing in iter_growing_values(event, TEXTS):
+            yield Growing(
+                f"event {index} {growing.name}",
+                lambda size, ends=(before, after), make=growing.make: (*ends[0], make(size), *ends[1]),
+            )
+
+
+def encode_stream(provider: str, events: Sequence[Any]) -> bytes:
+    if RECORDINGS[provider].make_decoder is NdjsonDecoder:
+        return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+    return encode(*events)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +156,7 @@ def test_the_words_of_an_error_take_time_in_proportion_to_their_length(word: str
         body = json.dumps({"error": {"message": word * 20 * size}}).encode()
         error_from_response("Peer", 400, {}, body, "secret-key")
 
-    assert measure_growth(read_error) < 26
+    assert measure(lambda size: functools.partial(read_error, size)) <= MAX_GROWTH
 
 
 def test_padding_behind_a_compressed_body_takes_time_in_proportion_to_its_length() -> None:
@@ -126,7 +164,7 @@ def test_padding_behind_a_compressed_body_takes_time_in_proportion_to_its_length
         chunks = [gzip.compress(b"data: {}\n\n"), *([b"\0" * 4000] * size)]
         assert b"".join(decode_chunks("Peer", "gzip", chunks)) == b"data: {}\n\n"
 
-    assert measure_growth(decode) < 26
+    assert measure(lambda size: functools.partial(decode, size)) <= MAX_GROWTH
 
 
 def test_a_frame_with_more_members_than_any_answer_is_refused() -> None:
