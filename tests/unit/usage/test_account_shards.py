@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.usage.reserved_budgets import reserve_budget
 
 from fermata.aws.dynamodb_client import MAX_WRITE_ATTEMPTS
 from fermata.aws.dynamodb_items_and_writes import Item, Put, Update, Write
@@ -21,6 +20,7 @@ from fermata.usage.budgets.account_shards import MAX_ACCOUNT_SHARDS, ShardedAcco
 from fermata.usage.budgets.budget_accounts import BudgetAccount, BudgetDate
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.usage.ledger_factories import TENANT
+from tests.unit.usage.reserve_budget import reserve_budget
 from tests.unit.usage.test_budgets import (
     CENT,
     make_limits,
