@@ -25,6 +25,7 @@ class ServedRequest:
         words: The words of the scripted text; no other text may be shown for it.
         model: The model that it asked for.
         body: All that it said to the model, as it was sent; empty if nobody has kept it.
+        sent_at: When it arrived, in epoch seconds; 0 if nobody has noted it.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ServedRequest:
     words: list[str] = field(default_factory=list)
     model: str = ""
     body: str = ""
+    sent_at: float = 0
 
 
 @dataclass

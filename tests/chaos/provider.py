@@ -56,7 +56,8 @@ class SimulatedProvider:
     ) -> ProviderResponse:
         provider = HOSTS[urlsplit(url).hostname or ""]
         protocol = PROTOCOLS[provider]
-        served = ServedRequest(name, provider, model=json.loads(body).get("model", ""), body=body.decode())
+        model, sent_at = json.loads(body).get("model", ""), self.scheduler.now
+        served = ServedRequest(name, provider, model=model, body=body.decode(), sent_at=sent_at)
         self.served.append(served)
         fault = self.faults.draw(f"provider.{provider}", "round")
         connection.wait(0.2)

@@ -28,6 +28,12 @@ def test_on_a_good_day_every_promise_is_kept_and_nothing_fails(seed: int) -> Non
     assert any(end["type"] == "done" for end in ends)
 
 
+def test_the_judge_notices_a_request_after_the_end_of_its_turn() -> None:
+    evidence = World(0).run()
+    evidence.served[-1].sent_at += 600
+    assert [problem for problem in judge(evidence) if "after the end of its turn" in problem]
+
+
 def test_the_same_seed_repeats_switches_faults_and_events() -> None:
     first, second = make_world(7), make_world(7)
     assert first.run().turns == second.run().turns

@@ -61,23 +61,27 @@ def may_be_unsent(evidence: Evidence, row: Row) -> bool:
     """
     if not row["estimated"] or row["billable"] or row["completion"] or row["tried"]:
         return False
-    announcement, following = find_announcement(evidence, row)
+    announcement, following = find_announcement(evidence, row["turn"], int(row["round"]), int(row["attempt"]))
     if announcement is None or following is None or following.event["type"] in ("text", "reasoning", "requestFailed"):
         return False
+    return is_of_struck_function(evidence, announcement) or following.at_ms - announcement.at_ms < MAX_UNSENT_MS
+
+
+def is_of_struck_function(evidence: Evidence, announcement: LoggedEvent) -> bool:
     owner = announcement.event.get("owner") or ""
-    is_struck = owner.partition("/")[0] in evidence.struck_requests
-    return is_struck or following.at_ms - announcement.at_ms < MAX_UNSENT_MS
+    return owner.partition("/")[0] in evidence.struck_requests
 
 
-def find_announcement(evidence: Evidence, row: Row) -> tuple[LoggedEvent | None, LoggedEvent | None]:
-    """Return the last announcement of a row's attempt, with the owner of the attempt, and the event that follows it."""
-    log = read_log(evidence, row["turn"])
-    starts = [at for at in range(len(log)) if _starts_round(log[at], int(row["round"])) and not _is_withdrawn(log, at)]
-    number = int(row["attempt"])
-    if number > len(starts):
+def find_announcement(
+    evidence: Evidence, turn: str, number: int, attempt: int
+) -> tuple[LoggedEvent | None, LoggedEvent | None]:
+    """Return the last announcement of an attempt, with the owner of the attempt, and the event that follows it."""
+    log = read_log(evidence, turn)
+    starts = [at for at in range(len(log)) if _starts_round(log[at], number) and not _is_withdrawn(log, at)]
+    if attempt > len(starts):
         return None, None
-    first = announced = starts[number - 1]
-    for at in range(first + 1, starts[number] if number < len(starts) else len(log)):
+    first = announced = starts[attempt - 1]
+    for at in range(first + 1, starts[attempt] if attempt < len(starts) else len(log)):
         if log[at].event["type"] == "requestStarted":
             announced = at
     owner = log[first].event.get("owner")

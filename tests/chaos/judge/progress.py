@@ -5,10 +5,13 @@ from itertools import pairwise
 
 from tests.chaos.evidence import Evidence
 from tests.chaos.judge.find_rows import read_log, turn_of
+from tests.chaos.judge.ledger_accounts_audits import find_announcement, is_of_struck_function
 
 MAX_SILENCE_SECONDS = 300.0
 """After an answer: a sweep and its grace, and an owner that stands still."""
 MAX_LAG_SECONDS = 20.0
+MAX_LATE_SECONDS = 5.0
+"""How long after the end of its turn a request may be sent: half a second, slow calls, and clocks that differ."""
 
 
 def judge_progress(evidence: Evidence) -> Iterator[str]:
@@ -16,10 +19,24 @@ def judge_progress(evidence: Evidence) -> Iterator[str]:
         yield from (f"turn {bridge}: {problem}" for problem in judge_silence(evidence, bridge))
         if evidence.is_undisturbed:
             yield from (f"turn {bridge}: {problem}" for problem in judge_execution_ends(evidence, bridge))
+    yield from judge_requests_after_the_end(evidence)
     if evidence.is_undisturbed:
         for request in evidence.served:
             if not request.name.endswith(".1"):
                 yield f"request {request.name} was sent, and nothing had disturbed the first attempt"
+
+
+def judge_requests_after_the_end(evidence: Evidence) -> Iterator[str]:
+    """Nothing is sent for a turn that has been over for a while, unless its function stood still meanwhile."""
+    for request in evidence.served:
+        if not request.sent_at:
+            continue
+        turn, number, attempt = request.name.split(".")
+        late_seconds = request.sent_at - read_log(evidence, turn)[-1].at_ms / 1000
+        if late_seconds > MAX_LATE_SECONDS:
+            announcement, _ = find_announcement(evidence, turn, int(number), int(attempt))
+            if announcement is None or not is_of_struck_function(evidence, announcement):
+                yield f"request {request.name} was sent {late_seconds:.0f} s after the end of its turn"
 
 
 def judge_silence(evidence: Evidence, bridge: str) -> Iterator[str]:

@@ -27,6 +27,7 @@ from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_state_from_log import TurnState
 
 MAX_APPEND_ATTEMPTS = 50
+MAX_REFRESH_READS = 3
 
 
 class LostRace(Exception):
@@ -292,6 +293,8 @@ class TurnLog:
             self.accept_entry(log_entry_from_item(self._resources, item))
 
     def refresh(self, max_age_seconds: float) -> None:
-        """Read the entries of others, unless the end was known less than so long ago. Raises as `accept_entry`."""
-        if self._resources.clock.monotonic() - self._seen_at >= max_age_seconds:
+        """Read the entries of others until the end was known less than so long ago. Raises as `accept_entry`."""
+        for _ in range(MAX_REFRESH_READS):
+            if self._resources.clock.monotonic() - self._seen_at < max_age_seconds:
+                return
             self.read_new_entries()

@@ -87,3 +87,27 @@ def test_an_announcement_that_is_stored_in_time_costs_no_read(stage: Stage, monk
     monkeypatch.setattr("fermata.turns.turn_log.TurnLog.read_new_entries", lambda _log: pytest.fail("it was read"))
     stage.advance_turn()
     assert stage.event_types()[-1] == "done"
+
+
+def test_a_look_at_the_log_that_is_answered_late_is_repeated(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.start_turn()
+    tables = stage.resources.tables
+    write, read = tables.write_items, tables.get_item
+
+    def write_slowly(*writes: Any) -> Any:
+        monkeypatch.setattr(tables, "write_items", write)
+        stage.pass_time(1)
+        result = write(*writes)
+        monkeypatch.setattr(tables, "get_item", look_and_answer_late)
+        return result
+
+    def look_and_answer_late(table: str, pk: str, sk: str) -> Any:
+        item = read(table, pk, sk)
+        if sk.startswith("e#"):
+            monkeypatch.setattr(tables, "get_item", read)
+            stage.cancel_turn()
+            stage.pass_time(1)
+        return item
+
+    monkeypatch.setattr(tables, "write_items", write_slowly)
+    assert advance_cancelled_turn(stage) == 0
