@@ -7,6 +7,7 @@ from fermata.aws.resources import Resources
 from fermata.credentials import model_list, scope_defaults
 from fermata.credentials.credential import Credential
 from fermata.domain.caller import Caller
+from fermata.domain.errors import ApiError, ProviderError
 from fermata.domain.model_info import ModelInfo
 from fermata.domain.scopes import SCOPES
 
@@ -23,6 +24,8 @@ def set_missing_defaults(resources: Resources, caller: Caller, credential: Crede
         if model is not None:
             for scope in missing:
                 scope_defaults.set_default_if_absent(resources, caller, scope, credential.id, model.id)
+    except (ApiError, ProviderError) as error:  # their texts may be a provider's words, which no log has
+        observability.log_warning("defaults.not_filled", credential=credential.id, reason=type(error).__name__)
     except Exception:  # noqa: BLE001 (see above: a failure is for the operator's log, not for the user)
         observability.log_exception("defaults.not_filled", credential=credential.id)
 

@@ -6,12 +6,13 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fermata.domain.errors import ProviderError
 from fermata.drivers.retry_policy import Failure, is_retryable_response, is_retryable_status
+from fermata.drivers.secret_veil import REDACTED_KEY, SecretVeil
 
-REDACTED_KEY = "[redacted]"
 MAX_PROVIDER_REASON_CHARS = 200
 """Characters of a provider's own words that users see."""
 MAX_DETAIL_CHARS = 4000
@@ -132,7 +133,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def redact_secrets(text: str, api_key: str, max_chars: int = MAX_PROVIDER_REASON_CHARS) -> str:
-    """Return the text on one line, without the key and everything that looks like a key.
+    """Return the text on one line, without the key in any spelling and everything that looks like a key.
 
     Args:
         text: What a provider sent, or what is quoted to a user.
@@ -140,8 +141,14 @@ def redact_secrets(text: str, api_key: str, max_chars: int = MAX_PROVIDER_REASON
         max_chars: The greatest length of the result.
     """
     if api_key:
-        text = text.replace(api_key, REDACTED_KEY)
+        text = _get_veil(api_key).veil_text(text.replace(api_key, REDACTED_KEY))
     return _UNSHOWN.sub(" ", _SECRETS.sub(REDACTED_KEY, text))[:max_chars].strip()
+
+
+@lru_cache(maxsize=1)
+def _get_veil(api_key: str) -> SecretVeil:
+    """Return the veil of a key. The last one is kept, because the texts of one error are veiled one after another."""
+    return SecretVeil(api_key)
 
 
 def _parse_seconds(text: str | None, units_per_second: float) -> float | None:

@@ -29,8 +29,6 @@ from fermata.usage.usage_writes import build_turn_end_writes
 if TYPE_CHECKING:
     from fermata.turns.undo.undo_report import UndoOutcome
 
-MAX_AUDITED_ERROR_CHARS = 200
-
 
 @dataclass(frozen=True)
 class FinalRound:
@@ -244,5 +242,4 @@ def _log_end(turn: Turn, terminal: TerminalEvent, after: TurnState) -> None:
         cache_creation=after.cache_creation_tokens,
         cost=after.cost,
         code=error.code if error else None,
-        error=error.message[:MAX_AUDITED_ERROR_CHARS] if error else None,
     )
