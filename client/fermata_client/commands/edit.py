@@ -27,7 +27,11 @@ SCOPE = "site"
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file and leave FILE unchanged."
 )
-@click.option("--css", metavar="FILE", help="The style sheet of the page that gets new rules.  [default: the last one]")
+@click.option(
+    "--css",
+    metavar="FILE",
+    help="The style sheet of the page that gets new rules.  [default: the last of the site itself]",
+)
 @turn_json_option
 @turn_options
 @report_errors
@@ -48,7 +52,8 @@ def edit(
     Style sheets and scripts that FILE loads from its own folder are edited along with it.
     """
     html_file = _open_html_file(file, out, css)
-    before = html_file.file_texts((out or file).name)
+    name = (out or file).name
+    at_start = html_file.file_texts(name)
     printer = TurnPrinter(to_stderr=as_json)
     try:
         with printer, connect_to_service(url, token) as client:
@@ -56,7 +61,7 @@ def edit(
             outcome = _run_edit(client, html_file, prompt, model, printer)
         html_file.write_copy()
     finally:
-        after = html_file.file_texts((out or file).name)
+        before, after = html_file.texts_before_edits(name, at_start), html_file.file_texts(name)
         printer.print_changes(before, after)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed and not as_json:

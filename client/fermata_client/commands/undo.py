@@ -30,7 +30,7 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
     `fermata edit` prints the turn's bridge when it is done. Later changes by others are kept.
     """
     html_file = HtmlFile(file)
-    before = html_file.file_texts(file.name)
+    at_start = html_file.file_texts(file.name)
     executor = HtmlFileExecutor(html_file)
     printer = TurnPrinter(to_stderr=as_json)
     try:
@@ -45,7 +45,7 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
                 on_event=printer,
             )
     finally:
-        printer.print_changes(before, html_file.file_texts(file.name))
+        printer.print_changes(html_file.texts_before_edits(file.name, at_start), html_file.file_texts(file.name))
     report = _print_report(outcome, printer)
     report_outcome(outcome, printer, as_json=as_json)
     if report["skipped"] and not report["undone"]:

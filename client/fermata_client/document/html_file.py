@@ -36,6 +36,8 @@ class HtmlFile:
         self._code_files = PageCodeFiles(self.folder, self.out.parent)
         self._out_before = self._read_out()
         """What `out` had before the first edit was written to it."""
+        self._before_edits: HtmlDocument | None = None
+        """The document as the first edit found it; None before that."""
         self._seen_paths: set[str] = set()
         """Files that the page has loaded at some time."""
         self.document = self._parse_document(read_html_file(self.path, str(path)), 1)
@@ -81,6 +83,7 @@ class HtmlFile:
             writes.append(FileWrite(self.out, document.source, self._page_before(before.source)))
         if writes:
             write_files(writes, lambda: self._check_unchanged(before), [self.folder, self.out.parent])
+            self._before_edits = self._before_edits or before
         self._code_files.written_paths |= set(changed)
         if document.source != before.source:
             self.path = self.out
@@ -121,6 +124,18 @@ class HtmlFile:
             self.reload_if_changed()
         files = self._code_files.read_files(sorted(self._seen_paths))
         return {page_name: self.document.source.decode()} | {path: content.decode() for path, content in files.items()}
+
+    def texts_before_edits(self, page_name: str, texts_at_start: dict[str, str]) -> dict[str, str]:
+        """Return what `file_texts` gave before the first edit, so that no earlier change by others counts as an edit.
+
+        Args:
+            texts_at_start: what it gave when the file was opened.
+        """
+        found = self._before_edits
+        if found is None:
+            return self.file_texts(page_name)
+        files = {path: content.decode() for path, content in found.files.items()}
+        return texts_at_start | {page_name: found.source.decode()} | files
 
     def _parse_document(self, source: bytes, next_id: int) -> HtmlDocument:
         document = HtmlDocument.parse(source, next_id, path=self.name)

@@ -34,6 +34,18 @@ def test_the_changes_that_are_shown_are_those_on_disk(
     assert (result.exit_code, "+  <p>b</p>" in result.stdout) == (3, False)
 
 
+def test_what_others_save_meanwhile_is_not_shown_as_a_change_of_the_turn(
+    file: Path, url: str, script: ServiceScript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script.events[:] = number_events(ready_event(), text_event("It is fine as it is."), done_event())
+    monkeypatch.setattr(
+        "fermata_client.document.html_file.HtmlFile.write_copy", lambda _: file.write_text(PAGE + "<p>theirs</p>\n")
+    )
+    result = run_command("edit", str(file), "x", "--url", url, "--token", "good")
+    assert (result.exit_code, result.stderr) == (3, "fermata: nothing was changed.\n")
+    assert "theirs" not in result.stdout
+
+
 def test_wrong_usage_exits_with_2(file: Path) -> None:
     for arguments in (["edit"], ["edit", str(file), "x", "--paint"], ["paint"]):
         assert run_command(*arguments).exit_code == 2

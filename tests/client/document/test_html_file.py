@@ -41,6 +41,16 @@ def test_an_edit_is_on_disk_when_it_is_reported(executor: HtmlFileExecutor, file
     assert file.read_text() == PAGE.replace("</p>\n", "</p>\n  <p>b</p>\n")
 
 
+def test_what_others_changed_before_the_first_edit_is_no_edit(executor: HtmlFileExecutor, file: Path) -> None:
+    at_start = executor.file.file_texts(file.name)
+    file.write_text(PAGE + "<p>theirs</p>\n")
+    assert executor.file.texts_before_edits(file.name, at_start) == executor.file.file_texts(file.name)
+    file.write_text(theirs := PAGE + "<p>theirs too</p>\n")
+    place = run_tool(executor, "read_document")["data"]["html"].split('<main uid="')[1].split('"')[0]
+    assert run_tool(executor, "insertHtml", parentId=place, html="<p>b</p>")["ok"]
+    assert executor.file.texts_before_edits(file.name, at_start) == {file.name: theirs}
+
+
 def test_every_tool_answers_under_both_of_its_names(executor: HtmlFileExecutor) -> None:
     assert run_tool(executor, "site_read_document")["data"]["title"] == "T"
     assert run_tool(executor, "getNodeHtml", nodeId="n3")["data"] == {"html": '<p uid="n3">a</p>'}
