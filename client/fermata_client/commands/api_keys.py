@@ -2,6 +2,7 @@
 
 import click
 
+from fermata_client.commands.default_subcommand import group_with_default
 from fermata_client.commands.errors import report_errors
 from fermata_client.commands.json_output import print_json
 from fermata_client.commands.options import json_option, service_options
@@ -14,12 +15,9 @@ API_KEY_ID_ARGUMENT = click.argument("key_id", metavar="ID")
 _SECONDS_PER_DAY = 86_400
 
 
-@click.group("api-keys", invoke_without_command=True)
-@click.pass_context
-def api_keys(context: click.Context) -> None:
+@group_with_default("list", name="api-keys")
+def api_keys() -> None:
     """List the keys of your servers, create, rotate or revoke one. Alone, it lists them."""
-    if context.invoked_subcommand is None:
-        context.invoke(list_api_keys)
 
 
 @api_keys.command("list")

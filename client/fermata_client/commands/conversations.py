@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import click
 
+from fermata_client.commands.default_subcommand import group_with_default
 from fermata_client.commands.errors import report_errors
 from fermata_client.commands.json_output import print_json
 from fermata_client.commands.options import json_option, service_options
@@ -18,12 +19,9 @@ MAX_PAGE_SIZE = 500
 CONVERSATION_ID_ARGUMENT = click.argument("conversation_id", metavar="ID")
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def conversations(context: click.Context) -> None:
+@group_with_default("list")
+def conversations() -> None:
     """List conversations, show one, rename it or delete it. Alone, it lists them."""
-    if context.invoked_subcommand is None:
-        context.invoke(list_conversations)
 
 
 @conversations.command("list")

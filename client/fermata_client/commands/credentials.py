@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from fermata_client.commands.default_subcommand import group_with_default
 from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.json_output import print_json
 from fermata_client.commands.options import json_option, service_options
@@ -23,12 +24,9 @@ KEY_ENV_OPTION = click.option(
 )
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def credentials(context: click.Context) -> None:
+@group_with_default("list")
+def credentials() -> None:
     """List your providers' keys, add, test, change or delete one. Alone, it lists them. Keys are never shown."""
-    if context.invoked_subcommand is None:
-        context.invoke(list_credentials)
 
 
 @credentials.command("list")

@@ -2,6 +2,7 @@
 
 import click
 
+from fermata_client.commands.default_subcommand import group_with_default
 from fermata_client.commands.errors import report_errors
 from fermata_client.commands.json_output import print_json
 from fermata_client.commands.options import json_option, service_options
@@ -11,12 +12,9 @@ from fermata_client.terminal.table import print_table
 SCOPE_ARGUMENT = click.argument("scope")
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def defaults(context: click.Context) -> None:
+@group_with_default("show")
+def defaults() -> None:
     """Show each scope's default model, set or clear one. Alone, it shows them."""
-    if context.invoked_subcommand is None:
-        context.invoke(show_defaults)
 
 
 @defaults.command("show")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fermata_client.commands.errors import run_reporting_stack_errors
+from fermata_client.commands.errors import CommandError, run_reporting_stack_errors
 from fermata_client.stack.resources import StackLocation, find_local_stack
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def _locate(stack: str | None, region: str | None, *, is_local: bool) -> StackLo
         return StackLocation(stack, region)
     location = find_local_stack(region)
     if location is None:
-        raise click.ClickException("No local cloud is running. Start it with `make run`.")
+        raise CommandError(
+            "No local cloud runs from this folder. Run this in the folder in which you have started `make run`."
+        )
     return location
 
 

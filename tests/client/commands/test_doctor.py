@@ -209,3 +209,10 @@ def test_an_environment_that_samconfig_does_not_have() -> None:
     result = CliRunner().invoke(main, ["doctor", "--folder", str(ROOT), "--config-env", "staging"])
     assert result.exit_code == 1
     assert "It has default, dev, prod." in result.output
+
+
+def test_the_local_cloud_of_another_folder_is_looked_for_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fermata_client.commands.doctor.find_local_stack", lambda _region: None)
+    result = CliRunner().invoke(main, ["doctor", "--local"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("fermata: No local cloud runs from this folder. Run this in the folder in which")

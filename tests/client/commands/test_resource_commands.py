@@ -385,3 +385,12 @@ def test_a_closed_output_causes_no_traceback(command: str) -> None:
     os.close(write_end)
     assert result.returncode == 1
     assert not any(word in result.stderr for word in (b"Traceback", b"roken pipe", b"BrokenPipe"))
+
+
+@pytest.mark.parametrize("group", ["conversations", "credentials", "api-keys", "defaults"])
+def test_a_group_alone_takes_the_options_of_what_it_shows(group: str) -> None:
+    listed = run(group, "show" if group == "defaults" else "list", "--json")
+    assert run(group, "--json").stdout == listed.stdout
+    assert listed.stdout.startswith(("[", "{"))
+    assert "Commands:" in run(group, "-h").stdout
+    assert (run(group, "--paint").exit_code, run(group, "paint").exit_code) == (2, 2)
