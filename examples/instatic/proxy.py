@@ -109,5 +109,5 @@ def sign_token(user: dict[str, Any], issuer: str, secret: str) -> str:
 
 
 def make_proxy_from_environment() -> Starlette:
-    names = ("CMS_URL", "FERMATA_URL", "FERMATA_ISSUER", "FERMATA_SECRET")
-    return make_proxy(*(os.environ[name].rstrip("/") for name in names))
+    cms_url, fermata_url = (os.environ[name].rstrip("/") for name in ("CMS_URL", "FERMATA_URL"))
+    return make_proxy(cms_url, fermata_url, os.environ["FERMATA_ISSUER"], os.environ["FERMATA_SECRET"])

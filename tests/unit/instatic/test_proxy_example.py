@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from examples.instatic import proxy
 from examples.instatic.proxy import make_proxy
 from fermata.usage.audit.user_labels import load_user_labels
 from fermata.wire.auth.tenant_store import add_tenant
@@ -183,3 +184,11 @@ def test_only_a_known_promise_is_accepted(stage: Stage, service: str) -> None:
     body = {"conversationId": "c", "prompt": "Hello"}
     answer = httpx.post(f"{service}/admin/api/ai/chat/site", json=body, headers=headers, trust_env=False)
     assert (answer.status_code, "Fermata-Disconnects" in answer.json()["error"]) == (400, True)
+
+
+def test_issuer_and_secret_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ("http://cms.example/", "https://fermata.example/", "https://cms.example.com/", "c2VjcmV0/")
+    for name, value in zip(("CMS_URL", "FERMATA_URL", "FERMATA_ISSUER", "FERMATA_SECRET"), settings, strict=True):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(proxy, "make_proxy", lambda *taken: taken)
+    assert proxy.make_proxy_from_environment() == ("http://cms.example", "https://fermata.example", *settings[2:])
