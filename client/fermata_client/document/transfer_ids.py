@@ -78,7 +78,7 @@ def _describe_broken_element(element: Element, source: bytes) -> str:
     advice = (
         f"The page has a tag {unfinished_tag} that is not closed with >: close it first"
         if unfinished_tag
-        else "Check that every tag in what you send is closed"
+        else "Check that every tag in what you send is closed, and that no block goes into a paragraph"
     )
     return f"This would break the <{element.tag}> with uid {element.uid}. {advice}."
 

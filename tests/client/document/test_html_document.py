@@ -132,8 +132,8 @@ def test_markup_that_would_swallow_the_page_is_refused() -> None:
             document.insert_html(find_uid(document, "main"), f"<p>x</p>{html}", 0)
 
 
-def test_a_block_in_a_paragraph_is_refused() -> None:
-    with pytest.raises(EditError):
+def test_a_block_in_a_paragraph_is_refused_with_the_reason() -> None:
+    with pytest.raises(EditError, match="no block goes into a paragraph"):
         parse_page("<p>a</p>").insert_html("n1", "<div>x</div>")
 
 
