@@ -12,8 +12,9 @@ from fermata.aws.resources import Resources
 from fermata.aws.uploads import Upload
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Gone, InvalidRequest, NotFound, PayloadTooLarge
-from fermata.wire.bodies.find_snapshot import MAX_SNAPSHOT_MEMORY_BYTES, find_snapshot
+from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody
+from fermata.wire.http.json_memory import MAX_JSON_MEMORY_BYTES
 from tests.peak_memory import measure_peak_megabytes
 from tests.resources import TestClock
 from tests.uploads import put_json_upload, put_upload
@@ -96,7 +97,7 @@ def test_invalid_json_is_refused_with_a_reason(resources: Resources, raw: bytes,
 
 def test_a_snapshot_that_needs_too_much_memory_is_refused_before_parsing(resources: Resources) -> None:
     parts = b'{"a": [' + b",".join([b"{}"] * 1_000_000) + b"]}"
-    assert len(parts) < 4_000_000 < MAX_SNAPSHOT_MEMORY_BYTES
+    assert len(parts) < 4_000_000 < MAX_JSON_MEMORY_BYTES
     with pytest.raises(PayloadTooLarge, match="too many parts"):
         resolve_upload(resources, parts)
 

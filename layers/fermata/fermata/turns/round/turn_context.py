@@ -89,6 +89,7 @@ class TurnContext:
         """Return the newest snapshot that the editor has posted, or None."""
         key = self.log.state.snapshot_key
         if key != self._snapshot[0]:
+            self._snapshot = ("", None)  # there is no memory for two
             self._snapshot = (key, self.resources.blobs.get_json(key) if key else None)
         return self._snapshot[1]
 

@@ -1,7 +1,6 @@
 """Find the snapshot of a request: in its body, or uploaded before (decisions 0110, 0113, 0151)."""
 
 import re
-import sys
 from functools import partial
 
 from fermata.aws import uploads
@@ -13,11 +12,6 @@ from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 from fermata.wire.bodies.turn_requests import SnapshotBody
 from fermata.wire.http.json_body import INVALID_BODY_PREFIX, decode_json_text, parse_json_object
 
-MAX_SNAPSHOT_MEMORY_BYTES = 90_000_000
-"""Memory for parsing a snapshot, text and values together. The smallest function that does it has 208 MB."""
-_STRING_OVERHEAD_BYTES = 60
-_CONTAINER_OVERHEAD_BYTES = 120
-"""About what Python needs for an object or array, besides its members."""
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
 _UNUSABLE = "The uploaded snapshot cannot be used."
 
@@ -51,17 +45,9 @@ def _fetch_snapshot(resources: Resources, caller: Caller, upload: uploads.Upload
         # Parsing replaces lone surrogates. The upload is then stored as parsed, not as uploaded.
         may_have_surrogates = _SURROGATE_ESCAPE.search(raw) is not None
         del raw  # each of these is as large as the snapshot
-        _check_memory(text)
         value = parse_json_object(text)
+    except PayloadTooLarge as error:
+        raise PayloadTooLarge(f"{_UNUSABLE} {error.message}") from error
     except InvalidRequest as error:
         raise InvalidRequest(f"{_UNUSABLE} {error.message.removeprefix(INVALID_BODY_PREFIX).strip()}") from error
     return SnapshotContent(value, None if may_have_surrogates else compressed)
-
-
-def _check_memory(text: str) -> None:
-    strings = text.count('"') // 2
-    containers = text.count("{") + text.count("[")
-    text_bytes = sys.getsizeof(text) + len(text)
-    needed = text_bytes + strings * _STRING_OVERHEAD_BYTES + containers * _CONTAINER_OVERHEAD_BYTES
-    if needed > MAX_SNAPSHOT_MEMORY_BYTES:
-        raise PayloadTooLarge(f"{_UNUSABLE} It has too many parts to be read at once. Leave out what no tool needs.")

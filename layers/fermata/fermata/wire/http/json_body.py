@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 from fermata.wire.bodies.validation_errors import format_validation_errors
+from fermata.wire.http.json_memory import fits_into_memory
 from fermata.wire.http.messages import HttpRequest
 
 MAX_REQUEST_BYTES = 6 * 1024 * 1024
@@ -16,6 +18,14 @@ MAX_REQUEST_BYTES = 6 * 1024 * 1024
 MAX_JSON_DEPTH = 200
 """Levels of nesting in a body, so that recursive code does not run out of stack."""
 INVALID_BODY_PREFIX = "Invalid request body."
+OVERSIZED_VALUES_MESSAGE = (
+    "The request is too large: it has too many parts, or too long texts with emoji, to be read at once. "
+    "Leave out what no tool needs."
+)
+_ESCAPES = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+"""Escapes of a JSON text. The group is a lone surrogate."""
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -65,7 +75,10 @@ def parse_json_object(text: str) -> dict[str, Any]:
     Raises:
         InvalidRequest: The text is not JSON, is no object, has a member twice, is nested too deep, or has a number
             that JSON or Python cannot hold.
+        PayloadTooLarge: Its values would take more memory than a function has.
     """
+    if not fits_into_memory(text):
+        raise PayloadTooLarge(OVERSIZED_VALUES_MESSAGE)
     try:
         value = _parse_json(text)
     except json.JSONDecodeError as error:
@@ -83,11 +96,17 @@ def parse_json_object(text: str) -> dict[str, Any]:
 
 def _parse_json(text: str) -> Any:
     value = json.loads(text, object_pairs_hook=_unique_members, parse_float=_finite, parse_constant=_finite)
-    if "\\ud" in text or "\\uD" in text:
+    if _has_lone_surrogate(text):
         # JSON can escape lone surrogates, UTF-8 cannot encode them. A round trip through UTF-16 replaces them.
         utf16 = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
         value = json.loads(utf16.decode("utf-16-le", "replace"))
     return value
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    if "\\ud" not in text and "\\uD" not in text:
+        return False
+    return any(escape[1] for escape in _ESCAPES.finditer(text))
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
