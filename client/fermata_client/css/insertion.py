@@ -37,14 +37,15 @@ def splice_before_group(sheet: bytes, rule: CssRule, group: CssRule, sheet_forma
     return Splice(position, position, sheet_format.reindent(rule.source, indent) + gap + indent)
 
 
-def splice_at_end(sheet: bytes, rule: CssRule, group: CssRule | None, sheet_format: SheetFormat) -> Splice:
-    """Insert a rule at the end of a conditional group; None for the end of the sheet."""
+def splice_at_end(sheet: bytes, rules: Sequence[CssRule], group: CssRule | None, sheet_format: SheetFormat) -> Splice:
+    """Insert rules at the end of a conditional group; None for the end of the sheet."""
     start, end = group.block_range if group and group.block_range else (0, len(sheet))
     content = sheet[start:end].rstrip(WHITESPACE)
     siblings = group.rules if group else parse_css(sheet)
     group_indent = indent_at(sheet, group.start) if group else None
     indent = _sibling_indent(sheet, siblings, group_indent, sheet_format)
-    text = sheet_format.reindent(rule.source, indent)
+    gap = _gap_between(sheet, siblings, sheet_format) + indent
+    text = gap.join(sheet_format.reindent(rule.source, indent) for rule in rules)
     position = start + len(content)
     is_empty = not content.strip(WHITESPACE)
     if is_empty and group is None and not sheet_format.indent:
@@ -52,7 +53,7 @@ def splice_at_end(sheet: bytes, rule: CssRule, group: CssRule | None, sheet_form
     elif is_empty:
         lead = sheet_format.newline + indent
     else:
-        lead = _gap_between(sheet, siblings, sheet_format) + indent
+        lead = gap
     if b"\n" in sheet[position:end]:
         return Splice(position, position, lead + text)
     closing_indent = group_indent if group_indent is not None else indent.removesuffix(sheet_format.unit)

@@ -5,8 +5,9 @@ new declarations; any other rule is added at the end. The rest of the sheets kee
 does not know is added as it is, if its brackets are balanced.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from fermata_client.css.declaration_edits import declaration_splices
 from fermata_client.css.insertion import (
@@ -44,6 +45,33 @@ class _RuleLocation:
         return self.sheet_index, self.rule.start
 
 
+class _KnownKeys:
+    """Tell which rules are new wherever they are put, so that many are added at once (decision 0236)."""
+
+    def __init__(self, sheets: Iterable[bytes]) -> None:
+        self._keys: set[str] = set()
+        self._keys_in_groups: set[str] = set()
+        for sheet in sheets:
+            for rule in parse_css(sheet):
+                self._add(rule)
+
+    def take(self, rule: CssRule) -> bool:
+        """Return whether the rule belongs at the end of the sheet that gets new ones. It is known from then on."""
+        is_mergeable = rule.key and not rule.key.startswith(REPEATABLE_AT_RULES)
+        is_new = not (
+            rule.key in self._keys_in_groups
+            or rule.key.startswith(LEADING_AT_RULES)
+            or (is_mergeable and rule.key in self._keys)
+        )
+        self._add(rule)
+        return is_new
+
+    def _add(self, rule: CssRule) -> None:
+        self._keys.add(rule.key)
+        if rule.is_condition:
+            self._keys_in_groups.update(inner.key for inner in rule.iter_descendants())
+
+
 @dataclass
 class StyleSheetEditor:
     """The style sheets of a page, in the order in which they apply."""
@@ -73,9 +101,18 @@ class StyleSheetEditor:
         rules = parse_css(css.replace("\r\n", "\n").encode())
         if not any(rule.key for rule in rules) and not any(rule.block_range for rule in rules):
             raise EditError("There is no CSS rule in this. Send rules like `.name { property: value }`.")
-        for rule in rules:
-            self._put_rule(rule, ())
+        known = _KnownKeys(self.sheets)
+        for is_new, following in groupby(rules, known.take):
+            if is_new:
+                self._add_new_rules(list(following))
+            else:
+                for rule in following:
+                    self._put_rule(rule, ())
         return self.counts
+
+    def _add_new_rules(self, rules: Sequence[CssRule]) -> None:
+        self.counts.created += sum(rule.rule_count for rule in rules)
+        self._add_at_end(self.target_index, rules, None)
 
     def _put_rule(self, rule: CssRule, path: tuple[str, ...]) -> None:
         """Put a rule into the conditional groups whose keys are `path`, the outermost first."""
@@ -157,7 +194,7 @@ class StyleSheetEditor:
             splice = splice_before_group(self.sheets[index], rule, location.rule, self.formats[index])
             self._splice(index, splice)
         else:
-            self._add_at_end(target, rule, None)
+            self._add_at_end(target, [rule], None)
 
     def _add_to_group(self, rule: CssRule, path: tuple[str, ...]) -> None:
         """Add a rule to a conditional group.
@@ -168,12 +205,12 @@ class StyleSheetEditor:
         assert group is not None
         unconditional = self._find_rule((*path[:-1], rule.key))
         if unconditional is None or not group.rule.is_condition or unconditional.order < group.order:
-            self._add_at_end(group.sheet_index, rule, group.rule)
+            self._add_at_end(group.sheet_index, [rule], group.rule)
             return
         outer = self._find_rule(path[:-1]) if len(path) > 1 else None
         sheet_index = outer.sheet_index if outer else self.target_index
         wrapped = self._wrap_in_group(rule, group, self.formats[sheet_index])
-        self._add_at_end(sheet_index, wrapped, outer.rule if outer else None)
+        self._add_at_end(sheet_index, [wrapped], outer.rule if outer else None)
 
     def _wrap_in_group(self, rule: CssRule, group: _RuleLocation, sheet_format: SheetFormat) -> CssRule:
         block_range = group.rule.block_range
@@ -193,8 +230,8 @@ class StyleSheetEditor:
                     return _RuleLocation(sheet_index, group)
         return None
 
-    def _add_at_end(self, sheet_index: int, rule: CssRule, group: CssRule | None) -> None:
-        splice = splice_at_end(self.sheets[sheet_index], rule, group, self.formats[sheet_index])
+    def _add_at_end(self, sheet_index: int, rules: Sequence[CssRule], group: CssRule | None) -> None:
+        splice = splice_at_end(self.sheets[sheet_index], rules, group, self.formats[sheet_index])
         self._splice(sheet_index, splice)
 
     def _splice(self, sheet_index: int, *splices: Splice) -> None:

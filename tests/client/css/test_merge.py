@@ -201,3 +201,33 @@ def test_rules_that_were_not_asked_for_keep_their_bytes(sheet: str, css: str) ->
             assert rule.source.decode() in after
             assert find_rule(parse_css(after.encode()), (rule.key,)) is not None
     assert re.sub(r"\s", "", sheet)[:1] in after
+
+
+RULES = (
+    ".a { top: 0 }",
+    ".b { top: 0 }",
+    "/* c */\n.c { top: 0 }",
+    "@media (width > 9px) { .a { top: 1px } .d { top: 0 } }",
+    "@media (width > 9px) { .e { top: 1px } }",
+    "@font-face { font-family: F }",
+    "@import 'x.css';",
+    ".d { top: 2px }",
+)
+SHEETS = (
+    "",
+    ".a { left: 0 }\n",
+    "\n  .b { left: 0 }\n\n  .x {}\n",
+    "@media (width > 9px) { .c { top: 3px } }\n",
+    ".x{}",
+)
+
+
+@given(st.sampled_from(SHEETS), st.sampled_from(("", "  ")), st.lists(st.sampled_from(RULES), min_size=1, max_size=5))
+def test_rules_that_are_put_together_are_put_as_one_after_the_other(sheet: str, indent: str, rules: list[str]) -> None:
+    def edit(*texts: str) -> list[bytes]:
+        editor = StyleSheetEditor([sheet.encode()], [SheetFormat(indent.encode())])
+        for text in texts:
+            editor.put_rules(text)
+        return editor.sheets
+
+    assert edit("\n".join(rules)) == edit(*rules)

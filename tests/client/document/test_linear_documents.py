@@ -1,0 +1,85 @@
+"""A page, a sheet or an edit twice as large takes twice the time, whatever it is made of (decision 0234)."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from fermata_client import HtmlDocument
+from fermata_client.document.site_snapshot import build_site_snapshot
+from fermata_client.html.edit_error import EditError
+from fermata_client.tools.registry import READ_TOOLS, WRITE_TOOLS
+from tests.client.html_strategies import PIECES
+from tests.growth.growing_values import TEXTS, Growing, find_slow_values
+from tests.growth.measure_growth import MAX_GROWTH, measure_growth
+
+PAGE = (
+    "<!doctype html>\n<title>t</title>\n<style>\n.a { top: 0 }\n</style>\n"
+    "<main id=m>\n  <p class=a>x</p>\n%s\n</main>\n"
+)
+CSS_PIECES = ("/*", "/**/", "{", "}", ".a{top:0}", ".a{", "@media(", "@media(width>0px){", "@import ", "@")
+CSS_PIECES += ("'", "(", "url(", "--a:1;", ",", "[")
+"""Not `a:` again and again: recovery from so many errors takes the grammar itself too long (decision 0236)."""
+FILLED = ("html", "css", "htmlPatch", "title", "classId", "value", "content")
+CHARS = 8_000
+NOTICEABLE_SECONDS = 0.1
+
+
+def iter_growing_texts(pieces: tuple[str, ...]) -> Iterator[Growing]:
+    for piece in dict.fromkeys((*pieces, *TEXTS)):
+        yield Growing(repr(piece), lambda size, piece=piece: piece * (size // len(piece)))
+
+
+def test_new_rules_are_added_in_proportion_to_their_number() -> None:
+    document = HtmlDocument.parse((PAGE % "").encode(), path="index.html")
+
+    def prepare(size: int) -> Callable[[], object]:
+        css = "\n".join(f".x{number} {{ top: 0 }}" for number in range(size))
+        return lambda: WRITE_TOOLS["applyCss"](document, {"css": css})
+
+    assert 0 < measure_growth(prepare, 800, 800) <= MAX_GROWTH
+
+
+def run_tools(document: HtmlDocument, tools: dict[str, Any], arguments: dict[str, Any]) -> None:
+    for tool in tools.values():
+        with contextlib.suppress(EditError):
+            tool(document, arguments)
+
+
+def test_a_page_is_read_in_proportion_to_its_length() -> None:
+    def prepare(text: str) -> Callable[[], object]:
+        source = (PAGE % text).encode()
+
+        def read() -> None:
+            document = HtmlDocument.parse(source, path="index.html")
+            main = document.tree.find_first("main")
+            run_tools(document, READ_TOOLS, {"nodeId": main.uid if main else "root"})
+            build_site_snapshot(document)
+
+        return read
+
+    assert find_slow_values(iter_growing_texts(tuple(PIECES)), prepare, CHARS, NOTICEABLE_SECONDS) == []
+
+
+@pytest.mark.parametrize("tool", WRITE_TOOLS)
+def test_an_edit_takes_time_in_proportion_to_its_texts(tool: str) -> None:
+    document = HtmlDocument.parse((PAGE % "").encode(), path="index.html")
+    main = document.tree.find_first("main")
+    assert main is not None
+    child = main.children[0]
+
+    def prepare(text: str) -> Callable[[], object]:
+        arguments: dict[str, Any] = dict.fromkeys(FILLED, text) | {
+            "nodeId": child.uid,
+            "parentId": main.uid,
+            "newParentId": "root",
+            "pageId": "index",
+            "path": "a.css",
+            "props": {"class": text, "text": text},
+            "tokens": [{"slug": text, "lightValue": text}],
+        }
+        return lambda: run_tools(document, {tool: WRITE_TOOLS[tool]}, arguments)
+
+    pieces = CSS_PIECES if tool == "applyCss" else tuple(PIECES)
+    assert find_slow_values(iter_growing_texts(pieces), prepare, CHARS, NOTICEABLE_SECONDS) == []
