@@ -23,10 +23,32 @@ WITH_BODIES = [operation for operation in surface.OPERATIONS if operation.body]
 
 
 def iter_growing_requests(operation: BaseOperation, ids: dict[str, str]) -> Iterator[Growing]:
-    sample = {name: value if value != "" else ids[name] for name, value in BODIES[operation.name].items()}
+    assert operation.body
+    schema = operation.body.model_json_schema(by_alias=True)
+    body = BODIES.get(operation.name) or make_sample(schema, schema.get("$defs", {}))
+    sample = {name: value if value != "" else ids.get(name, "") for name, value in body.items()}
     for growing in iter_growing_values(sample):
         yield Growing(growing.name, lambda size, make=growing.make: json.dumps(make(size)))
     yield from iter_growing_bodies()
+
+
+def make_sample(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
+    """Make a value of a JSON Schema, for an operation without a sample: all of its members, which may be invalid."""
+    if "$ref" in schema:
+        return make_sample(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema or "oneOf" in schema:
+        return make_sample((schema.get("anyOf") or schema["oneOf"])[0], definitions)
+    match schema.get("type"):
+        case "object":
+            return {name: make_sample(member, definitions) for name, member in schema.get("properties", {}).items()}
+        case "array":
+            return [make_sample(schema.get("items", {}), definitions)]
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return True
+        case _:
+            return schema.get("const") or next(iter(schema.get("enum", ["x"])))
 
 
 @pytest.mark.parametrize("operation", WITH_BODIES, ids=lambda operation: operation.name)
