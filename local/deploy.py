@@ -81,7 +81,7 @@ def stack_exists(endpoint: str, stack_name: str = STACK_NAME) -> bool:
 
 def package_template(endpoint: str, path: Path) -> Json:
     """Upload code and state machine, and refer to them in the template."""
-    document = remove_saved_queries(remove_layers(template.load_template(path)))
+    document = remove_unknown_monitoring(remove_layers(template.load_template(path)))
     s3 = get_client("s3", endpoint)
     s3.create_bucket(Bucket=CODE_BUCKET)
     for function in template.resources_of_type(document, "Function").values():
@@ -104,10 +104,14 @@ def remove_layers(document: Json) -> Json:
     return document
 
 
-def remove_saved_queries(document: Json) -> Json:
-    """Remove the saved queries of Logs Insights, which the emulator does not have."""
+def remove_unknown_monitoring(document: Json) -> Json:
+    """Remove the saved queries of Logs Insights and alarms with expressions, which the emulator does not have."""
     resources: Json = document["Resources"]
-    kept = {name: one for name, one in resources.items() if one["Type"] != "AWS::Logs::QueryDefinition"}
+    kept = {
+        name: one
+        for name, one in resources.items()
+        if one["Type"] != "AWS::Logs::QueryDefinition" and "Metrics" not in one.get("Properties", {})
+    }
     return document | {"Resources": kept}
 
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,15 @@ from fermata.aws.resources import Resources
 from fermata.aws.security_events import SecurityEvent
 from fermata.credentials import last_used
 from fermata.domain.caller import Caller
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import PriceCatalogue, PricedModel
+from fermata.pricing.catalogue_refresh import refresh_catalogue
+from fermata.pricing.token_cost import Price
 from fermata.usage.audit import user_labels
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
+from tests.template.alarm_evaluation import WatchedMetric, read_metrics
 from tests.template.templates import ROOT, Template, resources_of_type
 from tests.unit.turns.conftest import shared_resources, stage, staged
 from tests.unit.turns.stage import Stage, make_provider_error
@@ -31,6 +37,7 @@ from tests.unit.usage.ledger_factories import (
 
 __all__ = ["shared_resources", "stage", "staged"]
 OUR_OWN = {"Fermata"}
+PRICES = {"model-1": PricedModel(price=Price(input_per_mtok=Decimal(1), output_per_mtok=Decimal(2)))}
 
 
 @pytest.fixture(scope="session")
@@ -90,14 +97,20 @@ def stored(resources: Resources) -> dict[tuple[str, str], Any]:
 
 def test_an_alarm_watches_a_metric_that_is_emitted(deployed: Template, alarms: dict[str, Template]) -> None:
     for name, alarm in alarms.items():
-        assert alarm["Namespace"] not in OUR_OWN or alarm["MetricName"] in ours(deployed), name
-        assert alarm["TreatMissingData"] == "notBreaching", name
+        for metric in read_metrics(alarm):
+            assert metric.namespace not in OUR_OWN or metric.name in ours(deployed), name
         assert alarm["AlarmDescription"].endswith("."), name
+        assert len(alarm["AlarmDescription"]) <= 1024, name
+    silence = {name for name, alarm in alarms.items() if alarm["TreatMissingData"] != "notBreaching"}
+    assert silence == {"SilentSweepAlarm"}, "of all others, nothing happened"
 
 
 @pytest.fixture
 def output(stage: Stage, capfd: pytest.CaptureFixture[str]) -> str:
     """The output of functions for turns that end in each of three ways, and for their ledger rows."""
+    catalogue.store_catalogue(
+        stage.resources, PriceCatalogue(refreshed_at=int(stage.resources.clock.time()), priced_models=PRICES)
+    )
     for ends in ("done", "cancelled", "error"):
         stage.start_turn()
         if ends == "cancelled":
@@ -107,6 +120,7 @@ def output(stage: Stage, capfd: pytest.CaptureFixture[str]) -> str:
         stage.run_workflow()
     rows = list(ledger_store.read_ledger_rows(stage.resources, stage.caller.tenant, "2026-01", "2030-01"))
     count_stream_records(stage.resources, [LedgerStreamRecord(str(number), row) for number, row in enumerate(rows)])
+    refresh_catalogue(stage.resources)
     return capfd.readouterr().out
 
 
@@ -115,14 +129,16 @@ def test_alarms_and_dashboard_use_the_dimensions_that_functions_emit(
 ) -> None:
     """A metric with other dimensions is another metric, which is never emitted."""
     written = set(emitted(output))
-    looked_at = [(alarm["MetricName"], dimensions(alarm)) for alarm in alarms.values() if alarm["Namespace"] in OUR_OWN]
-    looked_at += shown(deployed)
+    metrics = [metric for alarm in alarms.values() for metric in read_metrics(alarm) if metric.namespace in OUR_OWN]
+    looked_at = [(metric.name, metric.dimensions) for metric in metrics] + shown(deployed)
     assert {metric for metric, _ in written} == set(METRIC_UNITS)
     assert {pair for pair in looked_at if pair[0] in METRIC_UNITS} <= written
     assert {pair for pair in looked_at if pair[0] not in METRIC_UNITS} == {
         ("StuckTurns", frozenset()),
         ("SecurityEvents", frozenset()),
         ("UnreadableRows", frozenset()),
+        ("ProviderFailures", frozenset()),
+        ("HostFailures", frozenset()),
     }
 
 
@@ -133,10 +149,6 @@ def emitted(output: str) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
         for group in log_line["_aws"]["CloudWatchMetrics"]:
             for names, metric in itertools.product(group["Dimensions"], group["Metrics"]):
                 yield metric["Name"], frozenset((name, log_line[name]) for name in names)
-
-
-def dimensions(alarm: Template) -> frozenset[tuple[str, str]]:
-    return frozenset((one["Name"], one["Value"]) for one in alarm.get("Dimensions", []))
 
 
 def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
@@ -154,21 +166,51 @@ def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
     return found
 
 
-def test_there_are_alarms_for_failed_stuck_and_throttled_turns_rollup_lag_and_cost(alarms: dict[str, Template]) -> None:
-    metrics = {alarm["MetricName"] for alarm in alarms.values()}
-    assert metrics >= {"TurnsEnded", "StuckTurns", "ExecutionThrottled", "ThrottledEvents", "Throttles"}
-    assert "UnreadableRows" in metrics
-    assert metrics >= {"WriteThrottleEvents", "IteratorAge", "ApproximateNumberOfMessagesVisible", "CostUsd"}
+WATCHED_IN_FUNCTIONS = ("Errors", "Throttles")
+WATCHED_IN_TABLES = ("ReadThrottleEvents", "WriteThrottleEvents")
+
+
+@pytest.mark.parametrize("metric", WATCHED_IN_FUNCTIONS)
+def test_an_alarm_watches_errors_and_throttles_of_every_function(
+    source: Template, alarms: dict[str, Template], metric: str
+) -> None:
+    watched = {dict(one.dimensions).get("FunctionName") for one in list_metrics(alarms) if one.name == metric}
+    assert watched == set(resources_of_type(source, "AWS::Serverless::Function"))
+
+
+@pytest.mark.parametrize("metric", WATCHED_IN_TABLES)
+def test_an_alarm_watches_throttles_of_every_table_and_index(
+    deployed: Template, alarms: dict[str, Template], metric: str
+) -> None:
+    tables = resources_of_type(deployed, "AWS::DynamoDB::Table")
+    expected = {frozenset({("TableName", name)}) for name in tables}
+    for name, table in tables.items():
+        for index in table.get("GlobalSecondaryIndexes", []):
+            expected.add(frozenset({("TableName", name), ("GlobalSecondaryIndexName", index["IndexName"])}))
+    assert {one.dimensions for one in list_metrics(alarms) if one.name == metric} == expected
+
+
+def test_an_alarm_has_at_most_ten_metrics_as_cloudwatch_allows(alarms: dict[str, Template]) -> None:
+    assert max(len(read_metrics(alarm)) for alarm in alarms.values()) <= 10
+
+
+def test_there_are_alarms_for_the_api_executions_turns_providers_hosts_concurrency_lag_prices_and_cost(
+    alarms: dict[str, Template],
+) -> None:
+    metrics = {metric.name for metric in list_metrics(alarms)}
+    assert metrics >= {"5XXError", "ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted", "TurnsEnded"}
+    assert metrics >= {"ProviderFailures", "HostFailures", "StuckTurns", "UnreadableRows", "CatalogueAgeHours"}
+    assert metrics >= {"ExecutionThrottled", "ThrottledEvents", "ClaimedAccountConcurrency", "IteratorAge"}
+    assert metrics >= {"ApproximateNumberOfMessagesVisible", "CostUsd"}
     assert alarms["CostPerHourAlarm"]["Period"] == 3600
 
 
+def list_metrics(alarms: dict[str, Template]) -> list[WatchedMetric]:
+    return [metric for alarm in alarms.values() for metric in read_metrics(alarm)]
+
+
 def test_every_dead_letter_queue_has_an_alarm(deployed: Template, alarms: dict[str, Template]) -> None:
-    watched = {
-        dimension["Value"]["Fn::GetAtt"][0]
-        for alarm in alarms.values()
-        for dimension in alarm.get("Dimensions", [])
-        if dimension["Name"] == "QueueName"
-    }
+    watched = {value for one in list_metrics(alarms) for name, value in one.dimensions if name == "QueueName"}
     assert watched == set(resources_of_type(deployed, "AWS::SQS::Queue"))
 
 
@@ -219,6 +261,9 @@ def test_refused_requests_are_counted_in_every_function_that_answers_callers(dep
     [
         ("StuckTurnsFilter", "RecoverLogs", "turns/recover/*.py"),
         ("UnreadableRowsFilter", "RollupLogs", "usage/rollups/stream_consumer.py"),
+        ("UnstartedTurnsFilter", "StreamLogs", "turns/start/*.py"),
+        ("ProviderFailuresFilter", "RoundLogs", "turns/round/*.py"),
+        ("HostFailuresFilter", "RoundLogs", "hosts/*.py"),
     ],
 )
 def test_a_metric_filter_matches_records_that_are_logged(deployed: Template, name: str, logs: str, files: str) -> None:

@@ -27,6 +27,7 @@ METRIC_UNITS = {
     "ProviderRequests": MetricUnit.Count,
     "CostUsd": MetricUnit.NoUnit,
     "TimeToFirstText": MetricUnit.Milliseconds,
+    "CatalogueAgeHours": MetricUnit.NoUnit,
 }
 
 

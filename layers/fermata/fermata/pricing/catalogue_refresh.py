@@ -40,6 +40,9 @@ def refresh_catalogue(resources: Resources, *, force: bool = False) -> RefreshRe
         CatalogueUnavailable: It could not be fetched, or is no catalogue.
     """
     current = catalogue.read_stored_catalogue(resources)
+    if current:
+        age_seconds = resources.clock.time() - current.refreshed_at
+        observability.emit_metrics({"CatalogueAgeHours": age_seconds / 3600})
     if current and not force and resources.clock.time() - current.refreshed_at < MAX_CATALOGUE_AGE_SECONDS:
         return RefreshResult("fresh", len(current.priced_models))
     try:
