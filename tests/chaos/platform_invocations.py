@@ -26,6 +26,8 @@ HEARTBEAT_SECONDS = 90
 @dataclass
 class PlatformInvocations:
     cloud: SimulatedCloud
+    dead_letters: list[float] = field(default_factory=list)
+    """When an asynchronous invocation of the recover function had failed for the last time."""
     _positions: list[int] = field(default_factory=lambda: [0] * STREAM_SHARDS)
 
     def __post_init__(self) -> None:
@@ -112,6 +114,7 @@ class PlatformInvocations:
                     self._scheduler.switch("asynchronous retry", 60.0)
                 else:
                     return
+            self.dead_letters.append(self._scheduler.now)
 
         self._scheduler.start(Process(name), run, name=name)
 

@@ -95,6 +95,8 @@ class SimulatedBoto3Client:
     def _refuse(self, label: str, fault: str | None) -> None:
         if fault == "request lost":
             self._lose_request(label)
+        if fault == "denied":
+            raise aws_error("AccessDeniedException", label)
         if fault == "throttle":
             raise aws_error(THROTTLE_CODES[self._service], label)
         if fault == "conflict":

@@ -93,7 +93,7 @@ class World:
 
     def run(self) -> Evidence:
         """Run to the end and return what is left behind."""
-        with _simulated_process(self):
+        with simulated_process(self):
             try:
                 self._run()
             finally:
@@ -269,7 +269,7 @@ def _create_credential(resources: Any, caller: Any, provider: str) -> str:
 
 
 @contextmanager
-def _simulated_process(world: World) -> Iterator[None]:
+def simulated_process(world: World) -> Iterator[None]:
     """Let ids and jitter come from the seed, and keep what functions log."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fermata.aws.clock.secrets", _SeededSecrets(world.seed))

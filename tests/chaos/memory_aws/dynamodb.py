@@ -226,7 +226,7 @@ class MemoryDynamoDB:
         table.history.append((self._now(), key, old))
         event = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
         keys: Item = {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
-        table.stream.append(StreamRecord(next(self._sequence), event, keys, old, new))
+        table.stream.append(StreamRecord(next(self._sequence), event, keys, old, new, self._now()))
 
     def expire(self, table_name: str, now: float, chooses: Callable[[], bool] = lambda: True) -> int:
         """Delete rows whose TTL is over, as DynamoDB does some time after it: now those that `chooses` picks."""

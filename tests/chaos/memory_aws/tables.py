@@ -18,6 +18,8 @@ class StreamRecord:
     keys: Item
     old: Item | None
     new: Item | None
+    at: float = 0.0
+    """When the item was changed."""
 
 
 @dataclass
