@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 
 HEADING_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+_CONTAINER_TAGS = {"html", "div", "section", "article", "form", "aside", "header", "footer", "nav"}
+"""What may contain a section where a page has neither main nor body. A paragraph or a list may not."""
 _VARIABLE = re.compile(r"(--[\w-]+)\s*:\s*([^;{}]+)")
 
 _UID = re.compile(r"""\s+uid=(?:"[^"]*"|'[^']*'|[^\s>]+)""")
@@ -75,7 +77,8 @@ class HtmlPage:
     @property
     def content_root(self) -> HtmlNode:
         """The element that contains the sections."""
-        return self.root.find_first("main") or self.root.find_first("body") or next(iter(self.root.children), self.root)
+        containers = (node for node in self.root.children if node.tag in _CONTAINER_TAGS)
+        return self.root.find_first("main") or self.root.find_first("body") or next(containers, self.root)
 
     @property
     def sections(self) -> list[HtmlNode]:

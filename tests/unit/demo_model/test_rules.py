@@ -254,3 +254,13 @@ def test_every_inserted_element_is_closed(
         html = run_demo_turn(f"Add a {topic} section", shop, line, endpoint).rounds[-1][0].input["html"]
         assert len(re.findall(r"<(?!input|/)\w+", html)) == len(re.findall(r"</\w+>", html)), topic
         assert len(parse_fragment(html)) == 1
+
+
+def test_a_fragment_gets_a_section_where_one_may_be(line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
+    tab = EditorTab("<ul><li>x</li></ul><p>Hi</p><div><h2>Us</h2></div>")
+    run_demo_turn("Add a pricing section", tab, line, endpoint)
+    (section,) = tab.root.find_all("section")
+    assert section.parent is not None
+    assert section.parent.tag == "div"
+    said = run_demo_turn("Add a pricing section", EditorTab("<ul><li>x</li></ul><p>Hi</p>"), line, endpoint)
+    assert said.texts[-1].endswith("The page has no element I could put a section into.")
