@@ -24,6 +24,10 @@ OPERATIONS_OF_ITEMS = [
     if refers_to_an_item(operation) and operation is not defaults.SET_DEFAULT
 ]
 PAGE = Path(__file__).parents[3] / "docs" / "security-events.md"
+REASON_OF_REFUSAL = re.compile(
+    r"(?:Unauthorized|Forbidden|Refused|NotFound|TooManyRequests|PaymentRequired|PayloadTooLarge)"
+    r"\((?:(?!raise )[^\n]*\n){0,4}?[^\n]*\breason=\"(\w+)\""
+)
 ReadLines = Callable[[], list[dict[str, Any]]]
 STANDARD_KEYS = {"level", "location", "message", "timestamp", "service", "request_id"}
 
@@ -138,6 +142,15 @@ def test_a_cookie_from_a_page_of_an_unknown_origin_is_one_event(service: Service
     case.cookies = {"fermata_session": service.bakery.sign_token()}
     event = call_and_read_event(lines, case, {"Origin": "https://evil.example"})
     assert (event["event"], event["reason"]) == (SecurityEvent.ORIGIN_REFUSED, "unknown_origin")
+
+
+def test_the_page_of_security_events_lists_every_reason_of_a_refusal() -> None:
+    package = Path(observability.__file__).parents[1]
+    sources = [path.read_text() for path in package.rglob("*.py")]
+    reasons = {reason for source in sources for reason in REASON_OF_REFUSAL.findall(source)}
+    assert reasons >= {"expired", "not_public", "unpriced_model", "preflight", "api_key"}
+    page = PAGE.read_text()
+    assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
 
 
 def test_the_page_of_security_events_lists_all_of_them() -> None:

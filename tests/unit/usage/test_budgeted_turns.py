@@ -148,7 +148,9 @@ def test_a_hold_of_one_turn_may_leave_too_little_for_another(staged: MakeStage) 
         stage.start_turn()
 
 
-def test_a_turn_ends_when_the_budget_does_not_cover_its_next_round_and_keeps_its_edits(stage: Stage) -> None:
+def test_a_turn_ends_when_the_budget_does_not_cover_its_next_round_and_keeps_its_edits(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
     set_price_and_budget(stage, REQUEST_COST_USD)
     stage.start_turn()
     stage.script_replies([*reply_with_calls(INSERT)[:-1], spend_meanwhile(stage, "0.1"), reply_with_calls(INSERT)[-1]])
@@ -161,6 +163,8 @@ def test_a_turn_ends_when_the_budget_does_not_cover_its_next_round_and_keeps_its
     assert len(stage.driver.requests) == 1
     assert read_today(stage)["heldUsd"] == 0
     assert read_turn_end_row(stage)["billable"] is True
+    [refusal] = [vars(record) for record in caplog.records if getattr(record, "security", False)]
+    assert (refusal["event"], refusal["reason"]) == ("security.limit_reached", "budget")
 
 
 def spend_meanwhile(stage: Stage, amount: str) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
+from fermata.aws.security_events import SecurityEvent, log_security_event, make_user_pseudonym
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import ReasoningEvent, RequestFailedEvent, RequestStartedEvent, TextEvent
@@ -194,6 +195,8 @@ class _RequestSender:
         try:
             writer.append(commit)
         except PaymentRequired as refusal:
+            user = make_user_pseudonym(context.turn.tenant, context.turn.user)
+            log_security_event(SecurityEvent.LIMIT_REACHED, refusal.reason or "budget", user=user)
             raise ProviderError("budget_exhausted", refusal.message, retryable=False) from refusal
         except ApiError as refusal:
             raise ProviderError("busy", refusal.message, retryable=True) from refusal
