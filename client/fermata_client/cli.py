@@ -14,6 +14,7 @@ from fermata_client.commands.doctor import doctor
 from fermata_client.commands.edit import edit
 from fermata_client.commands.models import models
 from fermata_client.commands.print_token import token
+from fermata_client.commands.privacy import privacy
 from fermata_client.commands.tenants import tenant
 from fermata_client.commands.undo import undo
 
@@ -40,6 +41,7 @@ main.add_command(defaults)
 main.add_command(audit)
 main.add_command(connect)
 main.add_command(token)
+main.add_command(privacy)
 main.add_command(tenant)
 main.add_command(doctor)
 main.add_command(completion)

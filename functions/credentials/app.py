@@ -1,16 +1,21 @@
-"""Store provider credentials and API keys, and list the models that credentials open."""
+"""Store provider credentials, API keys, and requests to export or erase data; list the models of credentials."""
 
+from fermata.aws import observability
+from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import prepare_function
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
 from fermata.domain.errors import InvalidRequest
+from fermata.privacy.data_subject import DataSubject, SubjectKind
+from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
-from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential
+from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import api_keys, credentials
+from fermata.wire.operations import api_keys, credentials, privacy
 
+EXPORT_URL_SECONDS = 3_600
 router = Router("credentials")
 
 
@@ -112,6 +117,51 @@ def rotate_api_key(context: RequestContext) -> Response:
 def revoke_api_key(context: RequestContext) -> Response:
     api_key_store.revoke_api_key(context.resources, context.caller.tenant, context.path_parameters["id"])
     return Response(200, {"ok": True})
+
+
+@router.handles(privacy.START_EXPORT)
+def start_export(context: RequestContext) -> Response:
+    return _start_job(context, "export")
+
+
+@router.handles(privacy.START_ERASURE)
+def start_erasure(context: RequestContext) -> Response:
+    return _start_job(context, "erasure")
+
+
+@router.handles(privacy.SHOW_ERASURE)
+def show_erasure(context: RequestContext) -> Response:
+    job = get_privacy_job(context.resources, context.caller.tenant, context.path_parameters["id"], "erasure")
+    return Response(200, {"job": job.to_view()})
+
+
+@router.handles(privacy.SHOW_EXPORT)
+def show_export(context: RequestContext) -> Response:
+    """Respond with the export; its files can be downloaded when it is done."""
+    job = get_privacy_job(context.resources, context.caller.tenant, context.path_parameters["id"], "export")
+    blobs = context.resources.blobs
+    urls = [blobs.presign_get(part, EXPORT_URL_SECONDS) for part in job.parts]
+    return Response(200, {"job": job.to_view() | ({"downloads": urls} if urls else {})})
+
+
+def _start_job(context: RequestContext, kind: JobKind) -> Response:
+    """Store the job; the function `purge` does it. A log line says who asked, and not for whom."""
+    body = context.parse_body(NewPrivacyJob)
+    tenant = context.caller.tenant
+    if body.tenant not in (None, tenant):
+        raise InvalidRequest("'tenant' must be the name of your own tenant.")
+    if body.conversation_id and not is_valid_id(body.conversation_id):
+        raise InvalidRequest("'conversationId' is not the id of a conversation.")
+    chosen: dict[SubjectKind, str | None] = {
+        "conversation": body.conversation_id,
+        "user": body.user_id,
+        "tenant": body.tenant,
+    }
+    subject_kind, subject_id = next((name, value) for name, value in chosen.items() if value is not None)
+    subject = DataSubject(kind=subject_kind, tenant=tenant, id=str(subject_id))
+    job = create_privacy_job(context.resources, kind, subject)
+    observability.log_audit_event(f"ai.data.{kind}", tenant=tenant, user=context.caller.user, job=job.id)
+    return Response(202, {"job": job.to_view()})
 
 
 def _respond_with_key(status: int, key: ServerApiKey, text: str) -> Response:

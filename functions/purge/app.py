@@ -1,10 +1,14 @@
-"""Purge conversations that were deleted a month ago."""
+"""Go on with exports and erasures, and once an hour purge conversations that were deleted long ago."""
 
+from collections.abc import Callable
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources, prepare_function
-from fermata.conversations.purge import purge_deleted_conversations
+from fermata.conversations.purge import BIN_RETENTION_DAYS, purge_deleted_conversations
+from fermata.domain.errors import NotFound
+from fermata.privacy.run_jobs import run_open_jobs
+from fermata.wire.auth.tenant_store import get_tenant
 
 MIN_REMAINING_MS = 30_000
 """No conversation is begun with less time left, because Lambda would stop the function in the middle of it."""
@@ -12,13 +16,28 @@ MIN_REMAINING_MS = 30_000
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
-    """Handle the hourly schedule. The next run continues where the time ends."""
+    """Handle the two schedules. The next run continues where the time ends."""
     observability.reset_log_keys(request_id=context.aws_request_id)
-    return {
-        "purged": purge_deleted_conversations(
-            get_resources(), lambda: context.get_remaining_time_in_millis() > MIN_REMAINING_MS
-        )
-    }
+
+    def has_time() -> bool:
+        return bool(context.get_remaining_time_in_millis() > MIN_REMAINING_MS)
+
+    jobs = run_open_jobs(get_resources(), has_time)
+    purged = 0 if event.get("jobsOnly") else _purge(has_time)
+    return {"jobs": jobs, "purged": purged}
 
 
 prepare_function("dynamodb", "s3")
+
+
+def _purge(has_time: Callable[[], bool]) -> int:
+    return purge_deleted_conversations(get_resources(), has_time, _get_retention_days)
+
+
+def _get_retention_days(tenant: str) -> int:
+    """Return the tenant's setting; the usual time if it has none, or is gone."""
+    try:
+        days = get_tenant(get_resources(), tenant).limits.deleted_days
+    except NotFound:
+        return BIN_RETENTION_DAYS
+    return BIN_RETENTION_DAYS if days is None else days

@@ -131,9 +131,14 @@ def list_needed_permissions(service: str, operation: str, params: dict[str, Any]
             return [NeededPermission(f"dynamodb:{operation}", LOGICAL_TABLE_NAMES[params["TableName"]] + index)]
         case "s3", "ListObjectsV2":
             return [NeededPermission("s3:ListBucket", "Bucket", prefix=params["Prefix"])]
+        case "s3", "ListObjectVersions":
+            return [NeededPermission("s3:ListBucketVersions", "Bucket", prefix=params["Prefix"])]
         case "s3", "DeleteObjects":
             return [
-                NeededPermission("s3:DeleteObject", f"Bucket/{entry['Key']}") for entry in params["Delete"]["Objects"]
+                NeededPermission(
+                    f"s3:{'DeleteObjectVersion' if 'VersionId' in entry else 'DeleteObject'}", f"Bucket/{entry['Key']}"
+                )
+                for entry in params["Delete"]["Objects"]
             ]
         case "s3", _:
             return [NeededPermission(f"s3:{operation}", f"Bucket/{params['Key']}")]

@@ -192,6 +192,12 @@ def test_deleted_conversations_are_purged_every_hour(deployed: Template) -> None
     assert [target["Input"] for target in hourly["Targets"]] == ['{"v":1}']
 
 
+def test_requested_exports_and_erasures_begin_within_five_minutes(deployed: Template) -> None:
+    jobs = resources_of_type(deployed, "AWS::Events::Rule")["PurgeFunctionJobs"]
+    assert jobs["ScheduleExpression"] == "rate(5 minutes)"
+    assert [target["Input"] for target in jobs["Targets"]] == ['{"v":1,"jobsOnly":true}']
+
+
 @pytest.mark.parametrize(("parameter", "form"), [("ProviderUrls", '{{"anthropic": "{}"}}'), ("CatalogueUrl", "{}")])
 def test_a_provider_is_only_requested_over_https(source: Template, parameter: str, form: str) -> None:
     pattern = re.compile(source["Parameters"][parameter]["AllowedPattern"])

@@ -82,15 +82,22 @@ def test_only_blobs_and_executions_have_resource_wildcards_and_only_at_the_end(r
         resource for role in roles.values() for statement in role.statements for resource in statement.resources
     }
     open_ended = {resource for resource in resources if "*" in resource and resource != "*"}
-    assert open_ended == {"Bucket/turns/*", "Bucket/conversations/*", "Bucket/uploads/*", "execution:turn:*"}
+    assert open_ended == {
+        "Bucket/turns/*",
+        "Bucket/conversations/*",
+        "Bucket/uploads/*",
+        "Bucket/exports/*",
+        "execution:turn:*",
+    }
 
 
-def test_uploads_are_presigned_by_one_function_and_read_by_two(function_roles: dict[str, Role]) -> None:
+def test_uploads_are_presigned_by_one_function_read_by_two_and_exported_by_one(function_roles: dict[str, Role]) -> None:
     """A presigned URL allows what its signer may do, so the signer has the permission to write."""
     assert functions_that_may(function_roles, "s3:PutObject", "Bucket/uploads/bakery/u/ref") == {"api"}
     assert functions_that_may(function_roles, "s3:GetObject", "Bucket/uploads/bakery/u/ref") == {
         "stream_turns",
         "tool_result",
+        "purge",
     }
 
 
@@ -158,41 +165,39 @@ def test_the_hold_function_uses_only_the_turn(function_roles: dict[str, Role]) -
     assert used == {"HoldLogs", "*", "BridgesTable", "Bucket/turns/*", "stateMachine:turn"}
 
 
-def test_the_ledger_can_only_be_added_to(function_roles: dict[str, Role]) -> None:
+def test_the_ledger_can_only_be_added_to_except_by_erasures(function_roles: dict[str, Role]) -> None:
     for action in ("dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem"):
-        assert functions_that_may(function_roles, action, "UsageTable") == set()
+        assert functions_that_may(function_roles, action, "UsageTable") == {"purge"}
 
 
 def test_only_settings_and_purged_conversations_are_deleted(function_roles: dict[str, Role]) -> None:
-    assert functions_that_may(function_roles, "dynamodb:DeleteItem", "SettingsTable") == {"credentials"}
-    for table in ("ConversationsTable", "BridgesTable", "PricingTable", "UsageTable"):
+    assert functions_that_may(function_roles, "dynamodb:DeleteItem", "SettingsTable") == {"credentials", "purge"}
+    for table in ("ConversationsTable", "BridgesTable", "PricingTable"):
         assert functions_that_may(function_roles, "dynamodb:DeleteItem", table) == set()
     assert functions_that_may(function_roles, "dynamodb:BatchWriteItem", "ConversationsTable") == {"purge"}
     assert functions_that_may(function_roles, "s3:DeleteObject", "Bucket/conversations/bakery/c1/abc") == {"purge"}
     assert functions_that_may(function_roles, "s3:DeleteObject", "Bucket/turns/bakery/t1/abc") == set()
 
 
-def test_no_function_scans_a_table_and_only_the_purge_lists_conversations_in_the_bucket(
+def test_only_the_purge_scans_tables_and_lists_the_bucket(
     function_roles: dict[str, Role],
 ) -> None:
-    for role in function_roles.values():
-        assert "dynamodb:Scan" not in role.actions()
+    assert {name for name, role in function_roles.items() if "dynamodb:Scan" in role.actions()} == {"purge"}
     assert functions_that_may(function_roles, "s3:ListBucket", "Bucket", prefix="conversations/bakery/c1/") == {"purge"}
-    assert functions_that_may(function_roles, "s3:ListBucket", "Bucket", prefix="turns/") == set()
+    assert functions_that_may(function_roles, "s3:ListBucket", "Bucket", prefix="turns/bakery/") == {"purge"}
     assert functions_that_may(function_roles, "s3:ListBucket", "Bucket") == set()
 
 
-def test_the_purge_reads_no_message_no_secret_and_no_turn(function_roles: dict[str, Role]) -> None:
-    used = {resource for statement in function_roles["purge"].statements for resource in statement.resources}
-    table = {"ConversationsTable", "ConversationsTable/index/byUser"}
-    assert used == {"PurgeLogs", "*", "PurgeDeadLetters", "Bucket", "Bucket/conversations/*"} | table
-    assert not function_roles["purge"].allows("s3:GetObject", "Bucket/conversations/bakery/c1/abc")
+def test_the_purge_opens_no_secret_and_starts_no_workflow(function_roles: dict[str, Role]) -> None:
+    """It exports and erases everything, so it may read it, but it opens no key."""
+    assert not function_roles["purge"].actions("kms:")
+    assert function_roles["purge"].actions("states:") == {"states:SendTaskSuccess"}
 
 
 def test_each_index_is_queried_by_the_functions_that_need_it(function_roles: dict[str, Role]) -> None:
     assert functions_that_may(function_roles, "dynamodb:Query", "ConversationsTable/index/byUser") == {"api", "purge"}
     assert functions_that_may(function_roles, "dynamodb:Query", "BridgesTable/index/open") == {"recover"}
-    assert functions_that_may(function_roles, "dynamodb:Query", "UsageTable/index/byTime") == {"api"}
+    assert functions_that_may(function_roles, "dynamodb:Query", "UsageTable/index/byTime") == {"api", "purge"}
 
 
 def test_the_rollup_function_uses_only_the_usage_table(function_roles: dict[str, Role]) -> None:

@@ -20,6 +20,10 @@ from fermata.domain.errors import NotFound
 from fermata.domain.messages import Message
 from fermata.hosts import registry
 from fermata.pricing import catalogue_refresh
+from fermata.privacy.data_subject import DataSubject, SubjectKind
+from fermata.privacy.erasure import SETTLING_SECONDS
+from fermata.privacy.privacy_job import create_privacy_job, get_privacy_job
+from fermata.privacy.run_jobs import run_open_jobs
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.journal_pages import get_journal_page
@@ -49,6 +53,7 @@ from tests.template.iam import Role, Statement
 from tests.template.permission_guard import GuardedResources, NeededPermission, guard_resources
 from tests.template.templates import Template
 from tests.tenant_tokens import make_tenant
+from tests.unit.privacy.filled_tenant import count_ledger, fill_tenant
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
 from tests.uploads import announce_test_upload, put_upload
 from tests.waiting import BACKSTOP_SECONDS
@@ -61,7 +66,13 @@ SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p"}, "filler": LARGE}
 STREAM = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
 OUTSIDE_THE_CODE = ("logs:", "xray:", "sqs:", *STREAM)
 """Actions of Lambda itself with the function's role."""
-UNUSED_PERMISSIONS: dict[tuple[str, str, str], str] = {}
+_ENDS_TURNS = "An erasure ends turns in any state: with a dead request, with text and calls to store, small or large."
+UNUSED_PERMISSIONS: dict[tuple[str, str, str], str] = {
+    ("purge", "dynamodb:GetItem", "PricingTable"): _ENDS_TURNS,
+    ("purge", "dynamodb:PutItem", "ConversationsTable"): _ENDS_TURNS,
+    ("purge", "s3:PutObject", "Bucket/turns/*"): _ENDS_TURNS,
+    ("purge", "s3:PutObject", "Bucket/conversations/*"): _ENDS_TURNS,
+}
 """Permissions that no code uses yet, and why they are kept."""
 StageOf = Callable[[str], Stage]
 
@@ -183,6 +194,27 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
     clock.advance(31 * 86_400)
     api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
     assert len(api_key_store.list_api_keys(functions["credentials"], manager.tenant)) == 1
+
+
+@pytest.mark.parametrize("kind", ["conversation", "user", "tenant"])
+def test_data_is_exported_and_erased_on_request(
+    resources: Resources, functions: dict[str, Any], clock: TestClock, kind: SubjectKind
+) -> None:
+    stage: Stage = functions["stage"]
+    stage.resources = resources
+    fill_tenant(resources, stage)
+    count_ledger(resources)
+    names = {"conversation": stage.conversation.id, "user": stage.caller.user, "tenant": stage.caller.tenant}
+    subject = DataSubject(kind=kind, tenant=stage.caller.tenant, id=names[kind])
+    export = create_privacy_job(functions["credentials"], "export", subject)
+    run_open_jobs(functions["purge"])
+    done = get_privacy_job(functions["credentials"], subject.tenant, export.id, "export")
+    functions["credentials"].guard.check_permission(NeededPermission("s3:GetObject", f"Bucket/{done.parts[0]}"))
+    erasure = create_privacy_job(functions["credentials"], "erasure", subject)
+    run_open_jobs(functions["purge"])
+    clock.advance(SETTLING_SECONDS)
+    run_open_jobs(functions["purge"])
+    assert get_privacy_job(functions["credentials"], subject.tenant, erasure.id, "erasure").state == "done"
 
 
 def test_several_calls_are_answered_one_by_one(at: StageOf) -> None:

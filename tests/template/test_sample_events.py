@@ -152,7 +152,7 @@ def test_the_rollup_counts_the_row_of_its_event(deployed_resources: Resources) -
 def test_the_purge_handles_its_scheduled_event(deployed_resources: Resources, source: Template) -> None:
     hourly = resources_of_type(source, "AWS::Serverless::Function")["PurgeFunction"]["Events"]["Hourly"]
     assert load_event("purge") == json.loads(hourly["Properties"]["Input"])
-    assert import_module("functions.purge.app").handler(load_event("purge"), Context()) == {"purged": 0}
+    assert import_module("functions.purge.app").handler(load_event("purge"), Context()) == {"jobs": 0, "purged": 0}
 
 
 @pytest.mark.parametrize("name", sorted(WORKFLOW))

@@ -103,7 +103,7 @@ def test_a_turns_blobs_expire_with_the_turn_and_a_conversations_do_not(bucket: T
 def expiring(bucket: Template, prefix: str) -> dict[str, Any]:
     """Return the only rule that expires objects under this prefix."""
     rules = [rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "ExpirationInDays" in rule]
-    assert {rule["Prefix"] for rule in rules} == {"turns/", "uploads/"}
+    assert {rule["Prefix"] for rule in rules} == {"turns/", "uploads/", "exports/"}
     (rule,) = [rule for rule in rules if rule["Prefix"] == prefix and rule["Status"] == "Enabled"]
     return dict(rule)
 

@@ -17,6 +17,7 @@ ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.exa
 NAMES_HELP = "The tool names that its editor uses: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
 ROUNDS_HELP = "The number of model requests that one turn may make."
 THINKING_HELP = "Tokens that a model may think before it answers; 0 leaves it to the model."
+DELETED_DAYS_HELP = "Days that a deleted conversation is kept before it is purged.  [default: 30]"
 LIFETIME_HELP = "The longest lifetime of a token, in seconds."
 SIGNING_SERVER_NOTE = "Store it where the tenant's server signs its tokens:"
 CONTENT_SYSTEM_NOTE = "Store it where the tenant's content system checks the tokens of its requests:"
@@ -43,6 +44,7 @@ def tenant() -> None:
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
+@click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP)
 @stack_options
 def add_tenant(
     name: str,
@@ -56,6 +58,7 @@ def add_tenant(
     max_rounds: int | None,
     thinking_tokens: int | None,
     token_seconds: int | None,
+    deleted_days: int | None,
     stack: str | None,
     region: str | None,
 ) -> None:
@@ -72,7 +75,7 @@ def add_tenant(
         origins=origins,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds),
+        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days),
     )
     click.echo(_to_json(added.to_operator_view()), err=True)
     if secret and not secret_file:
@@ -101,6 +104,7 @@ def show_tenant(name: str, stack: str | None, region: str | None) -> None:
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
+@click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP)
 @stack_options
 def change_tenant(
     name: str,
@@ -110,6 +114,7 @@ def change_tenant(
     max_rounds: int | None,
     thinking_tokens: int | None,
     token_seconds: int | None,
+    deleted_days: int | None,
     stack: str | None,
     region: str | None,
 ) -> None:
@@ -122,7 +127,7 @@ def change_tenant(
         origins=origins or None,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds),
+        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days),
     )
     click.echo(_to_json(changed.to_operator_view()))
 
@@ -187,13 +192,20 @@ def configure_host(
         _print_secret(secret, CONTENT_SYSTEM_NOTE)
 
 
-def _tenant_limits(max_rounds: int | None, thinking_tokens: int | None, token_seconds: int | None) -> Any:
+def _tenant_limits(
+    max_rounds: int | None, thinking_tokens: int | None, token_seconds: int | None, deleted_days: int | None
+) -> Any:
     """Return `TenantLimits`; None if no limit is given. A limit out of range is an error of its option."""
     from pydantic import ValidationError
 
     from fermata.wire.auth.tenant import TenantLimits
 
-    options = {"max_rounds": max_rounds, "thinking_tokens": thinking_tokens, "token_seconds": token_seconds}
+    options = {
+        "max_rounds": max_rounds,
+        "thinking_tokens": thinking_tokens,
+        "token_seconds": token_seconds,
+        "deleted_days": deleted_days,
+    }
     limits = {name: value for name, value in options.items() if value is not None}
     try:
         return TenantLimits.model_validate(limits) if limits else None

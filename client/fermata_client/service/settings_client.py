@@ -80,6 +80,14 @@ class SettingsClient:
         """Revoke a key. Revoking again succeeds."""
         self._request("DELETE", path_of("api-keys", key_id))
 
+    def start_privacy_job(self, kind: str, subject: JsonObject) -> JsonObject:
+        """Start one of `exports` or `erasures`. `subject` has one of `conversationId`, `userId` and `tenant`."""
+        return require_member(self._request("POST", path_of(kind), subject), "job", dict)
+
+    def show_privacy_job(self, kind: str, job_id: str) -> JsonObject:
+        """Return the state of one of the `exports` or `erasures`."""
+        return require_member(self._request("GET", path_of(kind, job_id)), "job", dict)
+
     def list_models(self, provider_id: str, credential_id: str) -> list[JsonObject]:
         """Return the models that a credential opens, in display order."""
         path = path_of("providers", provider_id, "models")

@@ -96,6 +96,10 @@ RESPONSE_BY_REQUEST: dict[str, Any] = {
     "POST /api-keys": {"apiKey": API_KEY, "key": "fmk_bakery_0011223344556677_secret"},
     "POST /api-keys/0011223344556677/rotate": {"apiKey": API_KEY, "key": "fmk_bakery_0011223344556677_new"},
     "DELETE /api-keys/0011223344556677": {"ok": True},
+    "POST /exports": {"job": {"id": "j1"}},
+    "POST /erasures": {"job": {"id": "j2"}},
+    "GET /exports/j1": {"job": {"id": "j1", "state": "done", "downloads": ["https://s3.example/part"]}},
+    "GET /erasures/j2": {"job": {"id": "j2", "state": "running"}},
     "GET /scopes": {"scopes": [{"name": name} for name in ("site", "content", "data", "plugin")]},
     "GET /defaults": {"defaults": {"site": {"credentialId": "k1", "modelId": "claude-opus-5"}}},
     "PUT /defaults/site": {"default": {"scope": "site"}},
@@ -305,6 +309,23 @@ class TestApiKeys:
         assert len(sent_bodies(service, "DELETE")) == 1
 
 
+class TestPrivacy:
+    def test_an_export_and_an_erasure_are_started_for_one_subject(self, service: Service) -> None:
+        assert run("privacy", "export", "--user", "ada").stdout == "j1\n"
+        assert run("privacy", "erase", "--conversation", "c1", "--yes").stdout == "j2\n"
+        assert sent_bodies(service, "POST") == [{"userId": "ada"}, {"conversationId": "c1"}]
+
+    def test_nothing_is_erased_unconfirmed_or_without_one_subject(self, service: Service) -> None:
+        assert run("privacy", "erase", "--user", "ada", stdin_text="n\n").exit_code == 1
+        assert run("privacy", "erase", "--yes").exit_code == 1
+        assert run("privacy", "erase", "--user", "ada", "--tenant", "bakery", "--yes").exit_code == 1
+        assert service.bodies == []
+
+    def test_their_state_is_printed(self) -> None:
+        assert json.loads(run("privacy", "export-status", "j1").stdout)["downloads"] == ["https://s3.example/part"]
+        assert json.loads(run("privacy", "erase-status", "j2").stdout)["state"] == "running"
+
+
 class TestModels:
     def test_they_are_listed_with_what_they_cost_hold_and_can(self) -> None:
         heading, model = run("models", "--credential", "k1").stdout.splitlines()
@@ -364,6 +385,7 @@ class TestDefaults:
         *(f"conversations {verb}" for verb in ("list", "show", "rename", "delete")),
         *(f"credentials {verb}" for verb in ("list", "add", "change", "test", "delete")),
         *(f"api-keys {verb}" for verb in ("list", "create", "rotate", "revoke")),
+        *(f"privacy {verb}" for verb in ("export", "erase", "export-status", "erase-status")),
         *(f"defaults {verb}" for verb in ("show", "set", "clear")),
         "models",
     ],

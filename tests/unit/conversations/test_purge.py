@@ -89,3 +89,20 @@ def test_a_purge_stops_when_its_time_is_over(resources: Resources, clock: TestCl
     clock.advance(BIN_RETENTION_DAYS * DAY + 1)
     assert purge_deleted_conversations(resources, lambda: False) == 0
     assert purge_deleted_conversations(resources) == 3
+
+
+def test_a_tenant_says_how_long_deleted_conversations_are_kept(resources: Resources, clock: TestClock) -> None:
+    deleted = create_filled_conversation(resources, clock)
+    delete_conversation(resources, ADA, deleted)
+    clock.advance(2 * DAY)
+    assert purge_deleted_conversations(resources, get_retention_days=lambda _: 3) == 0
+    assert purge_deleted_conversations(resources, get_retention_days=lambda tenant: {"bakery": 2}[tenant]) == 1
+
+
+def test_every_page_of_the_bin_is_read(resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a tenant that keeps them for long do not hide those of others behind them."""
+    monkeypatch.setattr("fermata.conversations.purge._PAGE_SIZE", 2)
+    for _ in range(13):
+        delete_conversation(resources, ADA, create_titled(resources, clock))
+    assert purge_deleted_conversations(resources, get_retention_days=lambda _: 99) == 0
+    assert purge_deleted_conversations(resources, get_retention_days=lambda _: 0) == 13

@@ -162,6 +162,36 @@ class BlobStore:
             count += len(keys)
         return count
 
+    def erase_folder(self, folder: str) -> int:
+        """Delete every object under `folder` in all its versions, also those that are deleted already.
+
+        Returns:
+            The number of deleted versions and marks of deletion.
+        """
+        count = 0
+        pages = self._client.get_paginator("list_object_versions").paginate(Bucket=self._bucket, Prefix=f"{folder}/")
+        for page in pages:
+            entries = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+            if entries:
+                self._delete([{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries])
+            count += len(entries)
+        return count
+
+    def list_keys(self, folder: str) -> list[str]:
+        """Return the keys of all objects under `folder`."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{folder}/")
+        return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+
+    def put_file(self, key: str, body: bytes, mime_type: str) -> None:
+        """Store bytes under a key of the caller's choice, in place of what is there."""
+        self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
+
+    def presign_get(self, key: str, seconds: int) -> str:
+        """Return a URL from which `key` can be downloaded for `seconds`. Makes no request."""
+        return self._client.generate_presigned_url(
+            "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=seconds
+        )
+
     def _delete(self, keys: list[Any]) -> None:
         response = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": True})
         for error in response.get("Errors", []):

@@ -201,6 +201,23 @@ class DynamoClient:
         request = build_partition_query(table, pk, min_sk, max_sk) | {"ProjectionExpression": "sk"}
         return [deserialize_item(raw)["sk"] for page in self._pages(request, None) for raw in page]
 
+    def scan_page(self, table: str, start: tuple[str, str] | None) -> tuple[list[Item], tuple[str, str] | None]:
+        """Read one page of a whole table, which is for rare work on all rows only.
+
+        Args:
+            start: The keys after which to start; None for the beginning.
+
+        Returns:
+            The items, and the keys after which the next page starts; None behind the last page.
+        """
+        request: dict[str, Any] = {"TableName": table, "ConsistentRead": True}
+        if start is not None:
+            request["ExclusiveStartKey"] = serialize_key(*start)
+        response = self._client.scan(**request)
+        last = response.get("LastEvaluatedKey")
+        key = deserialize_item(last) if last else None
+        return [deserialize_item(raw) for raw in response["Items"]], (key["pk"], key["sk"]) if key else None
+
     def batch_delete(self, table: str, keys: Sequence[tuple[str, str]]) -> None:
         """Delete items unconditionally, 25 per request. Deletes that stay unprocessed are sent again."""
         for start in range(0, len(keys), DELETE_BATCH_SIZE):

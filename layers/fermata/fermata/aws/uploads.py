@@ -124,5 +124,9 @@ def fetch_upload(resources: Resources, caller: Caller, upload: Upload) -> bytes:
 
 
 def _upload_key(caller: Caller, upload: Upload) -> str:
-    user = hashlib.sha256(caller.user.encode()).hexdigest()[:32]
-    return f"uploads/{caller.tenant}/{user}/{upload.ref}"
+    return f"{upload_folder(caller.tenant, caller.user)}/{upload.ref}"
+
+
+def upload_folder(tenant: str, user: str) -> str:
+    """Return the folder of a user's uploads. It names the user by a digest, because URLs are logged."""
+    return f"uploads/{tenant}/{hashlib.sha256(user.encode()).hexdigest()[:32]}"

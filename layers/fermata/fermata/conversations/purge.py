@@ -1,10 +1,10 @@
-"""Purge conversations that were deleted a month ago: their blobs, their messages, and last their own row.
+"""Purge conversations that were deleted long ago: their blobs, their messages, and last their own row.
 
 The row goes last, so that the next purge resumes one that was interrupted. The ledger keeps what a conversation cost
 (decision 0066).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from fermata.aws import blob_store, observability
 from fermata.aws.dynamodb_items_and_writes import Item
@@ -13,37 +13,50 @@ from fermata.conversations.conversation_store import BIN_SHARD_COUNT, USER_INDEX
 from fermata.conversations.message_store import conversation_partition
 
 BIN_RETENTION_DAYS = 30
-_MAX_CONVERSATIONS_PER_SHARD = 500
-"""Conversations that one purge takes from a shard; the next purge takes the others."""
+"""How long a deleted conversation is kept, unless its tenant has another setting."""
+
+_PAGE_SIZE = 500
 
 
-def purge_deleted_conversations(resources: Resources, has_time: Callable[[], bool] = lambda: True) -> int:
+def purge_deleted_conversations(
+    resources: Resources,
+    has_time: Callable[[], bool] = lambda: True,
+    get_retention_days: Callable[[str], int] = lambda _: BIN_RETENTION_DAYS,
+) -> int:
     """Purge until nothing is left or the time is over.
 
     Args:
         has_time: Asked before each conversation.
+        get_retention_days: Returns how many days a tenant keeps what was deleted.
 
     Returns:
         How many conversations were purged.
     """
-    deleted_before = resources.clock.now_iso(-BIN_RETENTION_DAYS * 86_400)
     purged = 0
     for shard in range(BIN_SHARD_COUNT):
-        for row in _read_shard(resources, shard, deleted_before):
+        for row in _iter_shard(resources, shard):
             if not has_time():
                 return purged
-            purged += _purge_conversation(resources, row)
+            if row["deleted_at"] <= resources.clock.now_iso(-get_retention_days(row["tenant"]) * 86_400):
+                purged += _purge_conversation(resources, row)
     return purged
 
 
-def _read_shard(resources: Resources, shard: int, deleted_before: str) -> list[Item]:
-    return resources.tables.query_index(
-        resources.settings.conversations_table,
-        USER_INDEX,
-        ("gpk", bin_shard_partition(shard)),
-        max_sort=("gsk", deleted_before),
-        limit=_MAX_CONVERSATIONS_PER_SHARD,
-    )
+def _iter_shard(resources: Resources, shard: int) -> Iterator[Item]:
+    """Yield all deleted conversations of a shard, page by page: tenants keep them for different times."""
+    start: Item | None = None
+    while True:
+        rows = resources.tables.query_index(
+            resources.settings.conversations_table,
+            USER_INDEX,
+            ("gpk", bin_shard_partition(shard)),
+            limit=_PAGE_SIZE,
+            start_after=start,
+        )
+        yield from rows
+        if len(rows) < _PAGE_SIZE:
+            return
+        start = {name: rows[-1][name] for name in ("gpk", "gsk", "pk", "sk")}
 
 
 def _purge_conversation(resources: Resources, row: Item) -> int:

@@ -12,6 +12,7 @@ class Capability(StrEnum):
     AUDIT = "ai.audit.read"
     TURNS = "ai.turns.manage"
     KEYS = "ai.keys.manage"
+    DATA = "ai.data.manage"
 
 
 class Caller(DomainModel):

@@ -107,5 +107,10 @@ def build_idempotency_puts(resources: Resources, turn: Turn, key: str, digest: s
 
 def build_idempotency_key(resources: Resources, tenant: str, user: str, key: str) -> ItemKey:
     """Return where the turn of an Idempotency-Key is stored."""
-    partition = f"t#{tenant}#u#{user}#idempotency"
+    partition = idempotency_partition(tenant, user)
     return ItemKey(resources.settings.bridges_table, partition, hashlib.sha256(key.encode()).hexdigest())
+
+
+def idempotency_partition(tenant: str, user: str) -> str:
+    """Return the partition of a user's Idempotency-Keys."""
+    return f"t#{tenant}#u#{user}#idempotency"

@@ -21,7 +21,7 @@ def store_user_label(resources: Resources, caller: Caller) -> None:
 
     def write_label() -> bool | None:
         digest = hashlib.sha256(caller.user.encode()).hexdigest()
-        item = {"pk": _labels_partition(caller.tenant), "sk": digest, "v": 1, "user": caller.user, "label": label}
+        item = {"pk": labels_partition(caller.tenant), "sk": digest, "v": 1, "user": caller.user, "label": label}
         item["at"] = resources.clock.now_iso()
         try:
             resources.tables.put_newest(resources.settings.usage_table, item, "at")
@@ -35,9 +35,9 @@ def store_user_label(resources: Resources, caller: Caller) -> None:
 
 def load_user_labels(resources: Resources, tenant: str) -> dict[str, str]:
     """Return the display names that are known, by user."""
-    rows = resources.tables.query_items(resources.settings.usage_table, _labels_partition(tenant), consistent=False)
+    rows = resources.tables.query_items(resources.settings.usage_table, labels_partition(tenant), consistent=False)
     return {row["user"]: row["label"] for row in rows}
 
 
-def _labels_partition(tenant: str) -> str:
+def labels_partition(tenant: str) -> str:
     return f"t#{tenant}#labels"

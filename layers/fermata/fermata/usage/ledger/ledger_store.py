@@ -127,6 +127,18 @@ def _build_put(resources: Resources, pk: str, sk: str, item: Item) -> Put:
     return Put(resources.settings.usage_table, {**item, **keys, "v": 1}, if_absent=True)
 
 
+def move_to_tenant(row: Item, tenant: str) -> Item:
+    """Return a ledger row as a row of another tenant."""
+    is_end = row["sk"] == TURN_END_SORT_KEY
+    pk = _turn_end_partition(tenant, row["turn"]) if is_end else ledger_partition(tenant, row["turn"])
+    return {**row, "tenant": tenant, "pk": pk, "gpk": _month_partition(tenant, row["at"][:7])}
+
+
+def is_ledger_row(row: Item) -> bool:
+    """Return whether a row of the usage table belongs to the ledger: only these are in the index `byTime`."""
+    return "gsk" in row
+
+
 def ledger_partition(tenant: str, turn: str) -> str:
     return f"t#{tenant}#turn#{turn}"
 

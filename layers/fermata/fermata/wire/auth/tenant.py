@@ -28,6 +28,8 @@ class TenantLimits(DomainModel):
     max_rounds: int | None = Field(default=None, ge=1, le=1000)
     thinking_tokens: int | None = Field(default=None, ge=0, le=100_000)
     """Tokens that a model may think before it answers; 0 leaves it to the model."""
+    deleted_days: int | None = Field(default=None, ge=0, le=3650)
+    """How many days a deleted conversation can be restored before it is purged; None for 30."""
     token_seconds: int = Field(default=86_400, ge=60, le=30 * 86_400)
     """The longest lifetime of a token, from `iat` to `exp`."""
 

@@ -263,6 +263,13 @@ def _is_stored(error: ConditionFailed | TransactionCanceled, tenant: Tenant) -> 
     return item is not None and Tenant.model_validate(item) == tenant
 
 
+def list_tenant_index_keys(item: Item) -> list[tuple[str, str]]:
+    """Return the keys of the rows by which a stored tenant is found: of its issuer and of its origins."""
+    tenant = Tenant.model_validate(item)
+    origins = [(f"origin#{origin}", f"t#{tenant.name}") for origin in tenant.origins]
+    return [(_build_issuer_key(tenant.issuer), "tenant"), *origins]
+
+
 def _tenant_to_item(tenant: Tenant) -> Item:
     return {"pk": f"t#{tenant.name}", "sk": "tenant", "v": 1, **tenant.model_dump(exclude_none=True)}
 

@@ -101,6 +101,24 @@ class NewDefault(StrictBody):
     model_id: ResourceId
 
 
+class NewPrivacyJob(StrictBody):
+    """Whose data is meant: exactly one of a conversation, a user, or the caller's tenant by its name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [_is_string("conversationId"), _is_string("userId"), _is_string("tenant")]}
+    )
+
+    conversation_id: ResourceId | None = None
+    user_id: ResourceId | None = None
+    tenant: ResourceId | None = None
+
+    @model_validator(mode="after")
+    def _check_subject(self) -> "NewPrivacyJob":
+        if sum(member is not None for member in (self.conversation_id, self.user_id, self.tenant)) != 1:
+            raise ValueError("send exactly one of 'conversationId', 'userId' and 'tenant'")
+        return self
+
+
 MIN_BUDGET_USD = 0.000_001
 
 

@@ -12,7 +12,17 @@ from pydantic import BaseModel
 
 import fermata
 from fermata.domain.scopes import SCOPES
-from fermata.wire.bodies.responses import api_keys, common, conversations, credentials, defaults, editor, turns, usage
+from fermata.wire.bodies.responses import (
+    api_keys,
+    common,
+    conversations,
+    credentials,
+    defaults,
+    editor,
+    privacy,
+    turns,
+    usage,
+)
 from fermata.wire.http.error_responses import DEFAULT_RETRY_AFTER_SECONDS
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.openapi.schemas import (
@@ -26,7 +36,7 @@ from fermata.wire.openapi.schemas import (
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
-_RESPONSE_MODULES = (api_keys, common, conversations, credentials, defaults, editor, turns, usage)
+_RESPONSE_MODULES = (api_keys, common, conversations, credentials, defaults, editor, privacy, turns, usage)
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.
 

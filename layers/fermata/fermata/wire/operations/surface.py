@@ -4,10 +4,20 @@ An operation is one record in one of these modules. Its function binds a handler
 document and the routes in template.yaml (`make template`) are generated from it.
 """
 
-from fermata.wire.operations import api_keys, conversations, credentials, defaults, editor, service, turns, usage
+from fermata.wire.operations import (
+    api_keys,
+    conversations,
+    credentials,
+    defaults,
+    editor,
+    privacy,
+    service,
+    turns,
+    usage,
+)
 from fermata.wire.operations.operation import BaseOperation
 
-_MODULES = (turns, editor, conversations, defaults, credentials, api_keys, usage, service)
+_MODULES = (turns, editor, conversations, defaults, credentials, api_keys, privacy, usage, service)
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(
     value for module in _MODULES for value in vars(module).values() if isinstance(value, BaseOperation)

@@ -1,0 +1,88 @@
+"""`fermata privacy`: export or erase the data of a conversation, a user or a tenant."""
+
+import click
+
+from fermata_client.commands.errors import CommandError, report_errors
+from fermata_client.commands.json_output import print_json
+from fermata_client.commands.options import service_options
+from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.commands.stack_options import stack_options
+from fermata_client.service.json_members import without_none
+from fermata_client.stack.resources import StackLocation, open_stack_resources
+
+JOB_ID_ARGUMENT = click.argument("job_id", metavar="ID")
+CONVERSATION_OPTION = click.option("--conversation", metavar="ID", help="The data of one conversation.")
+USER_OPTION = click.option("--user", metavar="ID", help="That of a user, by the `sub` of the user's tokens.")
+TENANT_OPTION = click.option("--tenant", metavar="NAME", help="That of your whole tenant.")
+
+
+@click.group()
+def privacy() -> None:
+    """Export or erase what is stored of a conversation, a user or a tenant. It begins within five minutes."""
+
+
+@privacy.command("export")
+@CONVERSATION_OPTION
+@USER_OPTION
+@TENANT_OPTION
+@service_options
+@report_errors
+def start_export(
+    conversation: str | None, user: str | None, tenant: str | None, url: str | None, token: str | None
+) -> None:
+    """Export data, and print the id of the export."""
+    _start("exports", conversation, user, tenant, url, token)
+
+
+@privacy.command("erase")
+@CONVERSATION_OPTION
+@USER_OPTION
+@TENANT_OPTION
+@click.confirmation_option(prompt="Erase this data? It cannot be undone.", help="Do not ask.")
+@service_options
+@report_errors
+def start_erasure(
+    conversation: str | None, user: str | None, tenant: str | None, url: str | None, token: str | None
+) -> None:
+    """Erase data, and print the id of the erasure. Turns that run are cancelled."""
+    _start("erasures", conversation, user, tenant, url, token)
+
+
+@privacy.command("export-status")
+@JOB_ID_ARGUMENT
+@service_options
+@report_errors
+def show_export(job_id: str, url: str | None, token: str | None) -> None:
+    """Print the state of the export ID, and the URLs of its files when it is done."""
+    with connect_to_service(url, token) as client:
+        print_json(client.show_privacy_job("exports", job_id))
+
+
+@privacy.command("erase-status")
+@JOB_ID_ARGUMENT
+@service_options
+@report_errors
+def show_erasure(job_id: str, url: str | None, token: str | None) -> None:
+    """Print the progress of the erasure ID, or its receipt."""
+    with connect_to_service(url, token) as client:
+        print_json(client.show_privacy_job("erasures", job_id))
+
+
+@privacy.command("run")
+@stack_options
+def run_jobs(stack: str | None, region: str | None) -> None:
+    """Do now what is open in a deployment, without the time limit of its functions. An operator's command."""
+    from fermata.privacy.run_jobs import run_open_jobs
+
+    count = run_open_jobs(open_stack_resources(StackLocation(stack, region)))
+    click.echo(f"{count} open job{'' if count == 1 else 's'} gone on with.")
+
+
+def _start(
+    kind: str, conversation: str | None, user: str | None, tenant: str | None, url: str | None, token: str | None
+) -> None:
+    subject = without_none({"conversationId": conversation, "userId": user, "tenant": tenant})
+    if len(subject) != 1:
+        raise CommandError("Give one of --conversation, --user and --tenant.")
+    with connect_to_service(url, token) as client:
+        click.echo(client.start_privacy_job(kind, subject)["id"])

@@ -1,0 +1,1 @@
+"""Export and erase what is stored about a conversation, a user or a tenant."""

@@ -1,0 +1,26 @@
+"""Define whose data is exported or erased: a conversation, a user, or a whole tenant."""
+
+import hashlib
+import hmac
+from typing import Literal
+
+from fermata.domain.base import DomainModel
+
+SubjectKind = Literal["conversation", "user", "tenant"]
+
+
+class DataSubject(DomainModel):
+    """Whose data it is. `id` is the conversation's id, the user's id, or the tenant's name."""
+
+    kind: SubjectKind
+    tenant: str
+    id: str
+
+
+def make_erased_name(salt: str, name: str) -> str:
+    """Return the pseudonym that replaces a name. Without the random salt, nobody can compute it from the name."""
+    return f"erased-{hmac.new(salt.encode(), name.encode(), hashlib.sha256).hexdigest()[:20]}"
+
+
+def is_erased_name(name: str) -> bool:
+    return name.startswith("erased-")

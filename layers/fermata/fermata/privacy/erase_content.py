@@ -1,0 +1,58 @@
+"""Erase turns and conversations: their rows in every table, and their blobs in all versions.
+
+Each function may run again, also in the middle of itself: it deletes what it finds.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+
+from fermata.aws.blob_store import conversation_folder, turn_folder
+from fermata.aws.resources import Resources
+from fermata.conversations.message_store import conversation_partition
+from fermata.domain.errors import NotFound
+from fermata.domain.events import CancelledEvent
+from fermata.turns.end.stop_turn import stop_turn
+from fermata.turns.turn import build_turn_pk, load_turn
+
+ERASED_TURN = CancelledEvent(reason="Its data is being erased.")
+
+
+def erase_turn(resources: Resources, tenant: str, turn_id: str) -> Counter[str]:
+    """End a turn if it still runs, and delete its row, log, pauses, journal and blobs.
+
+    Raises:
+        ServiceUnavailable: The turn has ended, but its workflow could not be resumed. Run it again.
+    """
+    turn = load_turn(resources, tenant, turn_id)
+    if turn is not None:
+        with suppress(NotFound):  # it has a row, but no log any more, where an earlier run was stopped
+            stop_turn(resources, turn, ERASED_TURN)
+    rows = erase_partition(resources, resources.settings.bridges_table, build_turn_pk(tenant, turn_id))
+    objects = resources.blobs.erase_folder(turn_folder(tenant, turn_id))
+    return Counter(turns=int(rows > 0), rows=rows, objects=objects)
+
+
+def erase_conversation(resources: Resources, tenant: str, conversation: str) -> Counter[str]:
+    """Delete a conversation's blobs and messages, and last its own row, by which an interrupted run finds it."""
+    table, pk = resources.settings.conversations_table, conversation_partition(tenant, conversation)
+    objects = resources.blobs.erase_folder(conversation_folder(tenant, conversation))
+    rows = erase_partition(resources, table, pk, lambda sort_key: sort_key != "meta")
+    had_row = erase_partition(resources, table, pk)
+    return Counter(conversations=int(had_row > 0), rows=rows + had_row, objects=objects)
+
+
+def erase_partition(
+    resources: Resources, table: str, pk: str, is_included: Callable[[str], bool] = lambda _: True
+) -> int:
+    """Delete the rows of a partition.
+
+    Args:
+        is_included: Whether the row with a sort key is deleted.
+
+    Returns:
+        How many rows were deleted.
+    """
+    sort_keys = [row["sk"] for row in resources.tables.query_items(table, pk) if is_included(row["sk"])]
+    resources.tables.batch_delete(table, [(pk, sort_key) for sort_key in sort_keys])
+    return len(sort_keys)

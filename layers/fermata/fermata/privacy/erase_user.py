@@ -1,0 +1,83 @@
+"""Erase what names a user outside of conversations: labels, budgets, keys of requests, uploads, authors of settings."""
+
+import hashlib
+from collections import Counter
+
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Update
+from fermata.aws.resources import Resources
+from fermata.aws.uploads import upload_folder
+from fermata.privacy.data_subject import DataSubject
+from fermata.privacy.erase_content import erase_partition
+from fermata.turns.start.idempotency import idempotency_partition
+from fermata.usage.audit.user_labels import labels_partition
+from fermata.usage.budgets.budget_accounts import BudgetAccount
+
+_AUTHOR_ATTRIBUTES = ("user", "updated_by", "created_by")
+_SETTINGS_PARTITIONS = ("", "#apikeys")
+
+
+def erase_user_rows(resources: Resources, subject: DataSubject, erased_name: str) -> Counter[str]:
+    """Delete a user's label, budget account, idempotency keys and uploads, and rename the author of settings."""
+    tenant, user = subject.tenant, subject.id
+    usage, bridges = resources.settings.usage_table, resources.settings.bridges_table
+    digest = hashlib.sha256(user.encode()).hexdigest()
+    rows = erase_partition(resources, usage, labels_partition(tenant), lambda sort_key: sort_key == digest)
+    rows += erase_partition(resources, bridges, BudgetAccount.for_user(tenant, user).pk)
+    rows += erase_partition(resources, bridges, idempotency_partition(tenant, user))
+    objects = resources.blobs.erase_folder(upload_folder(tenant, user))
+    partitions = [f"t#{tenant}{suffix}" for suffix in _SETTINGS_PARTITIONS]
+    renamed = sum(_rename_authors(resources, partition, user, erased_name) for partition in partitions)
+    renamed += _remove_own_budget(resources, tenant, user)
+    return Counter(rows=rows, objects=objects, settings=renamed)
+
+
+def _rename_authors(resources: Resources, pk: str, user: str, erased_name: str) -> int:
+    table = resources.settings.settings_table
+    renamed = 0
+    for row in resources.tables.query_items(table, pk):
+        for attribute in _AUTHOR_ATTRIBUTES:
+            if row.get(attribute) == user:
+                renamed += _rename(resources, row, attribute, erased_name)
+    return renamed
+
+
+def _rename(resources: Resources, row: Item, attribute: str, erased_name: str) -> int:
+    """Replace an attribute's value on condition that it is unchanged, and return how many were replaced."""
+    update = Update(
+        resources.settings.settings_table,
+        row["pk"],
+        row["sk"],
+        "SET #author = :new",
+        {":new": erased_name, ":old": row[attribute]},
+        names={"#author": attribute},
+        condition="#author = :old",
+    )
+    try:
+        resources.tables.write_items(update)
+    except ConditionFailed:
+        return 0
+    return 1
+
+
+def _remove_own_budget(resources: Resources, tenant: str, user: str) -> int:
+    """Remove a user's own limits from the tenant's budgets, whose row names users."""
+    row = resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", "budgets")
+    if row is None:
+        return 0
+    kept = {name: _without_user(value, user) for name, value in row.items()}
+    if kept == row:
+        return 0
+    kept["version"] = row["version"] + 1
+    put = Put(resources.settings.settings_table, kept, condition="version = :read", values={":read": row["version"]})
+    try:
+        resources.tables.write_items(put)
+    except ConditionFailed:  # an administrator changed the budgets meanwhile; the second pass looks again
+        return 0
+    return 1
+
+
+def _without_user(value: object, user: str) -> object:
+    """Return a map without the user's keys, as budget_limits.py writes them."""
+    if not isinstance(value, dict):
+        return value
+    return {key: member for key, member in value.items() if key != user and key != f"user {user}"}

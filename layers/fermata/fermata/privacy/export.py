@@ -1,0 +1,150 @@
+"""Export a conversation, a user or a tenant as files of NDJSON in the bucket (decision 0257).
+
+A line is `{"table", "row"}`, or `{"blob", "base64"}` for what a row keeps in the bucket. Secrets are left out: sealed
+keys, hashes of API keys, and the tokens of callbacks. A run that is stopped begins again, and writes the same files.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from fermata.aws.blob_store import conversation_folder, turn_folder
+from fermata.aws.clock import iso_from_epoch
+from fermata.aws.dynamodb_items_and_writes import Item
+from fermata.aws.resources import Resources
+from fermata.aws.uploads import upload_folder
+from fermata.conversations.message_store import conversation_partition
+from fermata.privacy.data_subject import DataSubject
+from fermata.privacy.inventory import iter_conversations, iter_ledger_rows, list_turns_of_conversation
+from fermata.privacy.privacy_job import HasTime, PrivacyJob, save_privacy_job
+from fermata.turns.turn import build_turn_pk
+from fermata.usage.audit.user_labels import labels_partition
+from fermata.usage.budgets.budget_accounts import BudgetAccount
+
+MAX_PART_BYTES = 16 * 1024 * 1024
+"""Of a part before it is compressed; a line may exceed it."""
+_SECRET_ATTRIBUTES = frozenset({"token", "sealed_key", "secrets", "sealed", "kms_key_id"})
+Line = dict[str, Any]
+
+
+def run_export(resources: Resources, job: PrivacyJob, has_time: HasTime) -> PrivacyJob:
+    """Write the files of an export, and make the job a list of them."""
+    assert job.subject is not None
+    folder = f"exports/{job.subject.tenant}/{job.id}"
+    parts: list[str] = []
+    lines = 0
+    for body, count in _iter_parts(iter_export_lines(resources, job.subject)):
+        key = f"{folder}/part-{len(parts) + 1:04d}.ndjson.gz"
+        resources.blobs.put_file(key, gzip.compress(body, mtime=0), "application/gzip")
+        parts.append(key)
+        lines += count
+        if not has_time():
+            return job
+    done = {"state": "done", "done_at": iso_from_epoch(resources.clock.time()), "subject": None, "salt": ""}
+    return save_privacy_job(
+        resources, job.model_copy(update={**done, "parts": tuple(parts), "counts": {"lines": lines}})
+    )
+
+
+def iter_export_lines(resources: Resources, subject: DataSubject) -> Iterator[Line]:
+    """Yield everything that is stored about a subject."""
+    if subject.kind == "tenant":
+        yield from _iter_tenant(resources, subject.tenant)
+        return
+    turns: dict[str, None] = {}
+    for conversation in iter_conversations(resources, subject):
+        turns |= dict.fromkeys(list_turns_of_conversation(resources, subject.tenant, conversation["id"]))
+        yield from _iter_conversation(resources, subject.tenant, conversation["id"])
+    for row in iter_ledger_rows(resources, subject):
+        turns[row["turn"]] = None
+        yield _to_line("usage", row)
+    for turn in turns:
+        yield from _iter_turn(resources, subject.tenant, turn)
+    if subject.kind == "user":
+        yield from _iter_user_rows(resources, subject)
+
+
+def _iter_conversation(resources: Resources, tenant: str, conversation: str) -> Iterator[Line]:
+    pk = conversation_partition(tenant, conversation)
+    rows = resources.tables.query_items(resources.settings.conversations_table, pk)
+    yield from (_to_line("conversations", row) for row in rows)
+    yield from _iter_blobs(resources, conversation_folder(tenant, conversation))
+
+
+def _iter_turn(resources: Resources, tenant: str, turn: str) -> Iterator[Line]:
+    rows = resources.tables.query_items(resources.settings.bridges_table, build_turn_pk(tenant, turn))
+    yield from (_to_line("bridges", row) for row in rows)
+    yield from _iter_blobs(resources, turn_folder(tenant, turn))
+
+
+def _iter_user_rows(resources: Resources, subject: DataSubject) -> Iterator[Line]:
+    usage = _tables(resources)["usage"]
+    for row in resources.tables.query_items(usage, labels_partition(subject.tenant)):
+        if row["user"] == subject.id:
+            yield _to_line("usage", row)
+    account = BudgetAccount.for_user(subject.tenant, subject.id)
+    for row in resources.tables.query_items(_tables(resources)["bridges"], account.pk):
+        yield _to_line("bridges", row)
+    yield from _iter_blobs(resources, upload_folder(subject.tenant, subject.id))
+
+
+def _iter_tenant(resources: Resources, tenant: str) -> Iterator[Line]:
+    for name, table in _tables(resources).items():
+        start = None
+        while True:
+            rows, start = resources.tables.scan_page(table, start)
+            own = (row for row in rows if row["pk"] == f"t#{tenant}" or row["pk"].startswith(f"t#{tenant}#"))
+            yield from (_to_line(name, row) for row in own)
+            if start is None:
+                break
+    for folder in ("conversations", "turns", "uploads"):
+        yield from _iter_blobs(resources, f"{folder}/{tenant}")
+
+
+def _iter_blobs(resources: Resources, folder: str) -> Iterator[Line]:
+    for key in resources.blobs.list_keys(folder):
+        yield {"blob": key, "base64": base64.b64encode(resources.blobs.get_bytes(key)).decode()}
+
+
+def _tables(resources: Resources) -> dict[str, str]:
+    settings = resources.settings
+    return {
+        "conversations": settings.conversations_table,
+        "bridges": settings.bridges_table,
+        "usage": settings.usage_table,
+        "settings": settings.settings_table,
+    }
+
+
+def _to_line(table: str, row: Item) -> Line:
+    shown = _without_secrets(row)
+    if row["sk"].startswith("p#") and "data" in row:  # a pause, whose token is a member of a packed attribute
+        shown["data"] = _without_secrets(json.loads(row["data"]))
+    return {"table": table, "row": shown}
+
+
+def _without_secrets(values: Item) -> Item:
+    return {name: value for name, value in values.items() if name not in _SECRET_ATTRIBUTES}
+
+
+def _iter_parts(lines: Iterator[Line]) -> Iterator[tuple[bytes, int]]:
+    """Yield the text of each part, and its number of lines. There is at least one part."""
+    part, count = bytearray(), 0
+    for line in lines:
+        part += json.dumps(line, ensure_ascii=False, default=_to_json_value).encode("utf-8", "replace") + b"\n"
+        count += 1
+        if len(part) >= MAX_PART_BYTES:
+            yield bytes(part), count
+            part, count = bytearray(), 0
+    yield bytes(part), count
+
+
+def _to_json_value(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return base64.b64encode(bytes(value)).decode()

@@ -1,0 +1,66 @@
+"""Find the rows of a subject: its conversations, its turns and its rows in the ledger."""
+
+from collections.abc import Iterable, Iterator
+
+from fermata.aws.clock import iso_from_epoch
+from fermata.aws.dynamodb_items_and_writes import Item
+from fermata.aws.resources import Resources
+from fermata.conversations.conversation_store import (
+    BIN_SHARD_COUNT,
+    USER_INDEX,
+    bin_shard_partition,
+    build_conversation_key,
+    user_partition,
+)
+from fermata.conversations.message_store import conversation_partition
+from fermata.domain.scopes import SCOPES
+from fermata.privacy.data_subject import DataSubject
+from fermata.usage.ledger.ledger_store import FIRST_LEDGER_MONTH, read_ledger_rows
+
+_DAY_SECONDS = 86_400
+
+
+def iter_conversations(resources: Resources, subject: DataSubject, created_until: str = "~") -> Iterator[Item]:
+    """Yield the rows of a conversation or of a user's conversations, also of those that are deleted but not purged.
+
+    Args:
+        created_until: An ISO instant. What was created after it is left out.
+    """
+    if subject.kind == "conversation":
+        row = resources.tables.get_item_by_key(build_conversation_key(resources, subject.tenant, subject.id))
+        yield from [row] if row else []
+        return
+    for row in _iter_rows_of_users(resources, subject):
+        if row["tenant"] == subject.tenant and row["user"] == subject.id and row["created_at"] <= created_until:
+            yield row
+
+
+def _iter_rows_of_users(resources: Resources, subject: DataSubject) -> Iterator[Item]:
+    table = resources.settings.conversations_table
+    partitions = [user_partition(subject.tenant, subject.id, scope) for scope in SCOPES]
+    partitions += [bin_shard_partition(shard) for shard in range(BIN_SHARD_COUNT)]
+    for partition in partitions:
+        yield from resources.tables.query_index(table, USER_INDEX, ("gpk", partition))
+
+
+def iter_ledger_rows(resources: Resources, subject: DataSubject, names: Iterable[str] = ()) -> Iterator[Item]:
+    """Yield the rows of a tenant's ledger that are about the subject.
+
+    Args:
+        names: Further names of the user: the pseudonym, once rows have it.
+    """
+    wanted = {subject.id, *names}
+    attribute = {"conversation": "conversation", "user": "user", "tenant": "tenant"}[subject.kind]
+    end = iso_from_epoch(resources.clock.time() + 2 * _DAY_SECONDS)
+    for row in read_ledger_rows(resources, subject.tenant, FIRST_LEDGER_MONTH, end):
+        if row.get(attribute) in wanted:
+            yield row
+
+
+def list_turns_of_conversation(resources: Resources, tenant: str, conversation: str) -> list[str]:
+    """Return the ids of the turns that wrote to a conversation, or hold its claim, in the order of their messages."""
+    table, pk = resources.settings.conversations_table, conversation_partition(tenant, conversation)
+    rows = resources.tables.query_items(table, pk)
+    named = [row["claim"] for row in rows if row.get("claim")]
+    named += [row["turn"] for row in rows if row.get("turn")]
+    return list(dict.fromkeys(named))

@@ -1,0 +1,155 @@
+"""Store the jobs that export and erase data, in the settings table, so that they survive whoever runs them.
+
+    privacy#open            <id>                   a job that is not done, as the runner finds it
+    privacy#<tenant hash>   <id>                   the job, with its progress and its receipt
+
+Neither key names a person. The job itself names its subject until it is done (decision 0257).
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fermata.aws.clock import iso_from_epoch, new_id
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
+from fermata.aws.resources import Resources
+from fermata.domain.base import DomainModel
+from fermata.domain.errors import NotFound
+from fermata.privacy.data_subject import DataSubject, make_erased_name
+
+JobKind = Literal["export", "erasure"]
+JobState = Literal["waiting", "running", "settling", "done"]
+HasTime = Callable[[], bool]
+_OPEN_PARTITION = "privacy#open"
+
+
+class PrivacyJob(DomainModel):
+    """One export or erasure.
+
+    Attributes:
+        subject: Whose data it is; None when the job is done, because the receipt names nobody.
+        erased_name: What stands in the ledger for the subject.
+        salt: Makes the erased names of a tenant's users; empty when the job is done.
+        not_before: Epoch seconds before which nothing is to be done.
+        counts: What was deleted, rewritten or exported so far, by kind. Repeated work is not counted twice.
+        conversations: Conversations of the subject that were found, so that a second pass finds what came late.
+        turns: The same of turns.
+        position: The table and the keys where the scan of a tenant's rows goes on.
+        must_rebuild: Whether rollups still hold names that the ledger does not have any more.
+        passed_at: ISO instant at which the first pass was done.
+        parts: S3 keys of the parts of an export.
+    """
+
+    id: str
+    kind: JobKind
+    tenant_hash: str
+    subject: DataSubject | None = None
+    state: JobState = "waiting"
+    erased_name: str = ""
+    salt: str = ""
+    requested_at: str
+    updated_at: str
+    done_at: str | None = None
+    not_before: int = 0
+    counts: dict[str, int] = Field(default_factory=dict)
+    conversations: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    position: tuple[str, ...] = ()
+    must_rebuild: bool = False
+    passed_at: str = ""
+    parts: tuple[str, ...] = ()
+    version: int = 1
+
+    def to_view(self) -> dict[str, Any]:
+        """Return the job as clients see it. URLs of an export's parts are added by whoever may sign them."""
+        view = {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "requestedAt": self.requested_at,
+            "updatedAt": self.updated_at,
+            "doneAt": self.done_at,
+            "counts": self.counts,
+        }
+        return view | ({"erasedName": self.erased_name} if self.erased_name else {})
+
+
+def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject) -> PrivacyJob:
+    """Store a job for the next run. The caller has checked that it may be done."""
+    now = iso_from_epoch(resources.clock.time())
+    salt = secrets.token_hex(16)
+    job = PrivacyJob(
+        id=new_id(),
+        kind=kind,
+        tenant_hash=hash_tenant_name(subject.tenant),
+        subject=subject,
+        erased_name=make_erased_name(salt, subject.id) if kind == "erasure" else "",
+        salt=salt,
+        requested_at=now,
+        updated_at=now,
+    )
+    table = resources.settings.settings_table
+    pointer: Item = {"pk": _OPEN_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
+    resources.tables.write_items(Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True))
+    return job
+
+
+def get_privacy_job(resources: Resources, tenant: str, job_id: str, kind: JobKind) -> PrivacyJob:
+    """Return a job of a tenant.
+
+    Raises:
+        NotFound: The tenant has no such job.
+    """
+    job = _read_job(resources, hash_tenant_name(tenant), job_id)
+    if job is None or job.kind != kind:
+        raise NotFound(f"The tenant has no such {kind}.")
+    return job
+
+
+def list_open_jobs(resources: Resources) -> list[PrivacyJob]:
+    """Return the jobs that are not done, of all tenants."""
+    pointers = resources.tables.query_items(resources.settings.settings_table, _OPEN_PARTITION)
+    found = (_read_job(resources, pointer["tenant_hash"], pointer["sk"]) for pointer in pointers)
+    return [job for job in found if job is not None]
+
+
+def save_privacy_job(resources: Resources, job: PrivacyJob) -> PrivacyJob:
+    """Store the progress of a job. When it is done, the runner does not find it any more.
+
+    Raises:
+        ConditionFailed: Another run has gone on with it.
+    """
+    table = resources.settings.settings_table
+    saved = job.model_copy(update={"version": job.version + 1, "updated_at": iso_from_epoch(resources.clock.time())})
+    put = Put(table, _job_to_item(saved), condition="version = :version", values={":version": job.version})
+    try:
+        resources.tables.write_items(put)
+    except ConditionFailed as refused:
+        if refused.item is None or PrivacyJob.model_validate(refused.item) != saved:
+            raise
+    if saved.state == "done":
+        resources.tables.write_items(Delete(table, _OPEN_PARTITION, saved.id))
+    return saved
+
+
+def add_counts(job: PrivacyJob, **numbers: int) -> PrivacyJob:
+    """Return the job with more of what it has done."""
+    sums = {name: job.counts.get(name, 0) + number for name, number in numbers.items() if number}
+    return job.model_copy(update={"counts": job.counts | sums})
+
+
+def hash_tenant_name(tenant: str) -> str:
+    return hashlib.sha256(tenant.encode()).hexdigest()[:32]
+
+
+def _read_job(resources: Resources, tenant_hash: str, job_id: str) -> PrivacyJob | None:
+    item = resources.tables.get_item(resources.settings.settings_table, f"privacy#{tenant_hash}", job_id)
+    return PrivacyJob.model_validate(item) if item else None
+
+
+def _job_to_item(job: PrivacyJob) -> Item:
+    fields = job.model_dump(exclude_none=True)
+    return {"pk": f"privacy#{job.tenant_hash}", "sk": job.id, "v": 1, **fields}

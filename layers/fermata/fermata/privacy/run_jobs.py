@@ -1,0 +1,31 @@
+"""Go on with the exports and erasures that are open, as the schedule and the operator's command do."""
+
+from fermata.aws import observability
+from fermata.aws.resources import Resources
+from fermata.privacy.erasure import run_erasure
+from fermata.privacy.export import run_export
+from fermata.privacy.privacy_job import HasTime, PrivacyJob, list_open_jobs
+
+
+def run_open_jobs(resources: Resources, has_time: HasTime = lambda: True) -> int:
+    """Go on with every open job that is due, until the time is over. A failure does not stop the others.
+
+    Returns:
+        How many jobs were gone on with.
+    """
+    run = 0
+    for job in list_open_jobs(resources):
+        if job.not_before <= resources.clock.time() and has_time():
+            _run_job(resources, job, has_time)
+            run += 1
+    return run
+
+
+def _run_job(resources: Resources, job: PrivacyJob, has_time: HasTime) -> None:
+    """Go on with one job. A failure is logged with its traceback; the next run tries again."""
+    try:
+        after = (run_export if job.kind == "export" else run_erasure)(resources, job, has_time)
+    except Exception:  # noqa: BLE001 - logged with its traceback; the next run goes on
+        observability.log_exception("privacy.job_failed", job=job.id, kind=job.kind)
+        return
+    observability.log_event("privacy.job", job=job.id, kind=job.kind, state=after.state, counts=after.counts)

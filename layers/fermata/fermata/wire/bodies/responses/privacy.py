@@ -1,0 +1,25 @@
+"""Define the response bodies of operations that export and erase data."""
+
+from typing import Literal
+
+from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel
+
+
+class PrivacyJobView(ResponseModel):
+    """An export or erasure. `counts` says what was done so far, by kind. When an erasure is done, it is the receipt."""
+
+    id: str
+    kind: Literal["export", "erasure"]
+    state: Literal["waiting", "running", "settling", "done"]
+    requested_at: InstantField
+    updated_at: InstantField
+    done_at: InstantField | None
+    counts: dict[str, CountField]
+    erased_name: str | None = None
+    """The pseudonym under which the ledger goes on."""
+    downloads: list[str] | None = None
+    """URLs of the parts of an export, for an hour."""
+
+
+class PrivacyJobResponse(ResponseModel):
+    job: PrivacyJobView

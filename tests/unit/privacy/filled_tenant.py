@@ -1,0 +1,136 @@
+"""Fill a tenant with everything that it can create, and read everything that is stored, raw."""
+
+import json
+import zlib
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
+from fermata.aws.resources import Resources
+from fermata.conversations import conversation_store
+from fermata.credentials import last_used, scope_defaults
+from fermata.domain.blocks import ImageBlock
+from fermata.domain.caller import Caller
+from fermata.hosts import registry
+from fermata.usage.audit.user_labels import store_user_label
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.usage.ledger.ledger_parsing import load_ledger_records
+from fermata.usage.rollups import rollup_store
+from fermata.wire.auth.api_key_store import create_api_key, record_api_key_use
+from tests.images import make_image, to_base64
+from tests.tenant_tokens import make_tenant
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+from tests.uploads import put_upload
+
+USER, NAME = "ada-7f3@people.example", "Ada Lovelace"
+SECRETS_OF_ADA = ("my-prompt-is-private", "title-of-ada", "answer-to-ada", "page-of-ada", "result-for-ada")
+LARGE = "page-of-ada " * 4_000
+"""More than a row may have: it is stored in the bucket."""
+SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p", "title": "page-of-ada"}, "filler": LARGE}
+
+
+def make_caller(user: str, name: str, tenant: str = "bakery") -> Caller:
+    capabilities = (
+        "ai.chat ai.tools.write ai.providers.manage ai.keys.manage site.read site.structure.edit site.style.edit"
+    )
+    return Caller(tenant=tenant, user=user, capabilities=frozenset(capabilities.split()), label=name)
+
+
+ADA = make_caller(USER, NAME)
+BEN = make_caller("ben-1c9@people.example", "Ben Franklin")
+
+
+def fill_tenant(resources: Resources, stage: Stage) -> None:
+    """Create tenant, keys, defaults, budgets, host, and for the stage's user all that a user leaves behind."""
+    caller = stage.caller
+    if not resources.tables.get_item(resources.settings.settings_table, f"t#{caller.tenant}", "tenant"):
+        make_tenant(resources, caller.tenant)
+        here = resources.settings.model_copy(update={"fermata_stage": "local"})
+        registry.register_host(Resources(here, resources.clock), caller.tenant, "http://127.0.0.1:9/bakery-cms")
+    stage.set_price(input_per_mtok=Decimal(3), output_per_mtok=Decimal(15))
+    limits = BudgetLimits(daily_usd=Decimal(50), monthly_usd=Decimal(500))
+    set_budgets(resources, caller, Budgets(tenant=limits, each_user=limits, users={caller.user: limits}))
+    scope_defaults.set_default(resources, caller, "site", stage.credential.id, "model-1")
+    last_used.record_use(resources, caller.tenant, stage.credential.id)
+    key, _ = create_api_key(resources, caller, "Importer", ["ai.chat"])
+    record_api_key_use(resources, key.to_caller())
+    store_user_label(resources, caller)
+    put_upload(resources, caller, "snapshot", b'{"page": "page-of-ada"}')
+    conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
+    run_edited_turn(stage)
+    deleted = stage.new_conversation()
+    run_edited_turn(stage)
+    conversation_store.delete_conversation(resources, caller, deleted.id)
+    stage.new_conversation()
+    leave_turn_open(stage)
+
+
+def run_edited_turn(stage: Stage) -> None:
+    picture = ImageBlock(mime_type="image/png", data=to_base64(make_image(kind="PNG")))
+    stage.start_turn(
+        "my-prompt-is-private", snapshot=SNAPSHOT, idempotency_key=stage.conversation.id, pictures=(picture,)
+    )
+    stage.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)), "answer-to-ada")
+    stage.run_workflow()
+    inverse = {"tool": "restore", "input": {"patch": {"html": LARGE}}}
+    stage.answer_request(OK | {"data": {"text": "result-for-ada"}, "inverse": inverse}, snapshot=SNAPSHOT)
+    stage.run_workflow()
+
+
+def leave_turn_open(stage: Stage) -> None:
+    stage.start_turn("my-prompt-is-private", snapshot=SNAPSHOT)
+    stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="page-of-ada")))
+    assert stage.run_workflow() == "waiting"
+
+
+def count_ledger(resources: Resources) -> None:
+    """Count the ledger as the stream does."""
+    for row in list_rows(resources, "usage"):
+        if "gsk" in row:
+            rollup_store.count_records(resources, row["tenant"], load_ledger_records(resources, row))
+
+
+def list_rows(resources: Resources, *tables: str) -> list[Item]:
+    names = tables or ("conversations", "bridges", "usage", "settings", "pricing")
+    raw = [item for name in names for item in resources.tables._client.scan(TableName=name)["Items"]]
+    return [deserialize_item(item) for item in raw]
+
+
+def list_objects(resources: Resources) -> dict[str, bytes]:
+    """Return every version of every object, by key and version."""
+    client, bucket = resources.blobs._client, resources.settings.bucket
+    listed = client.list_object_versions(Bucket=bucket).get("Versions", [])
+    return {
+        f"{entry['Key']} {entry['VersionId']}": client.get_object(
+            Bucket=bucket, Key=entry["Key"], VersionId=entry["VersionId"]
+        )["Body"].read()
+        for entry in listed
+    }
+
+
+def read_everything(resources: Resources) -> str:
+    """Return all rows and objects as text, packed values unpacked."""
+    texts = [json.dumps(row, default=lambda value: "".join(_iter_readings(value))) for row in list_rows(resources)]
+    for key, body in list_objects(resources).items():
+        texts += [key, *_iter_readings(body)]
+    return "\n".join(texts)
+
+
+def _iter_readings(value: Any) -> Iterator[str]:
+    if not isinstance(value, bytes) and not hasattr(value, "value"):
+        yield str(value)
+        return
+    raw = bytes(value if isinstance(value, bytes) else value.value)
+    yield raw.decode("utf-8", "replace")
+    for window in (15, 31):
+        try:
+            yield zlib.decompress(raw, window).decode("utf-8", "replace")
+        except zlib.error:
+            continue
+
+
+def find_traces(resources: Resources, *texts: str) -> list[str]:
+    """Return which of the texts are still somewhere in storage, in any table or object."""
+    everything = read_everything(resources)
+    return [text for text in texts if text in everything]

@@ -1,0 +1,87 @@
+"""An export holds everything of its subject, nothing of others, and no secret."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from fermata.aws.resources import Resources
+from fermata.privacy import export
+from fermata.privacy.data_subject import DataSubject
+from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
+from fermata.privacy.run_jobs import run_open_jobs
+from tests.unit.privacy.filled_tenant import ADA, BEN, NAME, SECRETS_OF_ADA, USER, fill_tenant, list_objects, list_rows
+from tests.unit.turns.stage import Stage
+
+
+@pytest.fixture
+def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    other = Stage(resources, monkeypatch, caller=BEN)
+    other.start_turn("What Ben asked")
+    other.script_replies("An answer for Ben")
+    other.run_workflow()
+    filled = Stage(resources, monkeypatch, caller=ADA)
+    fill_tenant(resources, filled)
+    return filled
+
+
+def export_subject(resources: Resources, kind: Any, subject_id: str) -> tuple[PrivacyJob, list[dict[str, Any]]]:
+    job = create_privacy_job(resources, "export", DataSubject(kind=kind, tenant="bakery", id=subject_id))
+    assert run_open_jobs(resources) == 1
+    done = get_privacy_job(resources, "bakery", job.id, "export")
+    assert done.state == "done"
+    text = b"".join(gzip.decompress(resources.blobs.get_bytes(part)) for part in done.parts)
+    return done, [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_users_export_has_rows_blobs_journal_ledger_and_images(resources: Resources, stage: Stage) -> None:
+    done, lines = export_subject(resources, "user", USER)
+    text = json.dumps(lines)
+    rows = [line["row"] for line in lines if "row" in line]
+    assert done.counts == {"lines": len(lines)}
+    assert [secret for secret in SECRETS_OF_ADA if secret not in text] == []
+    assert NAME in text
+    assert {line["table"] for line in lines if "table" in line} == {"conversations", "bridges", "usage"}
+    assert {row["sk"][:2] for row in rows} >= {"me", "m#", "tu", "e#", "p#", "j#", "r0", "en"}
+    exported = {line["blob"] for line in lines if "blob" in line}
+    stored = {key.split()[0] for key in list_objects(resources) if not key.startswith("exports/")}
+    mine = {row["id"] for row in rows if row["sk"] == "meta"}
+    assert exported
+    assert {key for key in stored if key.startswith("conversations/") and key.split("/")[2] in mine} <= exported
+
+
+def test_an_export_holds_nothing_of_another_user(resources: Resources, stage: Stage) -> None:
+    _, lines = export_subject(resources, "user", USER)
+    assert not [text for text in (BEN.user, BEN.label, "What Ben asked") if text in json.dumps(lines)]
+
+
+def test_one_conversation_is_exported(resources: Resources, stage: Stage) -> None:
+    titled = next(row for row in list_rows(resources, "conversations") if row.get("title") == "title-of-ada")
+    _, lines = export_subject(resources, "conversation", titled["id"])
+    assert {line["row"]["id"] for line in lines if line.get("row", {}).get("sk") == "meta"} == {titled["id"]}
+
+
+def test_a_tenants_export_has_everything_but_secrets(resources: Resources, stage: Stage) -> None:
+    token = stage.load_pause().callback_token
+    _, lines = export_subject(resources, "tenant", "bakery")
+    text = json.dumps(lines)
+    assert all(secret in text for secret in (*SECRETS_OF_ADA, "What Ben asked", "bakery-cms"))
+    assert token
+    assert f'"{token}"' not in text.replace('\\"', '"')
+    names = {name for line in lines for name in line.get("row", {})}
+    assert not names & {"sealed_key", "secrets", "sealed", "token"}
+
+
+def test_a_large_export_has_several_parts(resources: Resources, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "MAX_PART_BYTES", 50_000)
+    done, _ = export_subject(resources, "user", USER)
+    assert len(done.parts) > 2
+
+
+def test_an_export_without_time_goes_on_in_the_next_run(resources: Resources, stage: Stage) -> None:
+    create_privacy_job(resources, "export", DataSubject(kind="user", tenant="bakery", id=USER))
+    answers = iter([True, False])
+    assert run_open_jobs(resources, lambda: next(answers)) == 1
+    assert run_open_jobs(resources) == 1
+    assert run_open_jobs(resources) == 0
