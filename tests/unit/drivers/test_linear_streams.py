@@ -4,6 +4,7 @@ import contextlib
 import functools
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -167,11 +168,31 @@ def test_padding_behind_a_compressed_body_takes_time_in_proportion_to_its_length
     assert measure(lambda size: functools.partial(decode, size)) <= MAX_GROWTH
 
 
-def test_a_frame_with_more_members_than_any_answer_is_refused() -> None:
-    stream = b'data: {"a": [' + b"{}," * 300_000 + b"{}]}\n\n"
+MANY = b'{"a": [' + b"{}," * 300_000 + b"{}]}"
+MANY_MEMBERS = {
+    "a frame": b"data: " + MANY + b"\n\n",
+    "a line without a name": MANY + b"\n",
+    "no blank line behind it": b"data: " + MANY + b"\ndata: {}\n\n",
+    "an event of an error": b"event: error\ndata: " + MANY + b"\n\n",
+    "a body that is no stream": b" " + MANY,
+    "a list": b"[" + b"{}," * 300_000 + b"{}]",
+}
+
+
+@pytest.mark.parametrize("stream", MANY_MEMBERS.values(), ids=MANY_MEMBERS)
+def test_more_members_than_any_answer_has_are_refused_before_they_take_their_memory(stream: bytes) -> None:
     recording = RECORDINGS["openai-compatible"]
-    parts = iter_parts(
-        "Peer", ProviderResponse(200, {}, iter([stream])), recording.make_accumulator(), "", recording.make_decoder()
-    )
-    with pytest.raises(ProviderError, match="a frame was not readable"):
-        list(parts)
+    tracemalloc.start()
+    with pytest.raises(ProviderError):
+        list(
+            iter_parts(
+                "Peer",
+                ProviderResponse(200, {}, iter([stream])),
+                recording.make_accumulator(),
+                "",
+                recording.make_decoder(),
+            )
+        )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(stream)

@@ -283,7 +283,10 @@ class TestWhatGoesWrong:
             list_models_of(connection, server, provider)
         assert failure.value.retryable
 
-    @pytest.mark.parametrize("body", [b"<html>welcome</html>", b"", b"[" * 100_000, b'{"data": [{"id": "m"}'])
+    @pytest.mark.parametrize(
+        "body",
+        [b"<html>welcome</html>", b"", b"[" * 100_000, b'{"data": [{"id": "m"}', b"[" + b"{}," * 300_000 + b"{}]"],
+    )
     def test_a_response_that_is_not_json_points_at_the_address(
         self, connection: HttpConnection, server: ModelListServer, provider: str, body: bytes
     ) -> None:

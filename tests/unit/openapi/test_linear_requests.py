@@ -16,7 +16,7 @@ from tests.growth.growing_values import Growing, find_slow_values, iter_growing_
 from tests.unit.openapi.service import GATEWAY, Service
 from tests.unit.openapi.test_responses import BODIES
 
-BODY_CHARS = 60_000
+BODY_CHARS = 120_000
 NOTICEABLE_SECONDS = 0.3
 """What a request of this size may take, whatever its work."""
 WITH_BODIES = [operation for operation in surface.OPERATIONS if operation.body]

@@ -57,6 +57,19 @@ def read_strict_json(text: str) -> Any:
         raise UnreadableJson(_describe_problem(text, error)) from error
 
 
+def read_bounded_json(text: str) -> Any:
+    """Return the value of a JSON text as Python reads it, with numbers that JSON does not have.
+
+    Raises:
+        UnreadableJson: It is no JSON, is nested too deeply, or has too many members.
+    """
+    try:
+        _check_members(text)
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableJson(_describe_problem(text, error)) from error
+
+
 def has_too_many_members(text: str) -> bool:
     """Return whether a JSON text holds more members than any value that is meant; cheap for all usual texts."""
     return len(text) > MAX_JSON_MEMBERS and sum(map(text.count, ",{[")) > MAX_JSON_MEMBERS

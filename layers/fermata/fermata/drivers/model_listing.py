@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.errors import ProviderError
+from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
 from fermata.domain.model_info import ModelInfo
 from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.model_labels import label_unnamed_models
@@ -56,8 +57,8 @@ class ModelListClient:
         if response.status != 200:
             raise error_from_response(label, response.status, response.headers, response.read_error_body(), api_key)
         try:
-            return json.loads(response.read_body(MAX_LISTING_BYTES))
-        except (ValueError, RecursionError) as error:
+            return read_bounded_json(response.read_body(MAX_LISTING_BYTES).decode("utf-8-sig", "replace"))
+        except UnreadableJson as error:
             message = f"{label} error: what it answers is not JSON. Check its address in /admin/ai/providers."
             raise Failure.UNUSABLE_RESPONSE.to_error(message) from error
 

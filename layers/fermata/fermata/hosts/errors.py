@@ -1,9 +1,9 @@
 """Convert failed host requests to errors whose messages a model can act on and pass on to its user."""
 
-import json
 from dataclasses import dataclass, field
 
 from fermata.domain.errors import FermataError, ProviderError
+from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
 from fermata.drivers.error_mapping import redact_secrets
 
 MAX_HOST_REASON_CHARS = 300
@@ -83,8 +83,8 @@ def _refusal_message(request: HostRequest, status: int, reason: str) -> str:
 def _format_reason(body: bytes, token: str) -> str:
     """Return `: <text>` if the host sent `{"error": "<text>"}`. Anything else, such as HTML, does not help a model."""
     try:
-        value = json.loads(body)
-    except ValueError:
+        value = read_bounded_json(body.decode("utf-8-sig", "replace"))
+    except UnreadableJson:
         return ""
     error = value.get("error") if isinstance(value, dict) else None
     if not isinstance(error, str) or not error.strip():

@@ -226,6 +226,9 @@ def _iter_data(chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder) -> 
 
 def _split_values(data: str) -> Iterator[str]:
     """Yield the values that follow each other in the data, as text; all of it if it is anything else."""
+    if has_too_many_members(data):  # refused as one frame, before its values take their memory
+        yield data
+        return
     values: list[str] = []
     start = 0
     while start < len(data):

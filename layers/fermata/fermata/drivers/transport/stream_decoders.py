@@ -2,6 +2,8 @@
 
 import json
 
+from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -92,8 +94,8 @@ def _is_object(line: bytes) -> bool:
     if not (line.lstrip().startswith(b"{") and line.rstrip().endswith(b"}")):
         return False
     try:
-        json.loads(line)
-    except (ValueError, RecursionError):
+        read_bounded_json(line.decode("utf-8", "replace"))
+    except UnreadableJson:
         return False
     return True
 
@@ -101,8 +103,8 @@ def _is_object(line: bytes) -> bool:
 def _name_error(data: str) -> str:
     """Make the data of an event named `error` say what it is."""
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
+        value = read_bounded_json(data)
+    except UnreadableJson:
         value = data
     if isinstance(value, dict) and "error" in value:
         return data
