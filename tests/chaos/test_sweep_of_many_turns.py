@@ -194,8 +194,10 @@ def test_of_a_hundred_thousand_turns_that_work_only_those_that_never_started_are
     assert not set(account.described) - set(unstarted), "a log that moved says enough"
 
 
-def test_after_an_outage_turns_are_started_oldest_first_and_no_tenant_waits_for_another(account: Account) -> None:
-    crowd = account.add_turns((200 + number / 100 for number in range(3000)), tenant="crowd", is_started=False)
+def test_after_an_outage_of_most_of_an_hour_turns_are_started_oldest_first_and_tenants_take_turns(
+    account: Account,
+) -> None:
+    crowd = account.add_turns((2500 + number / 100 for number in range(3000)), tenant="crowd", is_started=False)
     few = account.add_turns((150, 160, 170), tenant="few", is_started=False)
     sweeps = 0
     while len(account.started) < len(crowd) + len(few):

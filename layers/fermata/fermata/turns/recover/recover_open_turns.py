@@ -19,6 +19,8 @@ SWEEP_SECONDS = 45.0
 """Of the function's 60; a call that has begun may take longer."""
 START_SECONDS = 25.0
 """Of these, for turns that never started."""
+UNSTARTED_SECONDS = 3600.0
+"""How old a turn may be whose start is looked after at each sweep: as long as an outage of the workflow may last."""
 MAX_LOOKS = 2000
 """How many logs a sweep looks at."""
 MAX_ASKED = 300
@@ -62,9 +64,9 @@ class _Sweep:
     def start_unstarted_turns(self, turns: list[OpenTurn]) -> None:
         """Start the executions of turns whose log has its first entry only, the oldest of each tenant first.
 
-        A turn that is older than `stalled_turn_seconds` is left to `recover_silent_turns`.
+        A turn that is older than `UNSTARTED_SECONDS` is left to `recover_silent_turns`.
         """
-        oldest_start = self._resources.clock.time() - self._resources.settings.stalled_turn_seconds
+        oldest_start = self._resources.clock.time() - UNSTARTED_SECONDS
         young = interleave_tenants(turn for turn in turns if turn.started_at > oldest_start)
         for chunk in _split(young, KEYS_PER_READ * CALLS_AT_ONCE):
             for few in _split(self._select_unstarted(chunk), STARTS_BETWEEN_LOOKS_AT_THE_CLOCK):
