@@ -1,4 +1,4 @@
-"""Every `fermata` command and every option of one that a document shows exists."""
+"""Every `fermata` command, every option of one and every selected test that a document shows exists."""
 
 import re
 import shlex
@@ -15,6 +15,7 @@ CONTINUED_LINE = re.compile(r"\\\n\s*")
 COMMAND_LINE = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?fermata (?P<arguments>.+)$", re.MULTILINE)
 """A command in a code block, with or without its prompt."""
 COMMAND_IN_TEXT = re.compile(r"`(?:\.venv/bin/)?fermata (?P<arguments>[^`]+)`")
+SELECTED_TEST = re.compile(r"pytest (?P<file>tests/\S+\.py) -k \"(?P<word>\w+)\"")
 OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
@@ -45,6 +46,13 @@ def test_every_command_and_option_in_a_document_exists() -> None:
     unknown = {(*command, word) for command in shown for word in find_unknown_words(command[1])}
     assert len(shown) > 30
     assert unknown == set()
+
+
+def test_every_selection_of_a_test_selects_one() -> None:
+    shown = {match.groups() for path in DOCUMENTS for match in SELECTED_TEST.finditer(path.read_text())}
+    assert shown
+    names = {(file, word): re.findall(rf"def test_\w*{word}", (ROOT / file).read_text()) for file, word in shown}
+    assert [selection for selection, found in names.items() if not found] == []
 
 
 def test_an_unknown_command_and_an_unknown_option_are_found() -> None:
