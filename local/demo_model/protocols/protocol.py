@@ -12,7 +12,7 @@ from local.demo_model.merged_messages import unframe_result
 from local.demo_model.model_answer import ModelAnswer, StreamEvent
 from local.demo_model.request_checks.errors import RequestRejected
 
-_CONTEXT = re.compile(r"(?:^|\n\n)(<context>\n.*\n</context>)$", re.S)
+_CONTEXT = re.compile(r"(?:^|\n\n)(<context>\n.*\n</context>(?:\n\n.*)?)$", re.S)
 _SCREENSHOTS = re.compile(r"\n\n\[\d+ screenshot\(s\) omitted: [^\]]*\]$")
 _MARK = {"cache_control": {"type": "ephemeral"}}
 

@@ -116,3 +116,20 @@ def test_the_same_result_is_sent_with_the_same_bytes_each_round() -> None:
     """A provider's prompt cache finds a request's prefix by its bytes."""
     encoded = {escape_frames_in_json(json.dumps({"html": HOSTILE_PAGE})) for _ in range(3)}
     assert len(encoded) == 1
+
+
+@pytest.mark.parametrize("situation", ["Page: Home", ""])
+@pytest.mark.parametrize("provider", PROVIDER_MODULES)
+def test_an_instruction_of_the_service_is_outside_of_the_frames(
+    provider: str, situation: str, servers: dict[str, StrictServer], connection: HttpConnection
+) -> None:
+    """Inside, the system prompt would tell the model to ignore it."""
+    server = servers[provider]
+    server.script_chunks(SERVERS[provider][1])
+    request = model_request(
+        user_message("Go on"), model=MODELS[provider], volatile=situation, instruction="Answer without tools now."
+    )
+    list(get_provider(provider).stream(request, connection, AuthenticatedEndpoint(server.url, SecretStr("sk-key"))))
+    [text] = [text for text in iter_texts(server.bodies[-1]) if "Answer without tools now." in text]
+    assert text.endswith("Answer without tools now.")
+    assert not situation or text.endswith(f"<context>\n{situation}\n</context>\n\nAnswer without tools now.")

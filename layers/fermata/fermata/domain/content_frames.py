@@ -30,6 +30,12 @@ def frame_text(tag: FrameTag, text: str) -> str:
     return f"<{tag}>\n{text}\n</{tag}>"
 
 
+def frame_context(situation: str, instruction: str = "") -> str:
+    """Frame a situation, and let an instruction of the service follow its frame. Empty if there is neither."""
+    framed = frame_text("context", situation) if situation.strip() else ""
+    return "\n\n".join(part for part in (framed, instruction) if part)
+
+
 def escape_frames_in_text(text: str) -> str:
     """Escape what could start a tag of a frame in plain text."""
     return _TAG_START.sub(lambda match: "&lt;" if match[0] == "<" else f"&#{ord(match[0])};", text)

@@ -28,6 +28,9 @@ class ModelRequest(DomainModel):
     model: str
     system: str
     volatile: str = ""
+    instruction: str = ""
+    """What the service itself asks of the model in this round. It follows the frame of `volatile`, because what is
+    inside of the frame is data (decision 0255)."""
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 8192

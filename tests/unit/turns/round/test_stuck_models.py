@@ -47,7 +47,7 @@ def test_the_same_call_is_answered_three_times_and_then_the_model_must_answer(st
     (warning,) = get_warnings(stage)
     assert warning.code == "repeatedCall"
     assert warning.message.startswith("The model called getNodeHtml 3 times with the same input")
-    assert "getNodeHtml 3 times" in stage.driver.requests[3].volatile
+    assert "getNodeHtml 3 times" in stage.driver.requests[3].instruction
     assert stage.entries()[-1].state.forced_answer_reason == "repeatedCall"
     assert stage.event_types()[-1] == "done"
     assert stage.streamed_text() == "I stop here."
@@ -153,7 +153,7 @@ def test_the_last_round_says_that_it_is_the_last(staged: MakeStage, max_rounds: 
     stage.script_replies(*replies)
     assert stage.run_workflow() == "finished"
     last: ModelRequest = stage.driver.requests[-1]
-    assert words in last.volatile
+    assert words in last.instruction
     (warning,) = get_warnings(stage)
     assert warning.code == "roundLimit"
     assert f"limit of {max_rounds} steps" in warning.message

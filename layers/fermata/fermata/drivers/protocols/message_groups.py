@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, assert_never
 
 from fermata.domain.blocks import ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
-from fermata.domain.content_frames import frame_text
+from fermata.domain.content_frames import frame_context
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT
@@ -111,7 +111,7 @@ def build_conversation(
         request.messages,
         lambda: _GroupFold((provider, request.model), CallIdMapper(format_call_id), make_builder()),
     )
-    return EncodedItems([EncodedPart(before), *groups.finish(request.volatile)])
+    return EncodedItems([EncodedPart(before), *groups.finish(frame_context(request.volatile, request.instruction))])
 
 
 class _GroupFold:
@@ -198,13 +198,12 @@ class _GroupFold:
             self._built.append((self._last, self._build_part(self._last)))
             self._last = None
 
-    def finish(self, volatile: str) -> list[EncodedPart]:
-        """Return the items of all groups. Nothing can be added any more."""
+    def finish(self, context: str) -> list[EncodedPart]:
+        """Return the items of all groups, `context` behind the newest prompt. Nothing can be added any more."""
         self._complete_groups()
         ends_with_model = bool(self._last and self._last.role == "assistant" and not self._last.results)
         self._build_last()
         parts = [part for _, part in self._built]
-        context = frame_text("context", volatile) if volatile.strip() else ""
         prompts = (index for index in reversed(range(len(parts))) if self._built[index][0].role == "user")
         newest_prompt = next(prompts, None)
         if context and newest_prompt is not None:

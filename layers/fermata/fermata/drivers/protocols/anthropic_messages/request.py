@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Self, assert_never
 
 from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, ToolResultBlock
-from fermata.domain.content_frames import frame_text
+from fermata.domain.content_frames import frame_context
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
@@ -260,9 +260,8 @@ def _find_newest_prompt(messages: list[_WireMessage]) -> _WireMessage:
 
 def _build_volatile(request: ModelRequest) -> list[_JsonObject]:
     """Build what follows the newest prompt and is not cached."""
-    if not request.volatile.strip():
-        return []
-    return [{"type": "text", "text": frame_text("context", request.volatile)}]
+    context = frame_context(request.volatile, request.instruction)
+    return [{"type": "text", "text": context}] if context else []
 
 
 def _build_thinking(request: ModelRequest, messages: list[_WireMessage]) -> _JsonObject | None:
