@@ -17,8 +17,11 @@ from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store
 from fermata.domain.blocks import ImageBlock
+from fermata.privacy.data_subject import DataSubject
+from fermata.privacy.privacy_job import create_privacy_job
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
+from fermata.wire.auth.api_key_store import create_api_key
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
@@ -38,6 +41,7 @@ ROUTES: Routes = [
     route for function in (api, credentials, stream_turns, tool_result) for route in function.router.routes
 ]
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
+NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
 MODELS = b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude-haiku-4-5"}],"has_more":false}'
 
 
@@ -64,6 +68,8 @@ class PlayingStage(Stage):
     workflow: "ImmediateWorkflow"
 
     def run_turn(self, turn: Turn) -> None:
+        if self._turn is None or self._turn.id != turn.id:
+            self._waiting_token = ""  # of the turn before
         self._turn = turn
         self.run_workflow()
 
@@ -125,6 +131,12 @@ class Service:
                 return self.stage.new_conversation().id if deletes else self.used_conversation
             case "credentials":
                 return self._create_credential() if deletes else self.stage.credential.id
+            case "exports":
+                return create_privacy_job(self.resources, "export", NOBODY).id
+            case "erasures":
+                return create_privacy_job(self.resources, "erasure", NOBODY).id
+            case "api-keys":
+                return create_api_key(self.resources, self.stage.caller, "Build server", ["ai.chat"])[0].id
             case _:
                 return "anthropic"
 

@@ -22,6 +22,10 @@ BODIES: dict[str, Any] = {
     "setDefault": {"credentialId": "", "modelId": "claude-opus-4-5"},
     "createCredential": NEW_CREDENTIAL,
     "changeCredential": {"displayLabel": "Ours"},
+    "createApiKey": {"label": "Build server", "capabilities": ["ai.chat"]},
+    "rotateApiKey": {"overlapSeconds": 60},
+    "startExport": {"userId": "nobody"},
+    "startErasure": {"userId": "nobody"},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
 }
 QUERIES: dict[str, dict[str, Any]] = {

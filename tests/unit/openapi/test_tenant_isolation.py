@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import credentials, defaults, editor
+from fermata.wire.operations import api_keys, credentials, defaults, editor, privacy
 from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -15,8 +15,15 @@ from tests.unit.openapi.test_responses import AUTHENTICATED_OPERATIONS, BODIES, 
 
 CAPABILITIES_OF_A_USER = [name for name in CAPABILITIES if name != Capability.TURNS]
 """Without the capability to manage the turns of others."""
-SHARED_OPERATIONS = (credentials.LIST_MODELS, defaults.SET_DEFAULT)
-"""A tenant's credentials may be used by all of its users."""
+SHARED_OPERATIONS = (
+    credentials.LIST_MODELS,
+    defaults.SET_DEFAULT,
+    api_keys.ROTATE_API_KEY,
+    api_keys.REVOKE_API_KEY,
+    privacy.SHOW_EXPORT,
+    privacy.SHOW_ERASURE,
+)
+"""A tenant's credentials may be used by all of its users; its API keys and exports belong to its administrators."""
 
 
 def refers_to_an_item(operation: BaseOperation) -> bool:
