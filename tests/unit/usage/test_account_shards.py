@@ -305,3 +305,17 @@ def test_a_hold_and_its_settlement_send_as_many_requests_as_with_one_item(
     reserve_budget(resources, make_request(2), CENT)
     settle_request(resources, 2, CENT)
     assert requests == ["BatchGetItem", "TransactWriteItems", "GetItem", "TransactWriteItems"]
+
+
+def test_a_late_copy_of_a_move_changes_nothing(resources: Resources) -> None:
+    set_budget(resources, tenant=make_limits(daily=20))
+    for number in range(4):
+        reserve_budget(resources, make_request(number), Decimal(3))
+    _, [account] = holds._read_hold_and_accounts(resources_of_new_process(resources), make_request(9))
+    moves = account.build_moves(resources.settings.bridges_table, Decimal(4))
+    assert len(moves) >= 2
+    assert resources_try_to_write(resources, moves)
+    before = read_items(resources)
+    assert sum(item.get("spent", 0) for item in before.values()) == 0
+    assert not resources_try_to_write(resources, moves)
+    assert read_items(resources) == before
