@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[2] / "client"
-OPERATOR_PACKAGES = {"boto3", "botocore", "fermata", "pydantic"}
+OPERATOR_PACKAGES = {"boto3", "botocore", "fermata", "jwt", "pydantic", "yaml"}
 """Imported within functions of the operator's commands, which say what to install without them."""
 
 

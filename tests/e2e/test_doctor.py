@@ -13,6 +13,7 @@ from fermata_client.stack.resources import LOCAL_STACK_NAME, LocalCloudAccess, S
 from local import aws_clients
 from local.cloud import LocalCloud
 from local.processes import ROOT
+from local.template import load_template
 
 DOCTOR = Caller(tenant="fermata-doctor", user="doctor", capabilities=frozenset())
 
@@ -44,7 +45,9 @@ def test_a_deployed_stack_is_examined_with_a_real_turn(run: Run, cloud: LocalClo
     assert any(line.startswith("ok       stack: fermata is in ") for line in lines)
     assert any("service: " in line and "stage local" in line for line in lines)
     assert any(line.startswith("ok       turn: A turn ran to its end in ") for line in lines)
-    assert any("Nobody hears of" in line for line in lines)
+    alarms = [one for one in load_template()["Resources"].values() if one["Type"] == "AWS::CloudWatch::Alarm"]
+    assert any(f"Nobody hears of {len(alarms)} of {len(alarms)} alarms" in line for line in lines)
+    assert sum(" alarms: " in line for line in lines) == len(alarms) + 1
     assert any(line.startswith("note     alarms: ") and "until the first such event" in line for line in lines)
 
 

@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from fermata_client.stack.doctor.deployment_plan import DeploymentPlan
-from fermata_client.stack.doctor.finding import Finding, describe_aws_error
+from fermata_client.stack.doctor.finding import Finding, describe_aws_error, get_aws_errors
 from fermata_client.stack.resources import LOCAL_REGION, StackLocation
 
-AWS_ERRORS = (BotoCoreError, ClientError)
 PUBLISHED_PARTITION = "aws"
 """Where the publisher of the web adapter offers its arm64 layer."""
 UNUSABLE_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
@@ -20,7 +17,7 @@ def check_identity(location: StackLocation) -> Finding:
     """Check that AWS accepts the operator's credentials."""
     try:
         identity = location.create_client("sts").get_caller_identity()
-    except AWS_ERRORS as error:
+    except get_aws_errors() as error:
         reason = describe_aws_error(error)
         text = f"AWS does not accept your credentials: {reason}. Run `aws configure` or `aws sso login`."
         return Finding("problem", "credentials", text)
@@ -46,7 +43,7 @@ def check_layer(location: StackLocation, plan: DeploymentPlan, partition: str, r
     arn = plan.get_layer_arn(partition, region)
     try:
         layer = location.create_client("lambda").get_layer_version_by_arn(Arn=arn)
-    except AWS_ERRORS as error:
+    except get_aws_errors() as error:
         text = (
             f"{arn} cannot be used: {describe_aws_error(error)}. Publish the web adapter's arm64 layer in {region} "
             "(https://github.com/aws/aws-lambda-web-adapter), and set WebAdapterLayerArn to its ARN."
@@ -62,11 +59,9 @@ def check_stack_status(location: StackLocation, stack: str) -> Finding:
     """Check that CloudFormation would create or update the stack."""
     try:
         stacks = location.create_client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-    except ClientError as error:
+    except get_aws_errors() as error:
         if "does not exist" in str(error):
             return Finding("ok", "stack", f"{stack} does not exist yet and will be created.")
-        return Finding("problem", "stack", f"CloudFormation cannot be asked: {describe_aws_error(error)}.")
-    except BotoCoreError as error:
         return Finding("problem", "stack", f"CloudFormation cannot be asked: {describe_aws_error(error)}.")
     return _judge_status(stack, stacks[0])
 
@@ -105,7 +100,7 @@ def get_partition(location: StackLocation, region: str | None) -> str:
         return PUBLISHED_PARTITION
     try:
         return str(boto3.session.Session().get_partition_for_region(region))
-    except BotoCoreError:
+    except get_aws_errors():
         return PUBLISHED_PARTITION
 
 

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
-from fermata_client.stack.doctor.account_checks import AWS_ERRORS
-from fermata_client.stack.doctor.finding import Finding, describe_aws_error
+from fermata_client.stack.doctor.finding import Finding, describe_aws_error, get_aws_errors
 from fermata_client.stack.resources import StackLocation
+
+MAX_NAMED_ALARMS = 100
+"""The limit of DescribeAlarms."""
 
 
 def check_alarms(location: StackLocation, stack: str) -> Iterator[Finding]:
     """Check each alarm of a stack."""
     cloudwatch = location.create_client("cloudwatch")
     try:
-        alarms = _list_alarms(cloudwatch, stack)
+        alarms = _list_alarms(location, cloudwatch, stack)
         if not alarms:
             yield Finding("problem", "alarms", f"The stack {stack} has no alarm.")
             return
@@ -22,14 +24,25 @@ def check_alarms(location: StackLocation, stack: str) -> Iterator[Finding]:
             yield Finding("note", "alarms", text)
         for alarm in alarms:
             yield _check_alarm(cloudwatch, alarm)
-    except AWS_ERRORS as error:
+    except get_aws_errors() as error:
         yield Finding("problem", "alarms", f"CloudWatch cannot be asked: {describe_aws_error(error)}.")
 
 
-def _list_alarms(cloudwatch: Any, stack: str) -> list[dict[str, Any]]:
-    """List the alarms that CloudFormation has named after the stack."""
-    pages = cloudwatch.get_paginator("describe_alarms").paginate(AlarmNamePrefix=f"{stack}-")
-    return [alarm for page in pages for alarm in page.get("MetricAlarms", [])]
+def _list_alarms(location: StackLocation, cloudwatch: Any, stack: str) -> list[dict[str, Any]]:
+    """List the alarms that the stack has. Their names begin with its name, as those of `<stack>-dev` would too."""
+    pages = location.create_client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
+    names = [
+        resource["PhysicalResourceId"]
+        for page in pages
+        for resource in page["StackResourceSummaries"]
+        if resource["ResourceType"] == "AWS::CloudWatch::Alarm" and resource.get("PhysicalResourceId")
+    ]
+    batches = [names[start : start + MAX_NAMED_ALARMS] for start in range(0, len(names), MAX_NAMED_ALARMS)]
+    return [
+        alarm
+        for batch in batches
+        for alarm in cloudwatch.describe_alarms(AlarmNames=batch, MaxRecords=MAX_NAMED_ALARMS)["MetricAlarms"]
+    ]
 
 
 def _check_alarm(cloudwatch: Any, alarm: dict[str, Any]) -> Finding:

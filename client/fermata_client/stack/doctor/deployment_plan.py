@@ -64,7 +64,10 @@ def read_deployment_plan(folder: Path, environment: str) -> DeploymentPlan:
 
 
 def _load_parameters(template: str) -> dict[str, dict[str, Any]]:
-    import yaml
+    try:
+        import yaml
+    except ModuleNotFoundError as error:
+        raise click.ClickException("This needs PyYAML: pip install pyyaml") from error
 
     class Loader(yaml.SafeLoader):
         """A loader that reads CloudFormation's short forms as nothing."""

@@ -1,6 +1,7 @@
 """Define what an examination finds."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 FindingLevel = Literal["ok", "note", "problem"]
@@ -14,6 +15,14 @@ class Finding:
     subject: str
     text: str
     """Whole sentences: what is there, what it means, and what to do."""
+
+
+@cache
+def get_aws_errors() -> tuple[type[Exception], ...]:
+    """Return what boto3 raises instead of a response. The client installs without it."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return BotoCoreError, ClientError
 
 
 def describe_aws_error(error: Exception) -> str:

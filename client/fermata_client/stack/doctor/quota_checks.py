@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from fermata_client.stack.doctor.account_checks import AWS_ERRORS
 from fermata_client.stack.doctor.deployment_plan import DeploymentPlan
-from fermata_client.stack.doctor.finding import Finding, describe_aws_error
+from fermata_client.stack.doctor.finding import Finding, describe_aws_error, get_aws_errors
 from fermata_client.stack.resources import StackLocation
 
 RESERVATIONS = ("StreamConcurrency", "ToolResultConcurrency")
@@ -29,7 +28,7 @@ def check_concurrency(location: StackLocation, plan: DeploymentPlan) -> Iterator
     """Compare the account's concurrent Lambda executions with what the stack reserves and a turn occupies."""
     try:
         limits = location.create_client("lambda").get_account_settings()["AccountLimit"]
-    except AWS_ERRORS as error:
+    except get_aws_errors() as error:
         yield Finding("note", "Lambda", f"The concurrency is not known: {describe_aws_error(error)}.")
         return
     total = int(limits["ConcurrentExecutions"])
@@ -73,7 +72,7 @@ def check_request_quotas(location: StackLocation) -> Iterator[Finding]:
             client = location.create_client("service-quotas")
             defaults = _list_values(client, "list_aws_default_service_quotas", service)
             applied = _list_values(client, "list_service_quotas", service)
-        except AWS_ERRORS as error:
+        except get_aws_errors() as error:
             text = f"The quotas of {service} are not known: {describe_aws_error(error)}. See them in Service Quotas."
             yield Finding("note", "quotas", text)
             continue

@@ -1,7 +1,6 @@
 """Examine the state of a deployed stack."""
 
-from fermata_client.stack.doctor.account_checks import AWS_ERRORS
-from fermata_client.stack.doctor.finding import Finding, describe_aws_error
+from fermata_client.stack.doctor.finding import Finding, describe_aws_error, get_aws_errors
 from fermata_client.stack.resources import StackLocation
 
 DEPLOYED_STATUSES = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
@@ -11,7 +10,7 @@ def check_deployed_stack(location: StackLocation) -> tuple[Finding, dict[str, st
     """Check that a stack has been deployed, and return its outputs too."""
     try:
         (stack,) = location.create_client("cloudformation").describe_stacks(StackName=location.stack)["Stacks"]
-    except AWS_ERRORS as error:
+    except get_aws_errors() as error:
         return Finding("problem", "stack", f"{location.stack} cannot be examined: {describe_aws_error(error)}."), {}
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
     if "ApiUrl" not in outputs:
