@@ -12,6 +12,7 @@ from botocore.validate import validate_parameters
 from click.testing import CliRunner, Result
 
 from fermata_client.cli import main
+from fermata_client.stack.doctor.alarm_checks import check_alarm
 from fermata_client.stack.resources import StackLocation
 from tests.template.templates import ROOT
 
@@ -216,3 +217,23 @@ def test_the_local_cloud_of_another_folder_is_looked_for_there(monkeypatch: pyte
     result = CliRunner().invoke(main, ["doctor", "--local"])
     assert result.exit_code == 1
     assert result.stderr.startswith("fermata: No local cloud runs from this folder. Run this in the folder in which")
+
+
+def test_an_alarm_that_computes_with_metrics_is_examined_by_each_of_them() -> None:
+    queries = [
+        {"Id": "failed", "MetricStat": {"Metric": {"Namespace": "AWS/States", "MetricName": "ExecutionsFailed"}}},
+        {"Id": "started", "MetricStat": {"Metric": {"Namespace": "AWS/States", "MetricName": "ExecutionsStarted"}}},
+        {"Id": "rate", "Expression": "failed / started"},
+    ]
+    asked: list[str] = []
+
+    class CloudWatch:
+        def list_metrics(self, **parameters: Any) -> dict[str, Any]:
+            asked.append(parameters["MetricName"])
+            return {"Metrics": [{}] if parameters["MetricName"] == "ExecutionsStarted" else []}
+
+    finding = check_alarm(CloudWatch(), {"AlarmName": "fermata-Rate", "StateValue": "OK", "Metrics": queries})
+    assert asked == ["ExecutionsFailed", "ExecutionsStarted"]
+    assert (finding.level, "AWS/States ExecutionsFailed, which has no value yet" in finding.text) == ("note", True)
+    raised = {"AlarmName": "fermata-Rate", "StateValue": "ALARM", "AlarmDescription": "Look.", "StateReason": "0.5"}
+    assert check_alarm(CloudWatch(), raised).text == "fermata-Rate is raised: Look. 0.5"

@@ -14,8 +14,9 @@ def check_alarms(location: StackLocation, stack: str) -> Iterator[Finding]:
     """Check each alarm of a stack."""
     cloudwatch = location.create_client("cloudwatch")
     try:
-        alarms = _list_alarms(location, cloudwatch, stack)
-        if not alarms:
+        names = _list_alarm_names(location, stack)
+        alarms = _describe_alarms(cloudwatch, names)
+        if not names:
             yield Finding("problem", "alarms", f"The stack {stack} has no alarm.")
             return
         silent = [alarm["AlarmName"] for alarm in alarms if not alarm.get("AlarmActions")]
@@ -23,20 +24,25 @@ def check_alarms(location: StackLocation, stack: str) -> Iterator[Finding]:
             text = f"Nobody hears of {len(silent)} of {len(alarms)} alarms. Deploy with AlarmTopicArn, an SNS topic."
             yield Finding("note", "alarms", text)
         for alarm in alarms:
-            yield _check_alarm(cloudwatch, alarm)
+            yield check_alarm(cloudwatch, alarm)
+        for name in sorted(set(names) - {alarm["AlarmName"] for alarm in alarms}):
+            yield Finding("note", "alarms", f"{name} belongs to the stack, but CloudWatch does not list it.")
     except get_aws_errors() as error:
         yield Finding("problem", "alarms", f"CloudWatch cannot be asked: {describe_aws_error(error)}.")
 
 
-def _list_alarms(location: StackLocation, cloudwatch: Any, stack: str) -> list[dict[str, Any]]:
+def _list_alarm_names(location: StackLocation, stack: str) -> list[str]:
     """List the alarms that the stack has. Their names begin with its name, as those of `<stack>-dev` would too."""
     pages = location.create_client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
-    names = [
+    return [
         resource["PhysicalResourceId"]
         for page in pages
         for resource in page["StackResourceSummaries"]
         if resource["ResourceType"] == "AWS::CloudWatch::Alarm" and resource.get("PhysicalResourceId")
     ]
+
+
+def _describe_alarms(cloudwatch: Any, names: list[str]) -> list[dict[str, Any]]:
     batches = [names[start : start + MAX_NAMED_ALARMS] for start in range(0, len(names), MAX_NAMED_ALARMS)]
     return [
         alarm
@@ -45,7 +51,8 @@ def _list_alarms(location: StackLocation, cloudwatch: Any, stack: str) -> list[d
     ]
 
 
-def _check_alarm(cloudwatch: Any, alarm: dict[str, Any]) -> Finding:
+def check_alarm(cloudwatch: Any, alarm: dict[str, Any]) -> Finding:
+    """Check whether an alarm is raised, and whether its metrics have values."""
     name, metrics = alarm["AlarmName"], list(_iter_metrics(alarm))
     if alarm.get("StateValue") == "ALARM":
         text = f"{name} is raised: {alarm.get('AlarmDescription', '')} {alarm.get('StateReason', '')}".rstrip()
