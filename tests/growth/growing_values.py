@@ -11,6 +11,10 @@ TEXTS = ("a", "0", " ", "\n", "<", "-", '"', "\\", "\u00e9", "\U0001f600", "{}",
 """What texts are filled with."""
 
 
+_ITEMS_FACTOR = 8
+"""Lists of items are so many times longer: an item has many characters, and work on it takes its time."""
+
+
 class Growing(NamedTuple):
     """A value of which one part grows."""
 
@@ -88,12 +92,12 @@ def _iter_shapes(part: Any, texts: Sequence[str]) -> Iterator[tuple[str, Callabl
         yield "with more members", lambda n: part | {f"m{number}": 1 for number in range(n // 12)}
     if isinstance(part, list) and part:
         length = len(json.dumps(part))
-        yield "with equal items", lambda n: copy.deepcopy(part * max(1, n // length))
+        yield "with equal items", lambda n: copy.deepcopy(part * max(1, _ITEMS_FACTOR * n // length))
         yield (
             "with other ids",
             lambda n: [
                 {key: f"{value}{number}" if key in ("id", "slug") else value for key, value in item.items()}
-                for number in range(max(1, n // length))
+                for number in range(max(1, _ITEMS_FACTOR * n // length))
                 for item in part
                 if isinstance(item, dict)
             ],

@@ -36,11 +36,14 @@ def make_sample(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
     """Make a value of a JSON Schema, for an operation without a sample: all of its members, which may be invalid."""
     if "$ref" in schema:
         return make_sample(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "properties" in schema:
+        names = next(iter(schema.get("oneOf", [])), {}).get("required", schema["properties"])
+        return {name: make_sample(schema["properties"][name], definitions) for name in names}
     if "anyOf" in schema or "oneOf" in schema:
         return make_sample((schema.get("anyOf") or schema["oneOf"])[0], definitions)
     match schema.get("type"):
         case "object":
-            return {name: make_sample(member, definitions) for name, member in schema.get("properties", {}).items()}
+            return {}
         case "array":
             return [make_sample(schema.get("items", {}), definitions)]
         case "integer" | "number":

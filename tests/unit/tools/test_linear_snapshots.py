@@ -9,14 +9,20 @@ from pydantic import ValidationError
 
 from fermata.domain.scopes import SCOPES
 from fermata.tools.registry import build_situation, get_toolset
+from fermata.tools.site.design_tokens.colors import ColorSettings, ColorToken, assign_slugs
+from fermata.tools.site.design_tokens.listing import list_tokens
 from fermata.tools.tool import ToolFailure
 from tests.growth.growing_values import find_slow_values, iter_growing_values
+from tests.growth.measure_growth import MAX_GROWTH, measure_growth
 from tests.unit.tools.builders import PRIMARY_COLOR, make_context, make_site_snapshot
 from tests.unit.tools.content_samples import WORKSPACE
 from tests.unit.tools.test_content_and_plugin_situations import PLUGIN
 
 SCALES = {"groups": [{"id": "g1", "name": "Type", "steps": "xl", "manualSizes": [{"name": "xl", "min": 1, "max": 2}]}]}
-FONTS = {"items": [{"id": "f1", "family": "Inter", "variants": ["400"]}], "tokens": [{"id": "t1", "name": "Body"}]}
+FONTS = {
+    "items": [{"id": "f1", "family": "Inter", "variants": ["400"]}],
+    "tokens": [{"id": "t1", "name": "Body", "variable": "body"}],
+}
 SNAPSHOTS: dict[str, Any] = {
     "site": make_site_snapshot(
         framework={
@@ -31,7 +37,7 @@ SNAPSHOTS: dict[str, Any] = {
     "data": {"a": "b"},
 }
 """A full snapshot of each scope, of which every part is tried."""
-SNAPSHOT_CHARS = 20_000
+SNAPSHOT_CHARS = 6_000
 NOTICEABLE_SECONDS = 0.02
 
 
@@ -43,6 +49,20 @@ def read_with_every_tool(scope: str, snapshot: Any) -> None:
         if tool.handler is not None:
             with contextlib.suppress(ToolFailure, ValidationError):
                 tool.handler(tool.input_model(), context)
+
+
+def test_the_snapshot_of_a_site_is_read_by_its_tools() -> None:
+    """Otherwise the next test would try nothing."""
+    tokens = list_tokens(SNAPSHOTS["site"])
+    assert [len(tokens[kind]) for kind in ("colors", "typography", "spacing", "fonts")] == [1, 1, 1, 1]
+
+
+def test_colours_of_one_name_get_their_numbers_in_proportion_to_their_number() -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        settings = ColorSettings(tokens=(ColorToken(slug="x", light_value="red"),) * size)
+        return lambda: list(assign_slugs(settings))
+
+    assert measure_growth(prepare, 4_000, 32_000) <= MAX_GROWTH
 
 
 @pytest.mark.parametrize("scope", SCOPES)
