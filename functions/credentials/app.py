@@ -170,4 +170,4 @@ def _respond_with_key(status: int, key: ServerApiKey, text: str) -> Response:
 
 
 handler = make_handler(router)
-prepare_function("dynamodb", "kms")
+prepare_function("dynamodb", "s3", "kms")
