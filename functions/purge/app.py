@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
     return {"jobs": jobs, "purged": purged}
 
 
-prepare_function("dynamodb", "s3")
+prepare_function("dynamodb", "s3", "stepfunctions")
 
 
 def _purge(has_time: Callable[[], bool]) -> int:
