@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fermata.domain.scopes import SCOPES
+from fermata.drivers.secret_veil import SecretVeil
 from fermata.tools.registry import get_toolset
 from tests.growth.attack_strings import Attack, derive_attacks
 from tests.growth.measure_growth import MAX_GROWTH, TooSlow, measure_growth
@@ -19,6 +20,8 @@ from tests.growth.package_patterns import PACKAGES, UNKNOWN, FoundPattern, find_
 ATTACK_CHARS = 4000
 COMPILED_FROM_OTHERS = {
     "fermata.drivers.adjustments": "the pattern of an adjustment, which the provider's module holds",
+    "fermata.drivers.secret_veil": "made of the characters of a secret, and tried here with one",
+    "fermata_client.stack.doctor.parameter_checks": "the pattern of a parameter, from the operator's own template",
     "fermata.tools.schema.validation": "the pattern of a tool's schema, which is tried here as well",
 }
 """Modules that compile what they are given. What they are given is found elsewhere."""
@@ -65,6 +68,11 @@ def test_patterns_of_schemas_take_time_in_proportion_to_the_text() -> None:
     patterns = set().union(*map(find_schema_patterns, schemas))
     for pattern in patterns:
         assert find_slow_attack(FoundPattern("a schema", re.compile(pattern), frozenset({"search"}))) is None, pattern
+
+
+def test_patterns_of_secrets_take_time_in_proportion_to_the_text() -> None:
+    for pattern in SecretVeil("sk-ant-aaaa/bbbb+c%41")._patterns:
+        assert find_slow_attack(FoundPattern("a secret", pattern, frozenset({"sub"}))) is None
 
 
 def test_every_pattern_is_known_before_it_is_used() -> None:

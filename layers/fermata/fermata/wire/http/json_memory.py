@@ -11,7 +11,8 @@ MAX_JSON_MEMORY_BYTES = 90_000_000
 """Memory for text and values together. The smallest functions that parse such JSON have 192 and 208 MB (0018)."""
 SMALL_TEXT_CHARACTERS = 1_000_000
 """A text of so many characters cannot take more, whatever it holds."""
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+"""Matches a string; one that is cut off reaches to the end, so that no other match begins in it (decision 0234)."""
 _STRING_OVERHEAD_BYTES = 60
 _WIDE_STRING_OVERHEAD_BYTES = 80
 _OBJECT_BYTES = 200
