@@ -60,8 +60,3 @@ def fingerprint_prefix(body: dict[str, Any], turns: list[MergedMessage]) -> str:
 def sign_thinking(body: dict[str, Any], turns: list[MergedMessage], thinking: str) -> str:
     """Sign thinking: the signature is bound to its text, its model and the prefix before it."""
     return f"demo.{fingerprint(body['model'], thinking)}.{fingerprint_prefix(body, turns)}"
-
-
-def unframe_result(text: str) -> str:
-    """Take a tool's result out of the frame that it is sent in."""
-    return text.removeprefix("<result>\n").removesuffix("\n</result>")

@@ -116,9 +116,6 @@ class ChatSession:
 
 
 def result_text(block: Json) -> str:
-    """Get the text of a tool result as the model reads it, without the frame that says it is data."""
+    """Get the text of a tool result as the model reads it."""
     content = block["content"]
-    text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-    assert text.startswith("<result>\n"), text
-    assert text.endswith("\n</result>"), text
-    return text.removeprefix("<result>\n").removesuffix("\n</result>")
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from local.demo_model.merged_messages import unframe_result
 from local.demo_model.model_answer import ModelAnswer, StreamEvent
 from local.demo_model.request_checks.errors import RequestRejected
 
@@ -108,7 +107,7 @@ class MessagesRequestBuilder:
     def add_tool_result(self, call_id: str, text: str) -> None:
         """Add a tool's result. It is JSON when the tool succeeded, and a sentence when it failed."""
         content = _SCREENSHOTS.sub("", text)
-        error_flag = {} if _is_json(unframe_result(content)) else {"is_error": True}
+        error_flag = {} if _is_json(content) else {"is_error": True}
         self.add_message("user", {"type": "tool_result", "tool_use_id": call_id, "content": content} | error_flag)
 
     def build_request(self) -> Body:

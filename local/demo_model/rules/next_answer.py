@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from local.demo_model.merged_messages import MergedMessage, merge_messages, unframe_result
+from local.demo_model.merged_messages import MergedMessage, merge_messages
 from local.demo_model.model_answer import ModelAnswer, ToolCall
 from local.demo_model.rules import content_workspace, edit_planning
 from local.demo_model.rules.edit_plan import ToolEdit
@@ -135,7 +135,7 @@ def _results(turns: list[MergedMessage]) -> list[ToolResult]:
     for block in (block for turn in turns for block in turn.blocks if block["type"] == "tool_result"):
         call = calls.get(block["tool_use_id"])
         if call:
-            text = unframe_result(_text_of(block.get("content", "")))
+            text = _text_of(block.get("content", ""))
             tool = str(_SEED_NAMES.get(call["name"], call["name"]))
             failed = bool(block.get("is_error"))
             results.append(ToolResult(tool, call["input"], None if failed else _json(text), text if failed else None))

@@ -51,8 +51,3 @@ def image_block() -> ImageBlock:
 
 def model_request(*messages: Message, **members: Any) -> ModelRequest:
     return ModelRequest(**{"model": MODEL, "system": "You edit pages.", "messages": messages, "tools": TOOLS} | members)
-
-
-def as_result(text: str) -> str:
-    """Return a tool's result as a model reads it."""
-    return f"<result>\n{text}\n</result>"

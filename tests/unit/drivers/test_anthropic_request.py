@@ -19,7 +19,6 @@ from tests.unit.drivers.conversation_builders import (
     MODEL,
     SCHEMA,
     TOOLS,
-    as_result,
     image_block,
     model_message,
     model_request,
@@ -91,11 +90,11 @@ def test_a_whole_request() -> None:
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": "toolu_1", "content": as_result('{"html":"<main>"}')},
+                    {"type": "tool_result", "tool_use_id": "toolu_1", "content": '{"html":"<main>"}'},
                     {
                         "type": "tool_result",
                         "tool_use_id": "toolu_2",
-                        "content": as_result("No such node"),
+                        "content": "No such node",
                         "is_error": True,
                         "cache_control": MARK,
                     },
@@ -148,8 +147,8 @@ def test_a_success_without_data_says_so_and_an_empty_error_says_something() -> N
         tool_result("t2", ok=False, error=" "),
     ]
     _, (fine, failed) = build_messages(model_request(*rows))[-1]
-    assert fine["content"] == as_result('{"ok":true}')
-    assert (failed["content"], failed["is_error"]) == (as_result("The tool failed."), True)
+    assert fine["content"] == '{"ok":true}'
+    assert (failed["content"], failed["is_error"]) == ("The tool failed.", True)
 
 
 def test_images_of_a_result_are_sent_unless_it_failed() -> None:
@@ -162,8 +161,8 @@ def test_images_of_a_result_are_sent_unless_it_failed() -> None:
     rows.append(tool_result("t2", ok=False, error="Too late", images=pictures))
     _, (succeeded, failed) = build_messages(model_request(*rows))[-1]
     assert [part["type"] for part in succeeded["content"]] == ["text", "image"]
-    assert succeeded["content"][0]["text"] == as_result('{"n":1}')
-    assert failed["content"] == as_result("Too late")
+    assert succeeded["content"][0]["text"] == '{"n":1}'
+    assert failed["content"] == "Too late"
 
 
 def test_blank_text_and_empty_messages_are_left_out() -> None:
@@ -188,7 +187,7 @@ def test_r8_after_a_refusal_the_next_prompt_joins_the_results_before_it() -> Non
     last = build_messages(model_request(*rows))[-1]
     assert last == (
         "user",
-        [{"type": "tool_result", "tool_use_id": "t1", "content": as_result('{"ok":true}')}, text_content("and now?")],
+        [{"type": "tool_result", "tool_use_id": "t1", "content": '{"ok":true}'}, text_content("and now?")],
     )
 
 

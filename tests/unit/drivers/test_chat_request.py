@@ -23,7 +23,6 @@ from local.demo_model.request_checks.errors import RequestRejected
 from tests.unit.drivers.conversation_builders import (
     SCHEMA,
     TOOLS,
-    as_result,
     image_block,
     model_message,
     model_request,
@@ -93,8 +92,8 @@ def test_a_whole_request() -> None:
                     },
                 ],
             },
-            {"role": "tool", "tool_call_id": "call_1", "content": as_result('{"html":"<main>"}')},
-            {"role": "tool", "tool_call_id": "call_2", "content": as_result("No such node")},
+            {"role": "tool", "tool_call_id": "call_1", "content": '{"html":"<main>"}'},
+            {"role": "tool", "tool_call_id": "call_2", "content": "No such node"},
             {"role": "user", "content": "And now?\n\n<context>\nPage: Home\n</context>"},
         ],
         "stream": True,
@@ -168,7 +167,7 @@ def test_a_note_says_that_images_of_results_are_left_out() -> None:
         tool_result("t1", {"n": 1}, images=(image_block(), image_block())),
     )
     assert build_messages(*rows)[-1]["content"] == (
-        as_result('{"n":1}') + "\n\n[2 screenshot(s) omitted: this provider delivers tool results as text only.]"
+        '{"n":1}' + "\n\n[2 screenshot(s) omitted: this provider delivers tool results as text only.]"
     )
 
 

@@ -28,7 +28,6 @@ from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.strict.openai import StrictOpenAI
 from tests.unit.drivers.conversation_builders import (
-    as_result,
     model_message,
     model_request,
     tool_call,
@@ -121,7 +120,7 @@ def test_c081_a_note_stands_for_the_images_of_a_result_where_only_text_is_read()
     assert get_case("C081")["expected"].endswith("text only.]'")
     note = get_case("C081")["expected"].split("'")[1]
     rows = (user_message("a"), model_message(tool_call("t1")), tool_result("t1", {"n": 1}, images=(_image(),)))
-    request, text = model_request(*rows), as_result('{"n":1}') + f"\n\n{note}"
+    request, text = model_request(*rows), '{"n":1}' + f"\n\n{note}"
     items = responses_body(request, "openai", frozenset(), with_item_ids=False, thinking_allowance=0)["input"]
     assert items[-1]["output"] == text
     assert ollama_body(request, "ollama", thinking_allowance=0)["messages"][-1]["content"] == text
@@ -146,11 +145,11 @@ def test_rows_become_turns_of_anthropic_as_in_the_original(identity: str) -> Non
     if identity == "C138":
         assert kinds == [["text"], ["tool_use"], ["tool_result", "text"]]
         assert messages[2]["content"][0]["is_error"] is True
-        assert messages[2]["content"][0]["content"] == as_result("interrupted")
+        assert messages[2]["content"][0]["content"] == "interrupted"
     else:
         # The answer may not end with words put in the model's mouth: the last turn is answered with a nudge.
         assert kinds == [["text"], ["text", "tool_use"], ["tool_result"], ["text"], ["text"]]
-        assert messages[2]["content"][0]["content"] == as_result('{"nodeIds":["n1"]}')
+        assert messages[2]["content"][0]["content"] == '{"nodeIds":["n1"]}'
 
 
 def _rows(cases: list[dict[str, Any]]) -> list[Message]:

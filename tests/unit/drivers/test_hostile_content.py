@@ -1,4 +1,4 @@
-"""A page that orders the model about is sent as data, and cannot leave its frame (decision 0255).
+"""A page that orders the model about is sent as data, and cannot leave its result or its frame (decision 0255).
 
 Each provider's strict server receives the request; what is looked at is what arrived there.
 """
@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from fermata.domain.blocks import TextBlock
 from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_json, escape_frames_in_text
 from fermata.domain.scopes import SCOPES
+from fermata.drivers.adjustments import FLATTEN_HISTORY
+from fermata.drivers.protocols.flattened_history import flatten_messages
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
@@ -62,7 +65,7 @@ def iter_texts(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("provider", PROVIDER_MODULES)
-def test_a_hostile_page_reaches_the_model_inside_of_its_frame_only(
+def test_a_hostile_page_reaches_the_model_as_results_and_inside_of_its_frame_only(
     provider: str, servers: dict[str, StrictServer], connection: HttpConnection
 ) -> None:
     server = servers[provider]
@@ -82,15 +85,47 @@ def test_a_hostile_page_reaches_the_model_inside_of_its_frame_only(
     body = server.bodies[-1]
     texts = list(iter_texts(body))
     assert any(FRAMES_RULE.strip() in text for text in texts)
-    ordering = [text for text in texts if ORDER in text]
-    framed = [re.search(r"<(result|context)>\n(.*)\n</\1>", text, re.DOTALL) for text in ordering]
-    assert len(ordering) == 3
-    for text, frame in zip(ordering, framed, strict=True):
-        assert frame, text
-        assert ORDER not in text[: frame.start()] + text[frame.end() :]
-        assert not CLOSING_TAG.search(frame[2])
-    data = next(frame[2] for frame in framed if frame and frame[2].startswith("{"))
-    assert json.loads(data) == {"html": HOSTILE_PAGE}  # the model reads the page as it is
+    read, failed = find_results(body)
+    assert json.loads(read) == {"html": HOSTILE_PAGE}  # the model reads the page as it is
+    assert failed == f"No node. {HOSTILE_PAGE}"
+    [situation] = [text for text in texts if ORDER in text and text not in (read, failed)]
+    assert_framed("context", situation)
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_a_result_that_is_told_in_plain_text_stands_in_a_frame(ok: bool) -> None:
+    data = {"html": HOSTILE_PAGE} if ok else None
+    result = tool_result("call00001", data, ok=ok, error=None if ok else HOSTILE_PAGE)
+    messages = (user_message("Read"), model_message(tool_call("call00001")), result)
+    [block] = next(
+        message.content
+        for message in flatten_messages(messages, frozenset({FLATTEN_HISTORY.name}))
+        if "Result of" in str(message.content) or "Failure of" in str(message.content)
+    )
+    assert isinstance(block, TextBlock)
+    frame = assert_framed("result", block.text)
+    assert not ok or json.loads(frame) == {"html": HOSTILE_PAGE}
+
+
+def find_results(body: Any) -> Iterator[str]:
+    """Yield the text of each item of a request that its protocol calls the result of a tool."""
+    if isinstance(body, dict):
+        if body.get("type") in ("tool_result", "function_call_output") or body.get("role") == "tool":
+            yield body["output"] if "output" in body else body["content"]
+        else:
+            yield from (text for item in body.values() for text in find_results(item))
+    elif isinstance(body, list):
+        yield from (text for item in body for text in find_results(item))
+
+
+def assert_framed(tag: str, text: str) -> str:
+    """Return what stands in a frame, after checking that the page's orders do and that nothing closes it."""
+    frame = re.search(rf"<{tag}>\n(.*)\n</{tag}>", text, re.DOTALL)
+    assert frame, text
+    assert ORDER in frame[1]
+    assert ORDER not in text[: frame.start()] + text[frame.end() :]
+    assert not CLOSING_TAG.search(frame[1])
+    return frame[1]
 
 
 @pytest.mark.parametrize("scope", [*SCOPES, "somewhere"])

@@ -16,7 +16,6 @@ from local.demo_model.request_checks.ollama_chat import check_request
 from tests.unit.drivers.conversation_builders import (
     SCHEMA,
     TOOLS,
-    as_result,
     image_block,
     model_message,
     model_request,
@@ -75,13 +74,13 @@ def test_a_whole_request() -> None:
                 "role": "tool",
                 "tool_name": "read_document",
                 "tool_call_id": "call_1",
-                "content": as_result('{"html":"<main>"}'),
+                "content": '{"html":"<main>"}',
             },
             {
                 "role": "tool",
                 "tool_name": "insertHtml",
                 "tool_call_id": "call_2",
-                "content": as_result("No such node") + "\n\n"
+                "content": "No such node" + "\n\n"
                 "[1 screenshot(s) omitted: this provider delivers tool results as text only.]",
             },
         ],

@@ -19,7 +19,6 @@ from fermata.drivers.protocols.chat_completions.request import (
 from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import (
-    as_result,
     model_message,
     thinking_block,
     tool_call,
@@ -239,9 +238,9 @@ def test_parallel_calls_are_split_for_a_template_that_takes_one(
     sent = server.bodies[-1]["messages"][2:-1]
     assert [(message["role"], message["content"]) for message in sent] == [
         ("assistant", "I look."),
-        ("tool", as_result('{"n":1}')),
+        ("tool", '{"n":1}'),
         ("assistant", ""),
-        ("tool", as_result('{"n":2}')),
+        ("tool", '{"n":2}'),
     ]
 
 

@@ -19,7 +19,6 @@ from local.demo_model.request_checks.openai_responses import check_request
 from tests.unit.drivers.conversation_builders import (
     SCHEMA,
     TOOLS,
-    as_result,
     image_block,
     model_message,
     model_request,
@@ -99,8 +98,8 @@ def test_a_whole_request_to_openai() -> None:
             },
             {"type": "function_call", "call_id": "call_1", "name": "read_document", "arguments": "{}"},
             {"type": "function_call", "call_id": "call_2", "name": "insertHtml", "arguments": '{"html":"<p>"}'},
-            {"type": "function_call_output", "call_id": "call_1", "output": as_result('{"html":"<main>"}')},
-            {"type": "function_call_output", "call_id": "call_2", "output": as_result("No such node")},
+            {"type": "function_call_output", "call_id": "call_1", "output": '{"html":"<main>"}'},
+            {"type": "function_call_output", "call_id": "call_2", "output": "No such node"},
         ],
         "tools": tools,
         "max_output_tokens": 25_900,
@@ -169,8 +168,8 @@ def test_a_success_without_data_says_so_and_an_empty_error_says_something(provid
         tool_result("t2", ok=False, error=" "),
     )
     assert [item["output"] for item in items(*rows, provider=provider)[-2:]] == [
-        as_result('{"ok":true}'),
-        as_result("The tool failed."),
+        '{"ok":true}',
+        "The tool failed.",
     ]
 
 

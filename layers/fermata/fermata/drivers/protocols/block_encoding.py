@@ -1,7 +1,6 @@
 """Encode arguments of calls, results, images and schemas of tools as all protocols need them."""
 
 from fermata.domain.blocks import ImageBlock, ToolCallBlock, ToolResultBlock
-from fermata.domain.content_frames import escape_frames_in_json, escape_frames_in_text, frame_text
 from fermata.domain.tools import ToolSpec
 from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.protocols.encoded_items import encode_compact_json
@@ -21,26 +20,25 @@ def schema_with_properties(spec: ToolSpec) -> dict[str, object]:
 
 
 @WeakCache
-def frame_result(block: ToolResultBlock) -> str:
-    """Encode a result's data as JSON, or its error as text, in the frame of results (decision 0255).
+def encode_result(block: ToolResultBlock) -> str:
+    """Encode a result's data as JSON, or its error as text, without a frame (decision 0255).
 
     The history is sent again with every round, so this is cached.
     """
     if not block.ok:
-        return frame_text("result", escape_frames_in_text((block.error or "").strip() or "The tool failed."))
-    data = encode_compact_json({"ok": True} if block.data is None else block.data)
-    return frame_text("result", escape_frames_in_json(data))
+        return (block.error or "").strip() or "The tool failed."
+    return encode_compact_json({"ok": True} if block.data is None else block.data)
 
 
 @WeakCache
 def encode_call_arguments(call: ToolCallBlock) -> str:
-    """Encode a call's arguments as JSON; cached like `frame_result`."""
+    """Encode a call's arguments as JSON; cached like `encode_result`."""
     return encode_compact_json(get_call_arguments(call))
 
 
 def format_result_text(block: ToolResultBlock) -> str:
     """Format a result for a provider that reads text only: data or error, and how many images are left out."""
-    text = frame_result(block)
+    text = encode_result(block)
     return f"{text}\n\n{OMITTED_SCREENSHOTS_NOTE.format(len(block.images))}" if block.images else text
 
 

@@ -6,6 +6,7 @@ Images of results become images of the user, so that the model still sees what i
 from collections.abc import Iterator, Sequence
 
 from fermata.domain.blocks import Block, TextBlock
+from fermata.domain.content_frames import escape_frames_in_json, escape_frames_in_text, frame_text
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY, AppliedAdjustments
@@ -73,7 +74,9 @@ def _flatten_block(block: Block, message: Message) -> Iterator[Block]:
             shown = [image for image in block.images or () if image.data is not None]
             unshown = [image for image in block.images or () if image.data is None]
             text = format_result_text(block.model_copy(update={"images": unshown or None}))
-            yield TextBlock(text=f"[{outcome} of {message.tool_name or 'the call'}: {text}]")
+            escape = escape_frames_in_json if block.ok else escape_frames_in_text
+            framed = frame_text("result", escape(text))
+            yield TextBlock(text=f"[{outcome} of {message.tool_name or 'the call'}: {framed}]")
             yield from shown
         case "reasoning":
             pass

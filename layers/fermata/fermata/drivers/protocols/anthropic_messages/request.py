@@ -25,7 +25,7 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
     get_thinking_mode,
     has_bound_thinking,
 )
-from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT, frame_result, get_image_base64
+from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT, encode_result, get_image_base64
 from fermata.drivers.protocols.call_id_mapping import CallIdMapper, choose_call_id_formatter, plain_id_formatter
 from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart
 from fermata.drivers.protocols.json_fields import as_text
@@ -224,8 +224,8 @@ def _build_result(block: ToolResultBlock, call_id: str) -> _JsonObject:
     result: _JsonObject = {"type": "tool_result", "tool_use_id": call_id}
     if not block.ok:
         # The API accepts nothing but text in a failed result.
-        return result | {"content": frame_result(block), "is_error": True}
-    text = frame_result(block)
+        return result | {"content": encode_result(block), "is_error": True}
+    text = encode_result(block)
     if not block.images:
         return result | {"content": text}
     return result | {"content": [{"type": "text", "text": text}, *map(_build_image, block.images)]}
