@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from fermata.domain.errors import InvalidRequest, ProviderError
-from fermata.drivers.transport import url_guard
+from fermata.drivers.transport import http_connection, url_guard
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard, is_public_address
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
@@ -350,7 +350,8 @@ class TestPinning:
         server = SecureServer(certificate, "127.0.0.2")
         monkeypatch.setattr(url_guard, "HTTPS_PORT", server.port)
         monkeypatch.setattr(url_guard, "is_public_address", lambda address: address == "127.0.0.2")
-        monkeypatch.setattr("httpcore._ssl.certifi.where", lambda: str(certificate))
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        monkeypatch.setattr(http_connection, "get_tls_context", lambda: trusting)
         yield server
         server.close()
 
