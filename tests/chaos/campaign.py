@@ -17,8 +17,11 @@ FAULT_RATES = (0.01, 0.03, 0.08, 0.2)
 FAULT_BUDGETS = (2, 6, 15, 25)
 GOOD_DAY_RATE = 0.07
 FOCUS_RATE = 0.3
-FOCI = ("stream", "round", "tool_result", "reader", "hold", "rollup", "rebuild", "sweep", "api")
+FOCI = ("stream", "round", "round", "tool_result", "reader", "hold", "rollup", "rebuild", "sweep", "api")
 """Functions that a focused seed disturbs alone, and more than others."""
+RIVALS_RATE = 0.5
+"""How many of the seeds that disturb the round alone let two of its invocations write at the same time."""
+RIVALS_FAULTS = ("invoked twice", "freeze", "freeze before", "freeze after")
 FOCUSED_RATES = (0.15, 0.5)
 """Of a seed: how likely a call is disturbed, and how many calls at most. Few faults find what many hide."""
 
@@ -45,9 +48,10 @@ def make_world(seed: int) -> World:
     if draw.random() < GOOD_DAY_RATE:
         return World(seed)
     if draw.random() < FOCUS_RATE:
-        return World(
-            seed, fault_rate=draw.choice(FOCUSED_RATES), fault_budget=budget, rules=rules, focus=draw.choice(FOCI)
-        )
+        rate, focus = draw.choice(FOCUSED_RATES), draw.choice(FOCI)
+        if focus == "round" and draw.random() < RIVALS_RATE:
+            rules = tuple(rule for rule in RULES if rule.kind in RIVALS_FAULTS)
+        return World(seed, fault_rate=rate, fault_budget=budget, rules=rules, focus=focus)
     return World(seed, fault_rate=rate, fault_budget=budget, rules=rules)
 
 
