@@ -106,8 +106,8 @@ bench: install ## measure, print the numbers and write bench/results/latest.json
 template: install ## write the routes in template.yaml from the HTTP operations
 	@.venv/bin/python -m local.generate_template_routes
 
-docs: install ## write docs/tools.md and docs/modules.md from the code
-	@.venv/bin/python -m local.tools_page && .venv/bin/python -m local.modules_page
+docs: install ## write docs/tools.md, docs/modules.md and docs/scale.md from the code
+	@.venv/bin/python -m local.tools_page && .venv/bin/python -m local.modules_page && .venv/bin/python -m bench.scale_page
 
 token: runtime ## print a token of the running service
 	@.venv/bin/fermata token

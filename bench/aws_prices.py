@@ -18,3 +18,7 @@ LOG_GB = Decimal("0.50")
 XRAY_TRACE = Decimal("0.000005")
 XRAY_SAMPLED_SHARE = Decimal("0.05")
 """Share of the requests that X-Ray samples beyond the first one of each second."""
+M7G_XLARGE_HOUR = Decimal("0.1632")
+"""An EC2 instance with four arm64 processors and 16 GB."""
+MANAGED_INSTANCE_FEE = Decimal("0.15")
+"""What Lambda adds to the price of an instance that it manages."""
