@@ -4,7 +4,7 @@ Counts are exact and come first. Times are p50 and p95 after warm-up, compared w
 
 Measurements, one result row each:
 
-- `stream_decoding`, `import_time`: processor time
+- `driver_decoding`, `import_time`: processor time
 - `workflow_counts`, `aws_call_counts`: state transitions and AWS calls
 - `calls_before_model_request`: AWS calls in series before the model is asked (`serial_call_count`)
 - `reference_turn_cost`: DynamoDB units and cost of one turn (`turn_cost`, `aws_prices`, `dynamodb_units`)

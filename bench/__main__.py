@@ -22,10 +22,10 @@ from bench import (
     workflow_counts,
 )
 from bench.aws_latencies import write_latencies
+from bench.driver_decoding import STREAM_LENGTHS, measure_stream_decoding
 from bench.harness import BenchHarness, open_harness
 from bench.import_time import measure_import_ratio
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
-from bench.stream_decoding import STREAM_LENGTHS, measure_stream_decoding
 from bench.synthetic_ledger import ROW_COUNT
 from bench.turn_cost import TurnShape
 from local import template

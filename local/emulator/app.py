@@ -14,7 +14,7 @@ from local.emulator import snapshots
 from local.emulator.append_feed import AppendFeed
 from local.emulator.durable_responses import DurableResponses
 from local.emulator.patches import (
-    api_gateway_methods,
+    api_gateway_any_method,
     callback_tasks,
     dynamodb_expression_cache,
     dynamodb_streams,
@@ -38,7 +38,7 @@ PATCHES = (
     jsonata_paths,
     dynamodb_expression_cache,
     lambda_functions,
-    api_gateway_methods,
+    api_gateway_any_method,
     newest_log_streams,
     sam_transform,
     shortened_minute,

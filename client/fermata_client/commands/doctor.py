@@ -83,7 +83,7 @@ def _examine_plan(location: StackLocation, folder: Path, config_env: str) -> Ite
 
 def _examine_stack(location: StackLocation, url: str | None) -> Iterator["Finding"]:
     from fermata_client.stack.doctor.alarm_checks import check_alarms
-    from fermata_client.stack.doctor.stack_checks import check_deployed_stack
+    from fermata_client.stack.doctor.deployed_stack_checks import check_deployed_stack
     from fermata_client.stack.doctor.turn_check import check_turn
 
     finding, outputs = check_deployed_stack(location)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from tests.chaos.evidence import Evidence
 from tests.chaos.judge.billing_rules import judge_billing_rules, judge_holds
 from tests.chaos.judge.conversations import judge_conversations
-from tests.chaos.judge.journal import judge_journal
-from tests.chaos.judge.landed_writes import judge_landed_writes
 from tests.chaos.judge.ledger_accounts_audits import judge_accounts, judge_audits, judge_ledger
+from tests.chaos.judge.page_and_journal import judge_journal
 from tests.chaos.judge.progress import judge_progress
 from tests.chaos.judge.results_snapshots_titles import judge_results_snapshots_titles
 from tests.chaos.judge.turns import judge_turns
 from tests.chaos.judge.undo_reports import judge_undo_reports
+from tests.chaos.judge.write_conditions import judge_landed_writes
 
 
 def judge(evidence: Evidence) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from tests.chaos.browser import Upload, make_picture
 from tests.chaos.evidence import ClientTurn, Reader
 from tests.chaos.page import Page
-from tests.chaos.real.http_client import HttpAnswer, HttpClient, NumberedEvent
+from tests.chaos.real.http_client_without_retries import HttpAnswer, HttpClient, NumberedEvent
 
 RETRY_SECONDS = 0.5
 MAX_REPEATS = 400

@@ -9,7 +9,7 @@ from tests.chaos.evidence import ClientTurn
 from tests.chaos.page import Page
 from tests.chaos.provider import make_prompt
 from tests.chaos.real.browser import Browser
-from tests.chaos.real.http_client import HttpClient
+from tests.chaos.real.http_client_without_retries import HttpClient
 
 CANCEL_RATE = 0.2
 RIVAL_RATE = 0.3

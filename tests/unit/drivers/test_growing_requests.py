@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fermata.domain.message_fold_cache import MessageFoldCache
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
-from fermata.domain.prefix_cache import PrefixCache
 from fermata.drivers.protocols import encoded_items
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from tests.unit.drivers.conversation_builders import model_message, model_request, tool_call, tool_result, user_message
@@ -45,13 +45,15 @@ def test_a_continued_request_has_the_bytes_of_a_new_one(
     provider: str, data: st.DataObject, sent: list[list[Message]]
 ) -> None:
     names = [adjustment.name for adjustment in get_provider(provider).adjustments]
-    cache = PrefixCache()
+    cache = MessageFoldCache()
     for history in sent:
         adjusted = data.draw(st.sampled_from([[], [], *([name] for name in names)]))
         volatile = data.draw(st.sampled_from(["", "The page", "Another page"]))
         model = data.draw(st.sampled_from([MODELS[provider], MODELS[provider], "another-model"]))
-        request = model_request(*history, volatile=volatile, model=model, thinking_tokens=2000, prefix_cache=cache)
-        anew = request.model_copy(update={"prefix_cache": PrefixCache()})
+        request = model_request(
+            *history, volatile=volatile, model=model, thinking_tokens=2000, message_fold_cache=cache
+        )
+        anew = request.model_copy(update={"message_fold_cache": MessageFoldCache()})
         raw = encode_request(provider, request, adjusted)
         assert raw == encode_request(provider, anew, adjusted)
         body = get_provider(provider).build_body(request, frozenset())
@@ -71,10 +73,10 @@ def test_a_message_is_encoded_in_few_requests_of_a_long_turn(provider: str, monk
         return text
 
     monkeypatch.setattr(encoded_items, "encode_compact_json", count_characters)
-    cache = PrefixCache()
+    cache = MessageFoldCache()
     rows = [user_message("Go")]
     for number in range(60):
         rows += [model_message("Look.", tool_call(f"c{number}")), tool_result(f"c{number}", "x" * 100)]
         encoded.append(0)
-        encode_request(provider, model_request(*rows, model=MODELS[provider], prefix_cache=cache), ())
+        encode_request(provider, model_request(*rows, model=MODELS[provider], message_fold_cache=cache), ())
     assert encoded[59] <= encoded[9] + 40

@@ -18,7 +18,7 @@ from fermata.conversations.block_predicates import block_images
 from fermata.conversations.call_input_digests import digest_input
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE, estimate_block_tokens
 from fermata.conversations.image_store import store_image
-from fermata.conversations.lone_surrogates import replace_surrogates_in_block
+from fermata.conversations.surrogates_in_blocks import replace_surrogates_in_block
 from fermata.domain.blocks import BlobBlock, Block, ImageBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache

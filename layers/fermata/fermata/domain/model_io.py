@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, SkipValidation
 
 from fermata.domain.base import DomainModel
 from fermata.domain.blocks import Block
+from fermata.domain.message_fold_cache import MessageFoldCache
 from fermata.domain.messages import Message
-from fermata.domain.prefix_cache import PrefixCache
 from fermata.domain.tools import ToolSpec
 
 
@@ -41,7 +41,9 @@ class ModelRequest(DomainModel):
     """The scope of the conversation. Providers with named prompt caches use it as part of the name."""
     window_tokens: int = 32_768
     """The context window to request from providers that let the request choose it (Ollama)."""
-    prefix_cache: SkipValidation[PrefixCache] = Field(default_factory=PrefixCache, exclude=True, repr=False)
+    message_fold_cache: SkipValidation[MessageFoldCache] = Field(
+        default_factory=MessageFoldCache, exclude=True, repr=False
+    )
     """What the last request of the same conversation has computed from its messages (decision 0204)."""
 
 

@@ -14,8 +14,8 @@ from fermata.aws.resources import Resources
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_content import erase_conversation, erase_partition, erase_turn
 from fermata.privacy.erase_tenant import erase_tenant
-from fermata.privacy.erase_user import erase_user_rows
-from fermata.privacy.inventory import iter_conversations, iter_ledger_rows, list_turns_of_conversation
+from fermata.privacy.erase_user_rows import erase_user_rows
+from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_rows, list_turns_of_conversation
 from fermata.privacy.ledger_pseudonyms import rename_user_in_ledger
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, add_counts, save_privacy_job
 from fermata.usage.rollups.edition_row import RollupEdition, read_edition_row

@@ -18,7 +18,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
 from fermata.conversations.message_store import conversation_partition
 from fermata.privacy.data_subject import DataSubject
-from fermata.privacy.inventory import iter_conversations, iter_ledger_rows, list_turns_of_conversation
+from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_rows, list_turns_of_conversation
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, save_privacy_job
 from fermata.turns.turn import build_turn_pk
 from fermata.usage.audit.user_labels import labels_partition

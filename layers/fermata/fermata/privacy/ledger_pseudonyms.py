@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Update
 from fermata.aws.resources import Resources
 from fermata.privacy.data_subject import DataSubject, is_erased_name, make_erased_name
-from fermata.privacy.inventory import iter_ledger_rows
+from fermata.privacy.find_subject_rows import iter_ledger_rows
 from fermata.usage.ledger.ledger_store import move_to_tenant
 
 

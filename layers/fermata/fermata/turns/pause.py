@@ -16,7 +16,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.tools import ToolOutput
-from fermata.turns.read_hint import ReadHint
+from fermata.turns.next_invocation_hint import InvocationHint
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_log import StaleState
 from fermata.turns.turn_state_from_log import TurnState
@@ -151,9 +151,9 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
         return TurnState.from_item(self.turn_state_item)
 
     @property
-    def read_hint(self) -> dict[str, Any]:
-        """Where the next invocation may start to read, and what it may start the next round from, as `ReadHint`."""
-        hint = ReadHint(
+    def invocation_hint(self) -> dict[str, Any]:
+        """Where the next invocation may start to read, and start the next round from, as `InvocationHint`."""
+        hint = InvocationHint(
             self.round,
             self.last_entry_number,
             self.next_number,

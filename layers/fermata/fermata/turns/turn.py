@@ -15,7 +15,7 @@ from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import NotFound
-from fermata.turns.read_hint import ReadHint
+from fermata.turns.next_invocation_hint import InvocationHint
 
 OPEN_SHARDS = 4
 """Partitions of the index `open`, over which running turns are spread."""
@@ -103,8 +103,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
 
     @property
     def start_hint(self) -> dict[str, Any]:
-        """Where the first invocation may start to read, as `ReadHint`."""
-        return ReadHint(conversation=self.history_conversation).to_json()
+        """Where the first invocation may start to read, as `InvocationHint`."""
+        return InvocationHint(conversation=self.history_conversation).to_json()
 
     @property
     def history_conversation(self) -> str:

@@ -236,7 +236,7 @@ def test_a_function_that_dies_around_the_end_leaves_one_end(stage: Stage, when: 
 
 
 def test_a_running_request_notices_a_cancel_within_a_second(stage: Stage) -> None:
-    """It notices it at its next append. For a silent provider see round/test_deadlines.py."""
+    """It notices it at its next append. For a silent provider see round/test_browser_call_deadlines.py."""
     stage.start_turn()
     continued: list[str] = []
     stage.script_replies(

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.domain.model_io import TextDelta
-from fermata.turns.read_hint import ReadHint
+from fermata.turns.next_invocation_hint import InvocationHint
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.unit.turns import invariants
@@ -233,13 +233,13 @@ def test_a_round_with_a_budget_waits_for_its_hold(stage: Stage) -> None:
 
 def test_a_pause_of_an_earlier_version_gives_no_state_to_start_from(answered: Stage) -> None:
     pause = answered.load_pause().model_copy(update={"has_budget": None})
-    assert ReadHint.from_json(pause.read_hint).state is None
+    assert InvocationHint.from_json(pause.invocation_hint).state is None
 
 
 def test_a_hint_comes_back_from_the_workflow_as_it_was() -> None:
-    hint = ReadHint(3, 7, 9, "c1", TurnState(round=3, phase="ready", cost="0.5"), 2_000_000_000, has_budget=True)
-    assert ReadHint.from_json(json.loads(json.dumps(hint.to_json()))) == hint
-    assert ReadHint.from_json(None) == ReadHint()
+    hint = InvocationHint(3, 7, 9, "c1", TurnState(round=3, phase="ready", cost="0.5"), 2_000_000_000, has_budget=True)
+    assert InvocationHint.from_json(json.loads(json.dumps(hint.to_json()))) == hint
+    assert InvocationHint.from_json(None) == InvocationHint()
 
 
 def test_a_hint_is_far_below_the_limit_of_the_workflow(answered: Stage) -> None:

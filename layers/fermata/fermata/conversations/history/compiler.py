@@ -22,7 +22,7 @@ from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import HistoryRepair, repair_history
 from fermata.conversations.history.stale_results import ResultElision, elide_stale_results
 from fermata.conversations.history.truncation import has_room, truncate_history
-from fermata.conversations.lone_surrogates import replace_surrogates_in_block
+from fermata.conversations.surrogates_in_blocks import replace_surrogates_in_block
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache

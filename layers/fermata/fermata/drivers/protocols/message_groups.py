@@ -106,7 +106,7 @@ def build_conversation(
         key: What `format_call_id` and `make_builder` depend on besides the provider.
         before: Items that precede the conversation.
     """
-    groups = request.prefix_cache.fold_messages(
+    groups = request.message_fold_cache.fold_messages(
         (provider, request.model, key),
         request.messages,
         lambda: _GroupFold((provider, request.model), CallIdMapper(format_call_id), make_builder()),

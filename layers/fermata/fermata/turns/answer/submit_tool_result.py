@@ -196,4 +196,4 @@ def _resume_turn(resources: Resources, pause: Pause) -> None:
     if pause.requested_call is not None and not pause.is_held:
         resources.workflow.send_heartbeat(pause.callback_token)
     else:
-        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.read_hint)
+        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.invocation_hint)

@@ -99,7 +99,7 @@ def _resume_answered_hold(resources: Resources, turn: Turn, last_entry: LogEntry
         return
     pause = load_pause(resources, turn, last_entry.state.round)
     if pause and pause.is_held and pause.requested_call is None:
-        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.read_hint)
+        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.invocation_hint)
 
 
 def _get_broken_error(turn: Turn) -> ErrorEvent:

@@ -7,7 +7,7 @@ from fermata.aws.background_call import BackgroundCall
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import NOT_SENT_CODE, RequestFailedEvent, RoundStartedEvent
-from fermata.turns.read_hint import ReadHint
+from fermata.turns.next_invocation_hint import InvocationHint
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.turn import TurnPartition
 from fermata.turns.turn_log import LostRace, TurnLog, fixed_events
@@ -20,7 +20,7 @@ class EarlyRoundStart:
     block, so that nobody accounts for a request that was never made.
     """
 
-    def __init__(self, resources: Resources, invocation: Invocation, hint: ReadHint) -> None:
+    def __init__(self, resources: Resources, invocation: Invocation, hint: InvocationHint) -> None:
         self._resources = resources
         self._invocation = invocation
         self._hint = hint
@@ -65,7 +65,7 @@ class EarlyRoundStart:
         return None
 
 
-def _can_start_round(invocation: Invocation, hint: ReadHint) -> bool:
+def _can_start_round(invocation: Invocation, hint: InvocationHint) -> bool:
     """Return whether all calls are answered and a model is asked next. The first round's start needs its history."""
     state = hint.state
     if state is None or invocation.is_hold or not hint.conversation:

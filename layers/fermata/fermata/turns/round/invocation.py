@@ -25,7 +25,7 @@ class Invocation:
     remaining_seconds: Callable[[], float]
     """Returns how long the function may still run."""
     hint: dict[str, Any] | None = None
-    """Where the last log entry was seen, as `ReadHint`. It decides nothing (decision 0004)."""
+    """Where the last log entry was seen, as `InvocationHint`. It decides nothing (decision 0004)."""
     is_hold: bool = False
     """Whether the state is Hold, which waits without a heartbeat and never works (decision 0005)."""
 

@@ -253,6 +253,6 @@ def _build_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswer | N
         call_tools=forced_answer is None,
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
-        prefix_cache=context.prefix_cache,
+        message_fold_cache=context.message_fold_cache,
     )
     return request, forced_answer

@@ -11,8 +11,8 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.conversations.history.conversation_history import read_first_batch
 from fermata.conversations.message_store import count_positions
 from fermata.domain.messages import Message
+from fermata.turns.next_invocation_hint import InvocationHint
 from fermata.turns.pause import build_pause_key, pause_from_item
-from fermata.turns.read_hint import ReadHint
 from fermata.turns.round.early_round_start import EarlyRoundStart
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.turn_context import TurnContext
@@ -28,7 +28,7 @@ def open_turn_context(resources: Resources, invocation: Invocation) -> TurnConte
     Returns:
         None when the turn is gone or runs in another execution.
     """
-    hint = ReadHint.from_json(invocation.hint)
+    hint = InvocationHint.from_json(invocation.hint)
     if not hint.conversation or invocation.is_hold:
         return _build_context(resources, invocation, hint, _read_rows(resources, invocation, hint), None)
 
@@ -62,7 +62,7 @@ class _Rows:
     next_entry: Item | None
 
 
-def _read_rows(resources: Resources, invocation: Invocation, hint: ReadHint) -> _Rows:
+def _read_rows(resources: Resources, invocation: Invocation, hint: InvocationHint) -> _Rows:
     pk = build_turn_pk(invocation.tenant, invocation.turn)
     keys = ("turn", build_pause_key(hint.round), build_entry_key(hint.entry), build_entry_key(hint.next))
     items = resources.tables.batch_get_items(resources.settings.bridges_table, [(pk, key) for key in keys])
@@ -70,7 +70,7 @@ def _read_rows(resources: Resources, invocation: Invocation, hint: ReadHint) -> 
 
 
 def _build_context(
-    resources: Resources, invocation: Invocation, hint: ReadHint, rows: _Rows, started_log: TurnLog | None
+    resources: Resources, invocation: Invocation, hint: InvocationHint, rows: _Rows, started_log: TurnLog | None
 ) -> TurnContext | None:
     turn = turn_from_item(rows.turn, resources.clock.time())
     if turn is None or turn.execution_number != invocation.execution_number:

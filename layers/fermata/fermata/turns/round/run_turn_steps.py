@@ -119,7 +119,7 @@ def _run_round(context: TurnContext, connection: ProviderConnection | None) -> b
 
 
 def _resume_in_new_invocation(context: TurnContext) -> bool:
-    context.resources.workflow.resume_execution(context.invocation.token, "round", hint=context.read_hint)
+    context.resources.workflow.resume_execution(context.invocation.token, "round", hint=context.invocation_hint)
     return False
 
 
@@ -183,7 +183,7 @@ def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool
     if pause.callback_token == invocation.token and seconds_left <= context.resources.settings.heartbeat_seconds:
         workflow.send_heartbeat(invocation.token)
         return False
-    workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.read_hint)
+    workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.invocation_hint)
     return False
 
 

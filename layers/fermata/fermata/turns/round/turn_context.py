@@ -14,8 +14,8 @@ from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.errors import ApiError
+from fermata.domain.message_fold_cache import MessageFoldCache
 from fermata.domain.messages import Message
-from fermata.domain.prefix_cache import PrefixCache
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
@@ -23,8 +23,8 @@ from fermata.tools.registry import build_system_prompt, get_toolset
 from fermata.tools.tool import Access, ToolContext
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
+from fermata.turns.next_invocation_hint import InvocationHint
 from fermata.turns.pause import Pause
-from fermata.turns.read_hint import ReadHint
 from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.forced_answer import (
     ForcedAnswer,
@@ -71,7 +71,7 @@ class TurnContext:
 
     def __post_init__(self) -> None:
         self.heartbeat = Heartbeat(self.resources, self.invocation.token)
-        self.prefix_cache = PrefixCache()
+        self.message_fold_cache = MessageFoldCache()
         self._progress = TurnProgress(self.turn.id, self._is_edit)
 
     @cached_property
@@ -264,10 +264,10 @@ class TurnContext:
             self.last_host_client.abort()
 
     @property
-    def read_hint(self) -> dict[str, Any]:
-        """Where the next invocation may start to read, and what it may start the next round from, as `ReadHint`."""
+    def invocation_hint(self) -> dict[str, Any]:
+        """Where the next invocation may start to read, and start the next round from, as `InvocationHint`."""
         turn, log = self.turn, self.log
-        hint = ReadHint(
+        hint = InvocationHint(
             log.state.round,
             log.last_entry_number,
             log.next_number,

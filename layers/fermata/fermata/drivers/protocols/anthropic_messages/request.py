@@ -57,7 +57,7 @@ def build_request_body(
         with_history_thinking: Whether its earlier thinking is sent back.
     """
     format_call_id = choose_call_id_formatter(applied, _format_id)
-    messages = request.prefix_cache.fold_messages(
+    messages = request.message_fold_cache.fold_messages(
         ("anthropic", request.model, with_history_thinking, format_call_id),
         request.messages,
         lambda: _MessageFold(request.model, CallIdMapper(format_call_id), with_history_thinking=with_history_thinking),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.stream_decoding import (
+from bench.driver_decoding import (
     cpu_ms_per_100_events,
     decode_stream,
     measure_stream_decoding,

@@ -7,7 +7,7 @@ from fermata.turns.turn_state_from_log import TurnState
 
 
 @dataclass(frozen=True)
-class ReadHint:
+class InvocationHint:
     """What the workflow hands on. It decides nothing: what is read shows whether it holds, or an append at `next`."""
 
     round: int = 0

@@ -33,7 +33,7 @@ class _Prefix:
     newest_messages: Sequence[Message]
 
 
-class PrefixCache:
+class MessageFoldCache:
     """Keep the folds of one conversation. It belongs to one thread."""
 
     def __init__(self) -> None:
