@@ -4,7 +4,7 @@ Images are served here too, because API Gateway passes bytes through unchanged o
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -42,7 +42,7 @@ from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import conversations, editor, service, turns
+from fermata.wire.operations import conversations, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
@@ -132,16 +132,6 @@ def follow_turn(context: RequestContext) -> Response:
     return _stream_turn(context, turn, read_entries_after(context.resources, turn, after), after, is_returning=True)
 
 
-@router.handles(editor.EDITOR_BRIDGE)
-def open_editor_bridge(context: RequestContext) -> Response:
-    """Keep a stream open that only sends heartbeats. Instatic's editor opens it for calls that never come here."""
-    if context.tenant.dialect != "instatic":
-        raise PathNotFound("Not found")
-    if context.request.query.get("scope", "site") not in SCOPES:
-        raise InvalidRequest(f"'scope' must be one of {', '.join(SCOPES)}.")
-    return Response(200, stream=stream_heartbeats(context.resources), headers=STREAM_HEADERS)
-
-
 @router.handles(conversations.SHOW_IMAGE)
 def show_image(context: RequestContext) -> Response:
     parameters = context.path_parameters
@@ -155,14 +145,6 @@ def show_image(context: RequestContext) -> Response:
 @router.handles(service.ASK_TEST_MODEL)
 def ask_test_model(context: RequestContext) -> Response:
     return Response(200, raw_body=TEST_MODEL_ANSWER, headers={"Content-Type": "text/event-stream"})
-
-
-async def stream_heartbeats(resources: Resources) -> AsyncIterator[bytes]:
-    settings = resources.settings
-    end = resources.clock.monotonic() + settings.reader_seconds
-    while resources.clock.monotonic() < end:
-        yield HEARTBEAT_LINE
-        await asyncio.sleep(settings.reader_heartbeat_seconds)
 
 
 def _read_idempotency_key(request: HttpRequest) -> str:

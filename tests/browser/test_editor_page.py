@@ -49,3 +49,14 @@ def test_an_upload_address_is_of_no_use_to_another_origins_page(page: Page, clou
         page.evaluate(put, upload)
     page.goto(rebind(page, EDITOR_ORIGINS[0]))
     assert page.evaluate(put, upload) == 200
+
+
+def test_a_browser_keeps_the_refusal_of_the_editors_bridge(page: Page, cloud: LocalCloud) -> None:
+    page.goto(f"{cloud.url}/healthz")
+    ask = """async () => {
+      const answer = await fetch("/admin/api/ai/editor-bridge?scope=site", {credentials: "same-origin"});
+      return [answer.status, answer.headers.get("x-request-id")];
+    }"""
+    first = page.evaluate(ask)
+    assert first[0] == 403
+    assert [page.evaluate(ask) for _ in range(3)] == [first] * 3

@@ -262,6 +262,21 @@ class TestConnectors:
         assert send("POST", "mcp/connectors", bakery, {})[0] == 405
 
 
+class TestEditorBridge:
+    def test_the_answer_is_one_that_editors_keep_for_an_hour(self, bakery: TokenSigner) -> None:
+        status, body, headers = send("GET", "editor-bridge", bakery, query={"scope": "site"})
+        assert (status, body) == (403, {"error": "There is no connection for MCP clients here."})
+        assert headers["Cache-Control"] == "private, max-age=3600"
+
+    def test_it_needs_neither_a_caller_nor_a_table(
+        self, deployed: None, resources: Resources, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        event = make_proxy_event("GET", f"{AI}/editor-bridge", {})
+        monkeypatch.setitem(resources.__dict__, "tables", None)
+        assert app.handler(event, None)["statusCode"] == 403
+        assert not [record for record in caplog.records if hasattr(record, "security")]
+
+
 class TestStreamFunction:
     def send(self, path: str, signer: TokenSigner, method: str = "GET", **claims: Any) -> httpx.Response:
         async def send() -> httpx.Response:
@@ -289,6 +304,3 @@ class TestStreamFunction:
         url = f"{AI}/conversations/{create_conversation_with_turns(resources, 1)}/messages/turn-1-0/images/1"
         assert self.send(url, bakery).status_code == 200
         assert self.send(url, bakery, user="bob").status_code == 404
-
-    def test_only_an_instatic_editor_has_a_bridge(self, bakery: TokenSigner) -> None:
-        assert self.send(f"{AI}/editor-bridge", bakery).status_code == 404

@@ -9,6 +9,7 @@ while it runs a tool and posts the result.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -29,6 +30,8 @@ from tests.waiting import BACKSTOP_SECONDS
 AI = "/admin/api/ai"
 Event = dict[str, Any]
 Tool = Callable[[Any], dict[str, Any]]
+BRIDGE_RETRY_SECONDS, BRIDGE_REFUSED_SECONDS = 3, 15
+"""After which the editor asks for its bridge again: after any end or status, and after 401 or 403."""
 STREAM_CUT_SHORT = "The response ended before the turn completed"
 
 
@@ -107,6 +110,27 @@ class Browser:
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
+
+    def hold_bridge(self, seconds: float) -> list[int]:
+        """Keep the editor's bridge open as long as the editor is, by a clock that does not wait.
+
+        Returns:
+            The statuses of the requests that left the browser, and not those that it answered itself (RFC 9111).
+        """
+        statuses: list[int] = []
+        scope = {"scope": "site"} if self.generation == NEWEST else {}
+        now = kept_until = 0.0
+        while now < seconds:
+            if now >= kept_until:
+                answer = self.http.get("/editor-bridge", params=scope)
+                statuses.append(answer.status_code)
+                age = re.search(r"max-age=(\d+)", answer.headers["cache-control"])
+                kept_until = now + int(age[1]) if age else now
+            is_refused = statuses[-1] in {401, 403}
+            if is_refused and self.generation == "0.0.6":  # it gives up until the page is loaded again
+                break
+            now += BRIDGE_REFUSED_SECONDS if is_refused else BRIDGE_RETRY_SECONDS
+        return statuses
 
     def create_conversation(self, credential: str, model: str, scope: str = "site") -> str:
         body = {"scope": scope, "credentialId": credential, "modelId": model}

@@ -11,7 +11,6 @@ from fermata.domain.model_io import ReasoningDelta
 from fermata.turns.turn import find_turn
 from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import update_tenant
-from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
 from tests.images import make_image, make_jpeg_header, open_image, to_base64
 from tests.tenant_tokens import TokenSigner
 from tests.unit.instatic.browser import Browser, PanelRun
@@ -383,14 +382,10 @@ class TestATurnThatEndsWhileAToolRuns:
 
 
 class TestRequestsOfTheEditorItself:
-    def test_the_editors_bridge_only_stays_alive(self, browser: Browser, generation: str) -> None:
-        scope = {"scope": "site"} if generation == NEWEST else {}
-        with browser.http.stream("GET", "/editor-bridge", params=scope) as bridge:
-            assert bridge.status_code == 200
-            assert bridge.headers["content-type"] == NDJSON_CONTENT_TYPE
-            chunks = bridge.iter_raw()
-            heartbeats = b"".join(next(chunks) for _ in range(3))
-        assert set(heartbeats) == {ord("\n")}
+    def test_an_open_editor_asks_for_its_bridge_at_most_once_an_hour(self, browser: Browser, generation: str) -> None:
+        hour = 3600
+        asked = browser.hold_bridge(8 * hour)
+        assert asked == [403] * (1 if generation == "0.0.6" else 8)
 
     def test_there_are_no_connectors(self, browser: Browser) -> None:
         answer = browser.http.get("/mcp/connectors")
@@ -440,9 +435,6 @@ class TestNewestGeneration:
         answer = browser.http.post("/chat/site", json={"conversationId": conversation, "content": [image]})
         assert answer.status_code == 400
         assert "image/jpeg" in answer.json()["error"]
-
-    def test_an_unknown_scope_of_the_editors_bridge_is_refused(self, browser: Browser) -> None:
-        assert browser.http.get("/editor-bridge", params={"scope": "shop"}).status_code == 400
 
 
 def test_each_generation_is_offered_the_tools_it_has_and_receives_what_the_model_asks_for(

@@ -26,7 +26,7 @@ from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import Routes
-from fermata.wire.operations import editor, turns
+from fermata.wire.operations import turns
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
@@ -87,7 +87,7 @@ class PlayingStage(Stage):
 
 @dataclass(frozen=True)
 class Service:
-    """The service with two tenants: the bakery, whose user Ada owns everything, and the studio with Instatic clients.
+    """The service with a tenant, the bakery, whose user Ada owns everything.
 
     The message `image_message` of `used_conversation` begins with an image. `waiting_turn` waits for a browser to
     answer `open_request`.
@@ -96,7 +96,6 @@ class Service:
     resources: Resources
     stage: PlayingStage
     bakery: TokenSigner
-    studio: TokenSigner
     empty_conversation: str
     used_conversation: str
     image_message: str
@@ -104,9 +103,8 @@ class Service:
     open_request: str
 
     def headers(self, operation: BaseOperation) -> dict[str, str]:
-        """Return the headers of a caller who may do everything; of the studio for the editor's bridge."""
-        signer = self.studio if operation is editor.EDITOR_BRIDGE else self.bakery
-        return {"Authorization": signer.bearer_headers(capabilities=CAPABILITIES)["authorization"]}
+        """Return the headers of a caller who may do everything."""
+        return {"Authorization": self.bakery.bearer_headers(capabilities=CAPABILITIES)["authorization"]}
 
     def token(self, *capabilities: str) -> str:
         return self.bakery.bearer_headers(capabilities=capabilities)["authorization"]
@@ -178,7 +176,6 @@ def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
         resources=resources,
         stage=stage,
         bakery=make_tenant(resources),
-        studio=make_tenant(resources, "studio", dialect="instatic"),
         empty_conversation=stage.new_conversation().id,
         used_conversation=used_conversation,
         image_message=f"{turn.id}-0",

@@ -96,6 +96,7 @@ def test_a_request_without_a_capability_is_refused(service: Service, operation: 
 
 def test_only_operations_without_tenant_data_are_public() -> None:
     assert [operation.path for operation in PUBLIC_OPERATIONS] == [
+        "/admin/api/ai/editor-bridge",
         "/healthz",
         "/version",
         "/admin/api/ai/healthz",

@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import api_keys, credentials, defaults, editor, privacy
+from fermata.wire.operations import api_keys, credentials, defaults, privacy
 from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -58,7 +58,7 @@ def test_another_tenant_reads_and_changes_nothing(
     response = case.call(headers=rival.bearer_headers(capabilities=CAPABILITIES))
     if operation is defaults.SET_DEFAULT:
         assert (response.status_code, "Credential not found" in response.text) == (400, True)
-    elif refers_to_an_item(operation) or operation is editor.EDITOR_BRIDGE:
+    elif refers_to_an_item(operation):
         assert response.status_code == 404
     else:
         assert response.status_code < 300

@@ -2,13 +2,10 @@
 
 from typing import get_args
 
-from fermata.domain.caller import Capability
 from fermata.domain.dialect import EditorGeneration
-from fermata.domain.scopes import SCOPES
 from fermata.wire.bodies.requests import NewUpload
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, CAN_MANAGE_PROVIDERS, NO_SUCH_TOOL_NAMES, TOOL_NAMES
-from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
-from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
+from fermata.wire.operations.operation import Operation, PublicOperation, RequestParameter, SuccessResponse
 
 LIST_SCOPES = Operation(
     name="listScopes",
@@ -54,17 +51,16 @@ TAKE_UPLOAD = Operation(
     responses=(SuccessResponse("The URL to put it to, and its reference.", "UploadResponse", 201),),
     errors={413: "It is larger than an upload of its kind may be."},
 )
-EDITOR_BRIDGE = Operation(
+EDITOR_BRIDGE = PublicOperation(
     name="editorBridge",
-    function="stream_turns",
+    function="api",
     method="GET",
     path=f"{API_PREFIX}/editor-bridge",
-    capabilities=(Capability.CHAT, "site.read"),
-    summary="Keep a connection to an Instatic editor open",
-    description="For tenants with Instatic's browsers, which open it by themselves. It sends only heartbeats.",
-    parameters=(RequestParameter("scope", "The editor's scope.", {"type": "string", "enum": list(SCOPES)}),),
-    responses=(SuccessResponse("Empty lines.", "StreamLine", media_type=NDJSON_CONTENT_TYPE),),
-    errors={404: "The tenant's browsers are not Instatic's."},
+    summary="Answer an Instatic editor that there is no connection for MCP clients",
+    description="Instatic's editor requests it unasked, for calls that this service does not have. The answer is "
+    "always 403, which its browser keeps for an hour: with other statuses the editor asks again within seconds.",
+    responses=(),
+    errors={403: "There is no such connection."},
 )
 LIST_CONNECTORS = Operation(
     name="listConnectors",
