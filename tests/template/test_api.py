@@ -24,6 +24,10 @@ STREAMED = {(operation.path, operation.method.lower()) for operation in OPERATIO
 INTEGRATION = "x-amazon-apigateway-integration"
 MAX_POLICY_BYTES = 20480
 """Limit of a function's resource policy (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
+SMALLEST_QUOTA = 2500
+"""API requests a second of an account in the smaller Regions (docs/scale.md)."""
+LAMBDA_TURNS, REQUESTS_PER_TURN_SECOND = 560, 7 / 61
+"""Concurrent turns of an account with 1,000 functions at once, and the requests of each a second (docs/scale.md)."""
 STATUS = {"MISSING_AUTHENTICATION_TOKEN": "404", "REQUEST_TOO_LARGE": "413", "THROTTLED": "429"}
 
 
@@ -163,3 +167,14 @@ def test_a_response_of_the_gateway_itself_has_the_status_a_client_expects(
 def test_a_response_to_a_throttled_client_has_retry_after(gateway_responses: dict[str, Any]) -> None:
     headers = gateway_responses["THROTTLED"]["responseParameters"]
     assert headers["gatewayresponse.header.Retry-After"] == "'1'"
+
+
+def test_the_api_is_throttled_below_the_quota_that_the_account_shares(source: Template, deployed: Template) -> None:
+    (stage,) = resources_of_type(deployed, "AWS::ApiGateway::Stage").values()
+    settings = {(found["ResourcePath"], found["HttpMethod"]): found for found in stage["MethodSettings"]}
+    every_method = settings["/*", "*"]
+    assert every_method["ThrottlingRateLimit"] == {"Ref": "RequestRate"}
+    assert every_method["ThrottlingBurstLimit"] == {"Ref": "RequestBurst"}
+    rate, burst = (source["Parameters"][name]["Default"] for name in ("RequestRate", "RequestBurst"))
+    assert LAMBDA_TURNS * REQUESTS_PER_TURN_SECOND < rate < SMALLEST_QUOTA
+    assert rate <= burst
