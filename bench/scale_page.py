@@ -110,6 +110,7 @@ def render_scale_page() -> str:
             _list_quotas(rates),
         ),
         "",
+        _describe_own_throttle(rates),
         "## Cells\n",
         _describe_cells(rates),
         CELLS,
@@ -157,6 +158,14 @@ def _list_quotas(rates: TurnRates) -> Iterator[tuple[str, ...]]:
         limits = f"{limit(quota):,}", f"{smaller:,}"
         values = f"{quota.value:,}{unit}", f"{quota.smaller_value:,}{unit}"
         yield quota.name, *values, *limits, quota.remedy, f"[AWS]({quota.source})"
+
+
+def _describe_own_throttle(rates: TurnRates) -> str:
+    rate = template.load_template()["Parameters"]["RequestRate"]["Default"]
+    return _wrap(
+        f"The stack's own throttle of the API, `RequestRate` ({rate:,} a second), is met at "
+        f"{int(rate * rates.seconds / rates.api_requests):,} concurrent turns. Raise it with the account's quotas."
+    )
 
 
 def _describe_cells(rates: TurnRates) -> str:

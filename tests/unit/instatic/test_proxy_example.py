@@ -99,6 +99,11 @@ def test_everything_else_reaches_the_cms_with_its_own_session(browser: httpx.Cli
     assert answer.headers["set-cookie"].startswith("instatic_admin_session=renewed")
 
 
+def test_the_refusal_of_the_editors_bridge_can_be_kept_by_the_browser(browser: httpx.Client) -> None:
+    answer = browser.get("/admin/api/ai/editor-bridge", params={"scope": "site"})
+    assert (answer.status_code, answer.headers.get_list("cache-control")) == (403, ["private, max-age=3600"])
+
+
 class TestOnAws:
     """No function sees a browser leave there. The proxy does."""
 
