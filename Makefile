@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run logs reset test lint lock build chaos bench template docs token
+.PHONY: help install demo run logs reset test lint lock build chaos bench load template docs token
 
 # The first Python that runs (a version manager's shim may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -102,6 +102,9 @@ chaos: install ## simulate turns under 10,000 faults (FAULTS=…); REAL=1: on th
 
 bench: install ## measure, print the numbers and write bench/results/latest.json
 	@.venv/bin/python -m bench
+
+load: install ## keep 200 paused and 50 streaming turns for five minutes (SECONDS=…), then start as many turns as it takes
+	@.venv/bin/python -m bench.load $(if $(SECONDS),--seconds $(SECONDS))
 
 template: install ## write the routes in template.yaml from the HTTP operations
 	@.venv/bin/python -m local.generate_template_routes

@@ -9,6 +9,7 @@ TYPICAL_LATENCY_MS: dict[str, float] = {
     "dynamodb.GetItem": 5,
     "dynamodb.BatchGetItem": 6,
     "dynamodb.Query": 6,
+    "dynamodb.Scan": 6,
     "dynamodb.PutItem": 6,
     "dynamodb.UpdateItem": 6,
     "dynamodb.DeleteItem": 6,

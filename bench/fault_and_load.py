@@ -16,6 +16,7 @@ from fermata.domain.messages import Message
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import read_entries_from
 from fermata_client.service.json_types import Event
+from fermata_client.turns.editor_callbacks import ToolExecutor
 from fermata_client.turns.event_reducer import TurnView, fold_event, fold_events
 from fermata_client.turns.outcome import TurnOutcome
 from fermata_client.turns.runner import follow_turn, run_turn
@@ -58,7 +59,7 @@ def _follow_killed_turn(harness: BenchHarness, prompt: str) -> TurnView:
 
 
 @dataclass(frozen=True)
-class _ObservedTurn:
+class ObservedTurn:
     outcome: TurnOutcome
     events: list[Event]
     """As the client saw them."""
@@ -71,7 +72,7 @@ def measure_concurrent_turns(harness: BenchHarness, turn_count: int) -> ResultRo
     started = time.monotonic()
     turns = _run_concurrently(harness, prompt, turn_count)
     seconds = time.monotonic() - started
-    faults = [fault for turn in turns for fault in _find_faults(harness, turn)]
+    faults = [fault for turn in turns for fault in find_faults(harness, turn)]
     done_count = sum(turn.outcome.status == "done" for turn in turns)
     return ResultRow(
         "crowd",
@@ -83,28 +84,35 @@ def measure_concurrent_turns(harness: BenchHarness, turn_count: int) -> ResultRo
     )
 
 
-def _run_concurrently(harness: BenchHarness, prompt: str, turn_count: int) -> list[_ObservedTurn]:
+def _run_concurrently(harness: BenchHarness, prompt: str, turn_count: int) -> list[ObservedTurn]:
     conversation_ids = [harness.create_conversation() for _ in range(turn_count)]
     barrier = threading.Barrier(turn_count)
 
-    def run_one(conversation_id: str) -> _ObservedTurn:
-        events: list[Event] = []
+    def run_one(conversation_id: str) -> ObservedTurn:
         barrier.wait()
-        outcome = run_turn(
-            harness.client,
-            "site",
-            prompt,
-            conversation_id=conversation_id,
-            executor=instant_tool_output,
-            on_event=lambda event, _: events.append(event),
-        )
-        return _ObservedTurn(outcome, events)
+        return observe_turn(harness, prompt, conversation_id)
 
     with ThreadPoolExecutor(turn_count) as pool:
         return list(pool.map(run_one, conversation_ids))
 
 
-def _find_faults(harness: BenchHarness, turn: _ObservedTurn) -> Iterator[str]:
+def observe_turn(
+    harness: BenchHarness, prompt: str, conversation_id: str, executor: ToolExecutor = instant_tool_output
+) -> ObservedTurn:
+    """Run a turn to its end, and record the events as its client sees them."""
+    events: list[Event] = []
+    outcome = run_turn(
+        harness.client,
+        "site",
+        prompt,
+        conversation_id=conversation_id,
+        executor=executor,
+        on_event=lambda event, _: events.append(event),
+    )
+    return ObservedTurn(outcome, events)
+
+
+def find_faults(harness: BenchHarness, turn: ObservedTurn) -> Iterator[str]:
     """Yield the differences between the events that a client saw and its turn's log."""
     stored = read_stored_events(harness, str(turn.outcome.view.bridge_id))
     expected = [event for event in stored if event["type"] not in INTERNAL_EVENTS]

@@ -42,8 +42,13 @@ def list_process_tree(roots: Iterable[int]) -> list[int]:
 
 def read_memory(roots: Iterable[int]) -> MemoryUsage:
     """Read the memory of processes and their descendants. One that ends meanwhile is left out."""
+    return read_memory_of(list_process_tree(roots))
+
+
+def read_memory_of(pids: Iterable[int]) -> MemoryUsage:
+    """Read the memory of these processes only."""
     sizes_kb: list[int] = []
-    for pid in list_process_tree(roots):
+    for pid in pids:
         with suppress(OSError):
             match = PSS_LINE.search((PROC / str(pid) / "smaps_rollup").read_text())
             if match:

@@ -212,6 +212,11 @@ class LocalCloud(DeployedStack):
         group = f"/aws/lambda/{self.function_name(folder)}"
         return [event["message"] for page in log_events.paginate(logGroupName=group) for event in page["events"]]
 
+    def emulator_pid(self) -> int:
+        """Get the process of the emulated AWS, which is the parent of all function processes."""
+        assert self._emulator is not None
+        return self._emulator.pid
+
     def _listen(self) -> socket.socket:
         try:
             return open_listener(self._port)
