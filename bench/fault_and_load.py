@@ -127,7 +127,7 @@ def find_faults(harness: BenchHarness, turn: ObservedTurn) -> Iterator[str]:
 
 def read_stored_events(harness: BenchHarness, turn_id: str) -> list[Event]:
     """Read the turn's log, with the numbers that clients see."""
-    entries = read_entries_from(harness.cloud.resources(), build_turn_pk(seed.TENANT, turn_id), 1)
+    entries = read_entries_from(harness.resources, build_turn_pk(seed.TENANT, turn_id), 1)
     numbered = [pair for entry in entries for pair in enumerate(entry.events, entry.first_number)]
     return [event.to_wire() | {"seq": number} for number, event in numbered]
 

@@ -18,6 +18,7 @@ from local import seed
 from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
 from local.processes import ROOT
+from local.seed import LocalResources
 
 DEMO_PAGE = ROOT / "examples/bakery/index.html"
 DEMO_MODEL = "fermata-demo"
@@ -74,6 +75,11 @@ class BenchHarness:
     @property
     def poll_ms(self) -> int:
         return self.cloud.resources().settings.poll_ms
+
+    @cached_property
+    def resources(self) -> LocalResources:
+        """The clients of the functions, made once: making them takes longer than to read a log."""
+        return self.cloud.resources()
 
     @cached_property
     def page_snapshot(self) -> dict[str, Any]:
