@@ -40,7 +40,9 @@ SPARE_SECONDS = 300
 WORKER_COUNTS = (1, 2, 4, 8, 16, 32)
 """Clients that start one turn after the other."""
 MIN_GAIN = 1.05
-"""A further doubling of the clients is tried if the last one started so many times as many turns a second."""
+"""A doubling of the clients has helped if so many times as many turns a second were started."""
+MAX_FAILED_DOUBLINGS = 2
+"""In a row, after which no further one is tried."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def report_memory(samples: list[MemorySample], turn_count: int) -> Iterator[Resu
 def _measure_starts(harness: BenchHarness, size: LoadSize) -> Iterator[ResultRow]:
     """Start turns one after the other with ever more clients, until more clients start no more turns."""
     prompt = harness.script_model("load-starts", [FINAL_STEP], repeat_last=True)
-    best = 0.0
+    best, failed_doublings = 0.0, 0
     for worker_count in WORKER_COUNTS:
         started = time.monotonic()
         deadline = started + size.step_seconds
@@ -179,7 +181,8 @@ def _measure_starts(harness: BenchHarness, size: LoadSize) -> Iterator[ResultRow
         rate = len(turns) / (time.monotonic() - started)
         title = f"short turns, {worker_count} clients at once: {rate:.1f} a second"
         yield _report_loss(harness, f"load.starts.{worker_count}", title, turns)
-        if rate < best * MIN_GAIN:
+        failed_doublings = failed_doublings + 1 if rate < best * MIN_GAIN else 0
+        if failed_doublings == MAX_FAILED_DOUBLINGS:
             break
         best = max(best, rate)
 
