@@ -138,7 +138,7 @@ def test_a_month_after_its_deletion_a_conversation_is_purged_with_its_images(
     resources = cloud.resources()
     month_ago = resources.clock.now_iso(-31 * 86_400)
     table, place = resources.settings.conversations_table, message_store.conversation_partition("keeper", made)
-    resources.tables.write_items(Update(table, place, "meta", "SET gsk = :ago", {":ago": month_ago}))
+    resources.tables.write_items(Update(table, place, "meta", "SET gsk = :ago, deleted_at = :ago", {":ago": month_ago}))
     assert cloud.invoke_function("purge", {"v": 1}) == {"jobs": 0, "purged": 1}
     assert left(cloud, made) == []
 
