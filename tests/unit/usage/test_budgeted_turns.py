@@ -427,7 +427,7 @@ def test_the_audit_log_says_when_a_turn_starts_and_how_it_ends(
     assert "secret plan" not in str(lines)
 
 
-def test_the_last_audit_line_of_a_turn_says_what_it_used_and_why_it_failed(
+def test_the_last_audit_line_of_a_turn_says_what_it_used_and_by_which_code_it_failed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = record_audit_events(monkeypatch)
@@ -448,7 +448,7 @@ def test_the_last_audit_line_of_a_turn_says_what_it_used_and_why_it_failed(
         "cost": "0.000105",
         "code": "provider_request",
     }
-    assert lines[-1]["error"] == error.message[:200]
+    assert "No. " not in str(lines[-1])  # a provider's words may quote what the user wrote
 
 
 def test_the_audit_shows_a_user_by_the_name_in_the_token(staged: MakeStage) -> None:
