@@ -4,13 +4,17 @@ A transaction has a token, with which DynamoDB recognizes its copies for ten min
 land twice at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.dynamodb.models import dynamodb_backends
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
+from tests.resources import REGION
 
 REFUSALS = ("ConditionalCheckFailedException", "TransactionCanceledException")
 
@@ -55,3 +59,14 @@ def repeat_single_writes(
             send(writes, token)
 
     monkeypatch.setattr(resources.tables, "_send", send_twice)
+
+
+def read_rows(names: Collection[str]) -> dict[str, Any]:
+    """Return all rows that moto holds of these tables, by table and key."""
+    tables = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables
+    return {
+        f"{name} {pk.value} {sk.value}": item.to_json()
+        for name in names
+        for pk, rows in tables[name].items.items()
+        for sk, item in rows.items()
+    }

@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 
 from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.errors import Conflict
@@ -16,24 +13,13 @@ from fermata.turns.read import reader_presence
 from fermata.turns.turn import Turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant_store import rotate_tenant_secret, update_tenant
-from tests.late_writes import WriteRecorder
-from tests.resources import REGION
+from tests.late_writes import WriteRecorder, read_rows
 from tests.tenant_tokens import make_tenant
 from tests.unit.turns.stage import Stage
 
 TABLES = ("settings", "pricing", "bridges")
 MUCH_LATER_SECONDS = 700
 """Longer than DynamoDB knows the token of a transaction."""
-
-
-def read_rows(stage: Stage) -> dict[str, Any]:
-    tables = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables
-    return {
-        f"{name} {pk.value} {sk.value}": item.to_json()
-        for name in TABLES
-        for pk, rows in tables[name].items.items()
-        for sk, item in rows.items()
-    }
 
 
 @pytest.fixture
@@ -43,10 +29,10 @@ def check_copies(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
 
     def check() -> None:
         stage.pass_time(MUCH_LATER_SECONDS)
-        before = read_rows(stage)
+        before = read_rows(TABLES)
 
         def check_unchanged() -> None:
-            after = read_rows(stage)
+            after = read_rows(TABLES)
             assert {key for key in before | after if before.get(key) != after.get(key)} == set()
 
         recorder.land_again(check_unchanged)

@@ -1,18 +1,14 @@
 """Writes that land again: a copy of any request may arrive minutes after the first, when the SDK has repeated it."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 
 from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.conversations.conversation_store import create_conversation, delete_conversation, update_conversation
 from fermata.conversations.message_store import conversation_partition, message_sort_key
 from fermata.domain.blocks import TextBlock
-from tests.late_writes import WriteRecorder, repeat_single_writes
-from tests.resources import REGION
+from tests.late_writes import WriteRecorder, read_rows, repeat_single_writes
 from tests.unit.turns import invariants
 from tests.unit.turns.editor import PAGE, Editor
 from tests.unit.turns.scenarios import make_patient_tool, run_until_waiting
@@ -21,28 +17,17 @@ from tests.unit.turns.stage import OK, Stage
 TABLES = {"conversations", "bridges"}
 
 
-def read_tables(stage: Stage) -> dict[str, Any]:
-    """Return what moto holds of conversations and turns."""
-    tables = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables
-    return {
-        f"{name} {pk.value} {sk.value}": item.to_json()
-        for name in TABLES
-        for pk, rows in tables[name].items.items()
-        for sk, item in rows.items()
-    }
-
-
 @pytest.fixture
 def check_copies(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Returns a function that lets every write so far land again, and checks that none changes anything."""
     recorder = WriteRecorder(stage.resources, monkeypatch, transactions=True)
 
     def check() -> None:
-        before = read_tables(stage)
+        before = read_rows(TABLES)
         recorder.requests = [writes for writes in recorder.requests if any(write.table in TABLES for write in writes)]
 
         def check_unchanged() -> None:
-            after = read_tables(stage)
+            after = read_rows(TABLES)
             assert {key for key in before | after if before.get(key) != after.get(key)} == set()
 
         recorder.land_again(check_unchanged)
