@@ -76,12 +76,16 @@ quick-tests:
 
 # Files in the order of folders: otherwise those with few tests come last, and one of these takes a minute.
 test: | python ## check everything: style, types, all tests
-	@$(MAKE) -s --no-print-directory -j3 .venv/.installed .venv-emulator/.installed chromium
+	@$(MAKE) -s --no-print-directory -j4 .venv/.installed .venv-emulator/.installed chromium node-packages
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: chromium
+.PHONY: chromium node-packages
 chromium: | python
 	@$(PYTHON) local/install_chromium.py
+
+# After Chromium, because only one apt can run.
+node-packages: | python chromium
+	@$(PYTHON) local/install_node_packages.py
 
 lint: install ## check style and types only
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
