@@ -12,6 +12,7 @@ from typing import Any
 from fermata.domain.errors import ProviderError
 from fermata.drivers.retry_policy import Failure, is_retryable_response, is_retryable_status
 from fermata.drivers.secret_veil import REDACTED_KEY, SecretVeil
+from fermata.drivers.spent_credit import is_credit_spent
 
 MAX_PROVIDER_REASON_CHARS = 200
 """Characters of a provider's own words that users see."""
@@ -27,10 +28,6 @@ _FAILURES = {
     "authentication_error": Failure.INVALID_KEY,
     "permission_error": Failure.INVALID_KEY,
     "invalid_api_key": Failure.INVALID_KEY,
-    "billing_error": Failure.QUOTA_SPENT,
-    "insufficient_quota": Failure.QUOTA_SPENT,
-    "billing_hard_limit_reached": Failure.QUOTA_SPENT,
-    "billing_not_active": Failure.QUOTA_SPENT,
     "rate_limit_error": Failure.RATE_LIMITED,
     "rate_limit_exceeded": Failure.RATE_LIMITED,
     "overloaded_error": Failure.OVERLOADED,
@@ -52,7 +49,7 @@ _FAILURES = {
     "request_too_large": Failure.REQUEST_TOO_LARGE,
     "too_many_images": Failure.REQUEST_TOO_LARGE,
 }
-"""By the `code` or the `type` of an error; the first that is known counts."""
+"""By the `code` or `type` of an error; the first that is known counts. `spent_credit.py` has those of spent credit."""
 _OVERFLOW = re.compile(
     r"context[ _-]?(?:length|window|size|limit)|"
     r"(?:prompt|input|request)(?!\[\d+\]\.\w*(?:id|name)\b)\W{1,9}(?:\w{1,40}\W{1,9}){0,3}too (?:long|large)|"
@@ -85,18 +82,17 @@ def error_from_response(
     """Describe an error status that came instead of a stream. The API key is taken out of all texts."""
     payload = _parse_error(body)
     words = redact_secrets(_get_words(payload), api_key, MAX_DETAIL_CHARS)
-    failure = _find_failure(payload)
+    failure = _find_failure(payload, words)
     code = (failure or Failure.BAD_REQUEST).code
     if code == Failure.BAD_REQUEST.code:  # servers use it for everything; the status may say more
         too_large = status == 413 or _is_overflow(status, words, body)
         code = Failure.REQUEST_TOO_LARGE.code if too_large else _failure_from_status(status).code
     if code in _GENERAL_CODES and status in _IMAGE_ERROR_STATUSES and _UNREADABLE_IMAGE.search(words):
         code = Failure.UNREADABLE_IMAGE.code
-    reported = Failure.QUOTA_SPENT if _is_spend_limit(payload) else failure
-    may_pass = code != Failure.UNREADABLE_IMAGE.code and is_retryable_response(status, headers, reported)
+    may_pass = code != Failure.UNREADABLE_IMAGE.code and is_retryable_response(status, headers, failure)
     error = ProviderError(
         code,
-        _build_message(label, status, words[:MAX_PROVIDER_REASON_CHARS].strip()),
+        _build_message(label, status, words[:MAX_PROVIDER_REASON_CHARS].strip(), failure),
         retryable=may_pass,
         retry_after=parse_retry_after(headers),
         status=status,
@@ -111,11 +107,13 @@ def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
     payload = event if isinstance(event, Mapping) else {"message": event}
     words = redact_secrets(_get_words(payload), api_key, MAX_DETAIL_CHARS)
     reason = words or redact_secrets(str(payload.get("type") or payload.get("code") or "no reason given"), api_key)
-    code, is_retryable = _classify_stream_error(payload)
+    code, is_retryable = _classify_stream_error(payload, words)
     if code in _GENERAL_CODES and not is_retryable and _OVERFLOW.search(words):
         code = Failure.REQUEST_TOO_LARGE.code
     status = _get_status(payload)
-    message = f"{label} stream error: {reason[:MAX_PROVIDER_REASON_CHARS].strip()}"
+    reason = reason[:MAX_PROVIDER_REASON_CHARS].strip()
+    is_spent = (code, is_retryable) == (Failure.QUOTA_SPENT.code, False)
+    message = _build_spent_message(label, reason) if is_spent else f"{label} stream error: {reason}"
     error = ProviderError(code, message, retryable=is_retryable, status=status)
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
@@ -201,7 +199,9 @@ def _to_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _find_failure(payload: Mapping[str, Any]) -> Failure | None:
+def _find_failure(payload: Mapping[str, Any], words: str) -> Failure | None:
+    if _is_spend_limit(payload) or is_credit_spent(_iter_error_names(payload), words):
+        return Failure.QUOTA_SPENT
     return next((_FAILURES[name] for name in _iter_error_names(payload) if name in _FAILURES), None)
 
 
@@ -228,9 +228,9 @@ def _is_spend_limit(payload: Mapping[str, Any]) -> bool:
     return isinstance(details, dict) and str(details.get("error_code")).endswith("spend_limit_reached")
 
 
-def _classify_stream_error(payload: Mapping[str, Any]) -> tuple[str, bool]:
+def _classify_stream_error(payload: Mapping[str, Any], words: str) -> tuple[str, bool]:
     """Return the code and whether a retry may succeed. Gateways send an HTTP status as the error's code."""
-    failure = _find_failure(payload)
+    failure = _find_failure(payload, words)
     if failure is not None:
         return failure.code, failure.is_retryable
     status = _get_status(payload)
@@ -259,8 +259,10 @@ def _failure_from_status(status: int) -> Failure:
     return Failure.SERVER_ERROR if status >= 500 else Failure.BAD_REQUEST
 
 
-def _build_message(label: str, status: int, reason: str) -> str:
+def _build_message(label: str, status: int, reason: str, failure: Failure | None) -> str:
     ending = f": {reason.rstrip('. ')}" if reason else ""
+    if failure is Failure.QUOTA_SPENT and status not in (402, 429):
+        return _build_spent_message(label, reason)
     if status in (401, 403):
         return f"{label} authentication failed. Check your API key in /admin/ai/providers."
     if status in (402, 429):
@@ -268,3 +270,7 @@ def _build_message(label: str, status: int, reason: str) -> str:
     if status >= 500:
         return f"{label} service error ({status}){ending}. Please try again."
     return f"{label} error ({status}){ending}."
+
+
+def _build_spent_message(label: str, reason: str) -> str:
+    return f"The account of your {label} API key has no credit left: {reason.rstrip('. ')}. Check your account balance."

@@ -193,6 +193,8 @@ class Provider:
         self, request: ModelRequest, body: bytes, error: ProviderError, applied: AppliedAdjustments
     ) -> Adjustment | None:
         """Return an adjustment that answers the refusal and changes the request."""
+        if error.code == Failure.QUOTA_SPENT.code:
+            return None
         is_about_history = error.code == Failure.BAD_REQUEST.code or is_template_refusal(error)
         candidates = (*self.adjustments, *HISTORY_REPAIRS) if is_about_history else self.adjustments
         tried = applied
