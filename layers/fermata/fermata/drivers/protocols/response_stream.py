@@ -154,12 +154,18 @@ class _SurrogateJoiner:
     def __init__(self) -> None:
         self._half: TextDelta | ReasoningDelta | None = None
 
-    def join(self, part: StreamPart) -> Iterator[StreamPart]:
+    def join(self, part: StreamPart) -> Iterable[StreamPart]:
+        """Return the parts that may go on, now that this one has come."""
+        if self._half is None and (isinstance(part, ModelResponse) or part.text.isascii()):
+            return (part,)
+        return self._join_halves(part)
+
+    def _join_halves(self, part: StreamPart) -> Iterator[StreamPart]:
         half, self._half = self._half, None
         if half is not None and type(half) is not type(part):
             yield type(half)(text=replace_lone_surrogates(half.text))
             half = None
-        if isinstance(part, ModelResponse) or (half is None and part.text.isascii()):
+        if isinstance(part, ModelResponse):
             yield part
             return
         text = half.text + part.text if half else part.text
@@ -188,10 +194,12 @@ def _iter_events(
     else:
         stream = _iter_data(itertools.chain([first], chunks), decoder)
     for data in stream:
-        if data.strip() == DONE_MARKER:
+        if data.startswith("{"):  # nearly always
+            yield _parse_event(label, data)
+        elif data.strip() == DONE_MARKER:
             accumulator.handle_done()
             return
-        if not _is_heartbeat(data):
+        elif not _is_heartbeat(data):
             yield _parse_event(label, data)
     for data in decoder.flush():
         if (event := _try_parse_event(data)) is not None:
@@ -284,7 +292,7 @@ def _try_parse_event(data: str) -> dict[str, Any] | None:
     if has_too_many_members(data):
         return None
     try:
-        event = json.loads(data, strict=False)
+        event = _VALUE_DECODER.decode(data)
     except (ValueError, RecursionError):
         return None
     if isinstance(event, list):  # Google sends its errors so

@@ -108,7 +108,8 @@ class ChatAccumulator:
             delta = self._find_missing(message)
         elif choice.get("finish_reason") and self._repeats_text(delta.get("content")):
             delta = {**delta, "content": None}
-        yield from self._fold_reasoning(delta)
+        if any(map(delta.get, REASONING_FIELDS)):
+            yield from self._fold_reasoning(delta)
         yield from self._fold_content(delta)
         for fragment in as_dict_list(delta.get("tool_calls")):
             self._calls.add_fragment(fragment)
@@ -139,6 +140,10 @@ class ChatAccumulator:
 
     def _fold_content(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
         content = delta.get("content")
+        if content and isinstance(content, str) and not delta.get("refusal"):
+            self._text.append(content)
+            yield TextDelta(text=content)
+            return
         pieces = [*content] if isinstance(content, list) else [content]
         if refusal := as_text(delta.get("refusal")):
             self._refusal.append(refusal)

@@ -11,9 +11,11 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"
 
 def iter_usages(event: Mapping[str, Any], choices: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the usage of the event, of a vendor's member in it, or of a choice. One that counts nothing is none."""
-    holders = (event, as_dict(event.get("x_groq")), *choices)
-    for usage in (as_dict(holder.get("usage")) for holder in holders):
-        if usage and (any(to_token_count(usage.get(name)) for name in _COUNTS) or not usage.keys() & set(_COUNTS)):
+    for holder in (event, as_dict(event.get("x_groq")), *choices):
+        usage = holder.get("usage")
+        if not usage or not isinstance(usage, dict):
+            continue
+        if any(to_token_count(usage.get(name)) for name in _COUNTS) or usage.keys().isdisjoint(_COUNTS):
             yield usage
 
 
