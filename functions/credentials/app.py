@@ -108,7 +108,7 @@ def create_api_key(context: RequestContext) -> Response:
 def rotate_api_key(context: RequestContext) -> Response:
     body = context.parse_body(ApiKeyRotation) if context.request.body.strip() else ApiKeyRotation()
     key, text = api_key_store.rotate_api_key(
-        context.resources, context.caller.tenant, context.path_parameters["id"], overlap_seconds=body.overlap_seconds
+        context.resources, context.caller, context.path_parameters["id"], overlap_seconds=body.overlap_seconds
     )
     return _respond_with_key(200, key, text)
 

@@ -183,7 +183,7 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
 ) -> None:
     manager = functions["stage"].caller.model_copy(update={"capabilities": frozenset({"ai.chat", "ai.keys.manage"})})
     key, text = api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
-    _, text = api_key_store.rotate_api_key(functions["credentials"], manager.tenant, key.id)
+    _, text = api_key_store.rotate_api_key(functions["credentials"], manager, key.id)
     for function in ("stream_turns", "tool_result", "api", "credentials"):
         caller = api_key_store.authenticate_api_key(functions[function], text)
         assert caller.user == key.user

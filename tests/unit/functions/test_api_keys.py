@@ -17,6 +17,8 @@ from fermata.wire.auth.api_key_store import (
     revoke_api_key,
     rotate_api_key,
 )
+from fermata.wire.http.api_gateway import request_from_event
+from fermata.wire.http.dispatch import handle_request
 from functions.api import app as api
 from functions.credentials import app
 from tests.proxy_events import make_proxy_event
@@ -107,7 +109,7 @@ def test_a_rotated_key_has_two_secrets_for_a_while_and_stays_the_same_user(
     resources: Resources, clock: TestClock
 ) -> None:
     key, old = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
-    _, new = rotate_api_key(resources, "bakery", key.id, overlap_seconds=600)
+    _, new = rotate_api_key(resources, MANAGER, key.id, overlap_seconds=600)
     assert authenticate_api_key(resources, old) == authenticate_api_key(resources, new) == key.to_caller()
     clock.advance(601)
     assert authenticate_api_key(resources, new) == key.to_caller()
@@ -210,3 +212,48 @@ def test_a_key_in_a_cookie_is_no_token(bakery: TokenSigner) -> None:
     _, key = create_key(bakery)
     answer = api.handler(make_proxy_event("GET", CONVERSATIONS, {"cookie": f"fermata_session={key}.a.b"}), None)
     assert answer["statusCode"] == 401
+
+
+def test_nobody_gets_the_secret_of_a_key_that_may_do_more_than_they(bakery: TokenSigner) -> None:
+    view, old = create_key(bakery, capabilities=["ai.audit.read"])
+    managed_only = {"capabilities": (str(Capability.KEYS),)}
+    assert send("POST", f"{KEYS}/{view['id']}/rotate", bakery, **managed_only)[0] == 403
+    assert call(old, "GET", "/admin/api/ai/audit")[0] == 200
+    assert send("DELETE", f"{KEYS}/{view['id']}", bakery, **managed_only)[0] == 200, "ending one gives nothing away"
+
+
+TENANT_WIDE = ["ai.providers.manage", "ai.audit.read", "ai.data.manage"]
+
+
+@pytest.mark.parametrize("capability", TENANT_WIDE)
+def test_a_key_for_one_scope_is_not_given_what_concerns_all(bakery: TokenSigner, capability: str) -> None:
+    body = NEW | {"scopes": ["content"], "capabilities": ["ai.chat", capability]}
+    status, answer = send("POST", KEYS, bakery, body)
+    assert status == 400
+    assert capability in answer["error"]
+
+
+@pytest.mark.parametrize("capability", TENANT_WIDE)
+def test_a_stored_key_for_one_scope_does_not_act_on_all(resources: Resources, capability: str) -> None:
+    """A row from before creation refused it."""
+    key, text = create_api_key(resources, MANAGER, "Importer", ["ai.chat"], scopes=["content"])
+    table, partition = resources.settings.settings_table, "t#bakery#apikeys"
+    row = resources.tables.get_item(table, partition, key.id)
+    assert row
+    resources.tables.write_items(Put(table, row | {"capabilities": ["ai.chat", capability]}))
+    assert authenticate_api_key(resources, text).capabilities == {"ai.chat"}
+
+
+def test_a_key_of_a_tenant_that_is_gone_is_no_key(resources: Resources, bakery: TokenSigner) -> None:
+    _, key = create_key(bakery)
+    resources.tables.batch_delete(resources.settings.settings_table, [("t#bakery", "tenant")])
+    fresh = resources_of_new_process(resources)
+    request = request_from_event(make_proxy_event("GET", CONVERSATIONS, {"authorization": f"Bearer {key}"}))
+    assert handle_request(fresh, api.router.routes, request).status == 401
+
+
+def test_a_token_of_a_tenant_that_is_gone_is_no_token(resources: Resources, bakery: TokenSigner) -> None:
+    """The row of its issuer is still cached, or was put again by a late write."""
+    resources.tables.batch_delete(resources.settings.settings_table, [("t#bakery", "tenant")])
+    request = request_from_event(make_proxy_event("GET", CONVERSATIONS, bakery.bearer_headers()))
+    assert handle_request(resources_of_new_process(resources), api.router.routes, request).status == 401

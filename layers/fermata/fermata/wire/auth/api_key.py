@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.domain.base import DomainModel
-from fermata.domain.caller import Caller
+from fermata.domain.caller import Caller, Capability
 
 API_KEY_MARK = "fmk"
 MAX_API_KEY_CHARACTERS = 160
+TENANT_WIDE_CAPABILITIES = frozenset({Capability.PROVIDERS, Capability.AUDIT, Capability.DATA, Capability.KEYS})
+"""What they allow concerns all scopes at once, so a key for some scopes does not have them (decision 0259)."""
 _SECRET_BYTES = 32
 _API_KEY = re.compile(
     rf"{API_KEY_MARK}_(?P<tenant>[a-z0-9-]{{1,63}})_(?P<id>[0-9a-f]{{16}})_(?P<secret>[0-9A-Za-z_-]{{43}})"
@@ -71,10 +73,11 @@ class ServerApiKey(DomainModel):
         return f"{API_KEY_MARK}_{self.tenant}_{self.id}"
 
     def to_caller(self) -> Caller:
+        allowed = self.capabilities if self.scopes is None else self.capabilities - TENANT_WIDE_CAPABILITIES
         return Caller(
             tenant=self.tenant,
             user=self.user,
-            capabilities=self.capabilities,
+            capabilities=allowed,
             label=self.label,
             api_key=self.id,
             scopes=self.scopes,

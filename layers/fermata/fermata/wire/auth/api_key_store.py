@@ -17,6 +17,7 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
 from fermata.domain.scopes import SCOPES
 from fermata.wire.auth.api_key import (
+    TENANT_WIDE_CAPABILITIES,
     ApiKeySecret,
     ApiKeyText,
     ServerApiKey,
@@ -58,10 +59,10 @@ def create_api_key(
 
     Raises:
         Forbidden: The caller lacks one of the capabilities.
-        InvalidRequest: There is no such scope, or the tenant has too many keys.
+        InvalidRequest: There is no such scope, a capability concerns all scopes, or the tenant has too many keys.
     """
     granted = _check_grant(caller, frozenset(capabilities))
-    key_scopes = None if scopes is None else _check_scopes(frozenset(scopes))
+    key_scopes = None if scopes is None else _check_scopes(frozenset(scopes), granted)
     keys = list_api_keys(resources, caller.tenant)
     if sum(key.revoked_at is None for key in keys) >= MAX_API_KEYS:
         raise InvalidRequest(f"A tenant has {MAX_API_KEYS} keys at most. Revoke those that are not used.")
@@ -84,7 +85,7 @@ def create_api_key(
 
 
 def rotate_api_key(
-    resources: Resources, tenant: str, key_id: str, *, overlap_seconds: int = API_SECRET_OVERLAP_SECONDS
+    resources: Resources, caller: Caller, key_id: str, *, overlap_seconds: int = API_SECRET_OVERLAP_SECONDS
 ) -> tuple[ServerApiKey, str]:
     """Give a key a new secret. The one before stays valid for `overlap_seconds`; older ones end at once.
 
@@ -92,16 +93,18 @@ def rotate_api_key(
         The key, and its new text, which cannot be read again.
 
     Raises:
-        NotFound: The tenant has no such key, or it is revoked.
+        NotFound: The caller's tenant has no such key, or it is revoked.
+        Forbidden: The key may do what the caller may not.
         Conflict: The key has changed meanwhile.
     """
-    key = _read_live_key(resources, tenant, key_id)
+    key = _read_live_key(resources, caller.tenant, key_id)
+    _check_grant(caller, key.capabilities)
     now = resources.clock.time()
     secret = generate_api_secret()
     newest = ApiKeySecret(sha256=hash_api_secret(secret), created_at=iso_from_epoch(now))
     old = key.secrets[0].model_copy(update={"until": int(now) + overlap_seconds})
     rotated = key.model_copy(update={"secrets": (newest, old) if overlap_seconds > 0 else (newest,)})
-    return _replace_key(resources, key, rotated), str(ApiKeyText(tenant, key_id, secret))
+    return _replace_key(resources, key, rotated), str(ApiKeyText(key.tenant, key_id, secret))
 
 
 def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
@@ -173,7 +176,9 @@ def _check_grant(caller: Caller, capabilities: frozenset[str]) -> frozenset[str]
     return capabilities
 
 
-def _check_scopes(scopes: frozenset[str]) -> frozenset[str]:
+def _check_scopes(scopes: frozenset[str], capabilities: frozenset[str]) -> frozenset[str]:
+    if tenant_wide := sorted(capabilities & TENANT_WIDE_CAPABILITIES):
+        raise InvalidRequest(f"A key for some scopes cannot have {', '.join(tenant_wide)}, which concerns all of them.")
     if unknown := sorted(scopes - SCOPES.keys()):
         raise InvalidRequest(f"There is no scope {', '.join(unknown)}. Scopes are {', '.join(SCOPES)}.")
     return scopes

@@ -23,7 +23,7 @@ from fermata.wire.auth.api_key import looks_like_api_key
 from fermata.wire.auth.api_key_store import authenticate_api_key
 from fermata.wire.auth.jwks import get_signing_keys
 from fermata.wire.auth.tenant import Tenant, TenantSecret, normalize_origin
-from fermata.wire.auth.tenant_store import find_tenant_by_issuer, is_registered_origin
+from fermata.wire.auth.tenant_store import find_tenant, find_tenant_by_issuer, is_registered_origin
 
 _SESSION_COOKIES = ("fermata_session", "instatic_admin_session")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -46,7 +46,7 @@ def authenticate(resources: Resources, headers: Mapping[str, str], method: str) 
     """
     token, is_from_cookie = _read_token(headers)
     if looks_like_api_key(token) and not is_from_cookie:
-        return authenticate_api_key(resources, token)
+        return _authenticate_server(resources, token)
     must_check_origin = is_from_cookie and method not in _SAFE_METHODS
     origin = headers.get("origin", "")
     if must_check_origin and not is_registered_origin(resources, origin):
@@ -55,6 +55,13 @@ def authenticate(resources: Resources, headers: Mapping[str, str], method: str) 
     if must_check_origin and normalize_origin(origin) not in tenant.origins:
         raise OriginRefused(_INVALID_ORIGIN)
     return _build_caller(tenant, claims)
+
+
+def _authenticate_server(resources: Resources, text: str) -> Caller:
+    caller = authenticate_api_key(resources, text)
+    if find_tenant(resources, caller.tenant) is None:  # erased, and the key was still cached or came late
+        raise Unauthorized("Unauthorized", reason="api_key")
+    return caller
 
 
 def require_capability(caller: Caller, *capabilities: str) -> None:

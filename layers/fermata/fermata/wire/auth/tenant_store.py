@@ -179,6 +179,14 @@ def get_tenant(resources: Resources, name: str) -> Tenant:
     return resources.cache.get_or_load(("tenant", name), _CACHE_SECONDS, lambda: _read_tenant(resources, name))
 
 
+def find_tenant(resources: Resources, name: str) -> Tenant | None:
+    """Return a tenant as `get_tenant` does, or None if there is no such tenant."""
+    try:
+        return get_tenant(resources, name)
+    except NotFound:
+        return None
+
+
 def find_tenant_by_issuer(resources: Resources, issuer: str) -> Tenant | None:
     """Find the tenant whose callers' tokens this issuer signs."""
 
@@ -189,7 +197,7 @@ def find_tenant_by_issuer(resources: Resources, issuer: str) -> Tenant | None:
         return str(item["tenant"]) if item else None
 
     name = resources.cache.get_or_load(("issuer", issuer), _CACHE_SECONDS, load)
-    tenant = get_tenant(resources, name) if name else None
+    tenant = find_tenant(resources, name) if name else None
     return tenant if tenant and tenant.issuer == issuer else None
 
 
