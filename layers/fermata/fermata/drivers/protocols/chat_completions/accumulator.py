@@ -8,8 +8,8 @@ from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta,
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall
-from fermata.drivers.protocols.chat_completions.chunk_members import iter_usages, read_thinking_part
-from fermata.drivers.protocols.chat_completions.reasoning_details import merge_reasoning_details
+from fermata.drivers.protocols.chat_completions.merge_reasoning_details import merge_reasoning_details
+from fermata.drivers.protocols.chat_completions.nonstandard_fields import iter_usages, read_thinking_part
 from fermata.drivers.protocols.chat_completions.request import (
     EXTRA_CONTENT_FIELD,
     REASONING_DETAILS_FIELD,

@@ -1,4 +1,4 @@
-"""Find what servers put into different members of a chat-completions chunk (decision 0195)."""
+"""Read usage and thinking where servers put them outside of the standard fields of a chunk (decision 0195)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
