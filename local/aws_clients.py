@@ -1,7 +1,6 @@
 """Make boto3 clients that talk to the local cloud and to nothing else, with the access key of this run."""
 
 import functools
-import os
 from collections.abc import Generator
 from typing import Any
 
@@ -9,14 +8,7 @@ import boto3
 import httpx
 from botocore.config import Config
 
-from local.request_signature import CREDENTIALS_VARIABLE, REGION, RunCredentials, sign_run_request
-
-
-@functools.cache
-def get_run_credentials() -> RunCredentials:
-    """Get the access key of this run: the one that the parent process hands on, otherwise a new one."""
-    handed_on = os.environ.get(CREDENTIALS_VARIABLE)
-    return RunCredentials.parse(handed_on) if handed_on else RunCredentials.generate()
+from local.request_signature import REGION, RunCredentials, get_run_credentials, sign_run_request
 
 
 def credentials_environment() -> dict[str, str]:

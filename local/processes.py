@@ -12,9 +12,9 @@ from typing import IO, Any
 
 import httpx
 
-from local.aws_clients import RunSignature, get_run_credentials
+from local.aws_clients import RunSignature
 from local.lock_or_delete_state import EMULATOR_STATE
-from local.request_signature import CREDENTIALS_VARIABLE
+from local.request_signature import CREDENTIALS_VARIABLE, get_run_credentials
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT_PYTHON = ROOT / ".venv/bin/python"

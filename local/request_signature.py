@@ -8,6 +8,7 @@ AWS Signature Version 4. Standard library only, because the emulator runs in its
 import functools
 import hashlib
 import hmac
+import os
 import re
 import secrets
 import time
@@ -71,6 +72,13 @@ class RunCredentials:
 
     def __repr__(self) -> str:
         return f"RunCredentials({self.access_key_id!r})"
+
+
+@functools.cache
+def get_run_credentials() -> RunCredentials:
+    """Get the access key of this run: the one that the parent process hands on, otherwise a new one."""
+    handed_on = os.environ.get(CREDENTIALS_VARIABLE)
+    return RunCredentials.parse(handed_on) if handed_on else RunCredentials.generate()
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from fermata_client.service.connection_files import (
     write_connection_file,
 )
 from fermata_client.service.json_types import JsonObject
-from local.aws_clients import get_run_credentials
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.lock_or_delete_state import STATE_DIRECTORY, lock_state
 from local.processes import DidNotStartError
+from local.request_signature import get_run_credentials
 
 DEFAULT_PORT = 8787
 

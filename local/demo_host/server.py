@@ -10,10 +10,9 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import jwt
 
-from local.aws_clients import get_run_credentials
 from local.browser_check import find_page_problem
 from local.demo_host.demo_content import DemoContent, HostRequestError, Json
-from local.request_signature import HttpRequest, SignatureRefusedError, verify_run_request
+from local.request_signature import HttpRequest, SignatureRefusedError, get_run_credentials, verify_run_request
 
 INSTALL_CAPABILITY = "plugins.install"
 

@@ -4,9 +4,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from local.aws_clients import get_run_credentials
 from local.browser_check import decode_headers, find_page_problem
-from local.request_signature import HttpRequest, SignatureRefusedError, verify_run_request
+from local.request_signature import HttpRequest, SignatureRefusedError, get_run_credentials, verify_run_request
 
 CONTROL_PATH_PREFIX = "/demo/"
 App = Callable[[Any, Any, Any], Awaitable[None]]

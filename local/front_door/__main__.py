@@ -23,7 +23,7 @@ import boto3
 import uvicorn
 
 from local import template
-from local.aws_clients import credentials_environment, get_client, get_run_credentials, get_session
+from local.aws_clients import credentials_environment, get_client, get_session
 from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
 from local.front_door.append_listener import listen_for_appends
@@ -33,7 +33,7 @@ from local.front_door.s3_uploads import ANY_ORIGIN, S3Uploads
 from local.front_door.upstream_client import UpstreamClient
 from local.listening_sockets import open_listener
 from local.parent_watch import announce_ready
-from local.request_signature import REGION
+from local.request_signature import REGION, get_run_credentials
 
 DEFAULT_PORT = "8787"
 

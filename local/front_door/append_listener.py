@@ -6,8 +6,7 @@ from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
-from local.aws_clients import get_run_credentials
-from local.request_signature import sign_run_request
+from local.request_signature import get_run_credentials, sign_run_request
 
 FEED_PATH = "/_fermata/appends"
 RECONNECT_SECONDS = 0.5

@@ -10,9 +10,9 @@ from fermata.credentials import credential_store
 from fermata.domain.caller import Caller
 from fermata_client.cli import main
 from fermata_client.stack.resources import LOCAL_STACK_NAME, LocalCloudAccess, StackLocation
-from local import aws_clients
 from local.cloud import LocalCloud
 from local.processes import ROOT
+from local.request_signature import get_run_credentials
 
 DOCTOR = Caller(tenant="fermata-doctor", user="doctor", capabilities=frozenset())
 
@@ -30,7 +30,7 @@ class Run:
     monkeypatch: pytest.MonkeyPatch
 
     def __call__(self, *arguments: str, stack: str | None = LOCAL_STACK_NAME) -> Result:
-        credentials = aws_clients.get_run_credentials()
+        credentials = get_run_credentials()
         access = LocalCloudAccess(self.cloud.endpoint, credentials.access_key_id, credentials.secret_access_key)
         located = StackLocation(stack, None, access)
         self.monkeypatch.setattr("fermata_client.commands.doctor.find_local_stack", lambda region: located)

@@ -13,8 +13,9 @@ import pytest
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.clock import Clock
 from fermata.aws.resources import S3_CONFIG
-from local.aws_clients import credentials_environment, get_run_credentials
+from local.aws_clients import credentials_environment
 from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, BucketResponse, S3Uploads
+from local.request_signature import get_run_credentials
 
 ENDPOINT = "http://127.0.0.1:4566"
 RAW = b'{"page": 1}'
