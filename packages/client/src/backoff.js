@@ -1,0 +1,98 @@
+/** Waiting: between attempts, and until the browser is online again. */
+
+/** @import { FermataError } from "./errors.js" */
+
+const FIRST_DELAY = 200;
+const MAX_DELAY = 10_000;
+const MAX_RETRY_AFTER = 120_000;
+const MAX_OFFLINE_WAIT = 30_000;
+/** Failures in a row after which a single request is given up. */
+export const MAX_REQUEST_FAILURES = 6;
+
+/**
+ * Wait. It rejects with the signal's reason when the signal is aborted.
+ *
+ * @param {number} milliseconds
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<void>}
+ */
+export function wait(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/**
+ * Choose how long to wait after so many failures in a row: anything up to a limit that doubles each time ("full jitter", so
+ * that many browsers do not come back at the same moment), and at least what the service asked for.
+ *
+ * @param {number} failures
+ * @param {number} [retryAfter] Milliseconds.
+ * @param {() => number} [random]
+ * @returns {number} Milliseconds.
+ */
+export function retryDelay(failures, retryAfter = 0, random = Math.random) {
+  const limit = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** Math.min(failures - 1, 20));
+  const jitter = random() * limit;
+  return retryAfter > 0 ? Math.min(retryAfter, MAX_RETRY_AFTER) + jitter : jitter;
+}
+
+/** @returns {boolean} Whether the browser says that it has no network. */
+export function isOffline() {
+  return globalThis.navigator?.onLine === false;
+}
+
+/**
+ * Wait until the browser says that it is online. As it may be wrong, half a minute is the longest wait.
+ *
+ * @param {typeof wait} sleep
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<void>}
+ */
+export async function waitUntilOnline(sleep, signal) {
+  const over = new AbortController();
+  const stop = () => over.abort();
+  globalThis.addEventListener?.("online", stop);
+  signal?.addEventListener("abort", stop);
+  try {
+    if (isOffline() && !signal?.aborted) await sleep(MAX_OFFLINE_WAIT, over.signal);
+  } catch (error) {
+    if (!over.signal.aborted) throw error;
+  } finally {
+    globalThis.removeEventListener?.("online", stop);
+    signal?.removeEventListener("abort", stop);
+  }
+  signal?.throwIfAborted();
+}
+
+/**
+ * Call an operation until it succeeds, or fails for a reason that will not pass.
+ *
+ * @template T
+ * @param {() => Promise<T>} operation
+ * @param {typeof wait} sleep
+ * @param {AbortSignal} [signal]
+ * @param {number} [limit] How often it may fail.
+ * @returns {Promise<T>}
+ */
+export async function callWithRetries(operation, sleep, signal, limit = MAX_REQUEST_FAILURES) {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await operation();
+    } catch (error) {
+      const { retryable, retryAfter } = /** @type {FermataError} */ (error);
+      if (!retryable || failures >= limit) throw error;
+      if (isOffline()) await waitUntilOnline(sleep, signal);
+      else await sleep(retryDelay(failures, retryAfter), signal);
+    }
+  }
+}

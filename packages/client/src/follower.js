@@ -1,0 +1,186 @@
+/** Reads a turn's events to the end, across lost connections. */
+
+/** @import { ConnectionState, TurnEvent } from "./types.js" */
+/** @import { Service } from "./service.js" */
+import { isOffline, MAX_REQUEST_FAILURES, retryDelay, waitUntilOnline } from "./backoff.js";
+import { FermataError, TurnLostError } from "./errors.js";
+import { pathOf } from "./transport.js";
+
+/** Failures in a row, without an event between them, after which a turn is given up. */
+const MAX_FOLLOW_FAILURES = 30;
+const DEFAULT_HELD_POLL_SECONDS = 5;
+const TERMINAL = ["done", "error", "cancelled"];
+const RESTING = ["paused", "held"];
+export const LOG_REWOUND = "logRewound";
+
+/**
+ * The request that starts a turn. Sent again with its key, it joins the turn that it started.
+ *
+ * @typedef {{path: string, body: unknown, idempotencyKey: string}} StartRequest
+ */
+
+/**
+ * @typedef {object} FollowerOptions
+ * @property {Service} service
+ * @property {AbortSignal} signal
+ * @property {(event: TurnEvent) => void} onEvent Is called once for each event.
+ * @property {() => void} onReconnect
+ * @property {(state: ConnectionState) => void} onConnection
+ * @property {StartRequest} [start]
+ * @property {string} [bridgeId]
+ * @property {number} [afterSeq]
+ */
+
+export class Follower {
+  #options;
+  #bridgeId;
+  #seq;
+  /** @type {TurnEvent | undefined} */
+  #end;
+  /** @type {TurnEvent | undefined} */
+  #held;
+  #connections = 0;
+
+  /** @param {FollowerOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#bridgeId = options.bridgeId;
+    this.#seq = options.afterSeq ?? 0;
+  }
+
+  /**
+   * Follow the turn.
+   *
+   * @returns {Promise<TurnEvent>} The terminal event.
+   */
+  async run() {
+    let failures = 0;
+    for (;;) {
+      const lastSeq = this.#seq;
+      const error = await this.#readStream();
+      if (this.#end) return this.#end;
+      if (this.#held) {
+        failures = 0;
+        await this.#waitWhileHeld(this.#held);
+        continue;
+      }
+      failures = this.#seq > lastSeq ? 0 : failures + 1;
+      if (failures > 0) await this.#waitBeforeRetry(failures, error);
+    }
+  }
+
+  /**
+   * Read one stream as far as it goes.
+   *
+   * @returns {Promise<FermataError | undefined>} What ended it, if it may pass.
+   */
+  async #readStream() {
+    const { signal, onConnection, onReconnect } = this.#options;
+    const connection = new AbortController();
+    const close = () => connection.abort(signal.reason);
+    signal.throwIfAborted();
+    signal.addEventListener("abort", close);
+    globalThis.addEventListener?.("offline", close); // a dead connection would be noticed much later
+    onConnection("connecting");
+    this.#connections += 1;
+    if (this.#connections > 1) onReconnect();
+    try {
+      for await (const event of this.#open(connection.signal)) {
+        this.#take(event);
+        if (this.#end || this.#held) return undefined;
+      }
+      return undefined;
+    } catch (error) {
+      return this.#explain(error, connection.signal);
+    } finally {
+      signal.removeEventListener("abort", close);
+      globalThis.removeEventListener?.("offline", close);
+    }
+  }
+
+  /** @param {AbortSignal} signal */
+  #open(signal) {
+    const { service, start, onConnection } = this.#options;
+    const onOpen = () => onConnection("open");
+    if (this.#bridgeId === undefined && start) {
+      const headers = { "idempotency-key": start.idempotencyKey };
+      return service.transport.stream("POST", start.path, { body: start.body, headers, signal, onOpen });
+    }
+    const path = `${pathOf("bridges", /** @type {string} */ (this.#bridgeId))}/events`;
+    return service.transport.stream("GET", path, { query: { after: this.#seq }, signal, onOpen });
+  }
+
+  /** @param {TurnEvent} event */
+  #take(event) {
+    if (event.type === "held") this.#held = event;
+    if (event.seq === undefined || event.seq <= this.#seq) return; // `held` of a connection is no event of the turn
+    this.#seq = event.seq;
+    if (event.type === "bridgeReady") this.#bridgeId = event.bridgeId;
+    if (TERMINAL.includes(event.type)) this.#end = event;
+    this.#options.onEvent(event);
+  }
+
+  /**
+   * Return an error that may pass; throw any other one.
+   *
+   * @param {unknown} error
+   * @param {AbortSignal} connection
+   * @returns {FermataError | undefined}
+   */
+  #explain(error, connection) {
+    this.#options.signal.throwIfAborted();
+    if (connection.aborted) return undefined; // offline
+    if (!(error instanceof FermataError)) throw error;
+    if (error.code === LOG_REWOUND && this.#seq > 0) {
+      this.#seq = 0;
+      this.#options.onEvent({ type: LOG_REWOUND });
+    } else if (!error.retryable) {
+      throw error;
+    }
+    return error;
+  }
+
+  /**
+   * @param {number} failures
+   * @param {FermataError} [error]
+   */
+  async #waitBeforeRetry(failures, error) {
+    const { service, signal, onConnection } = this.#options;
+    if (isOffline()) {
+      onConnection("offline");
+      return waitUntilOnline(service.wait, signal);
+    }
+    const limit = this.#bridgeId === undefined ? MAX_REQUEST_FAILURES : MAX_FOLLOW_FAILURES;
+    if (failures >= limit) throw this.#bridgeId === undefined && error ? error : lost(this.#bridgeId, error);
+    onConnection("waiting");
+    await service.wait(retryDelay(failures, error?.retryAfter), signal);
+  }
+
+  /**
+   * Ask how the turn is in place of listening, until it moves: an open connection would wait for days.
+   *
+   * @param {TurnEvent} held
+   */
+  async #waitWhileHeld(held) {
+    const { service, signal, onConnection } = this.#options;
+    onConnection("waiting");
+    const path = pathOf("bridges", /** @type {string} */ (this.#bridgeId));
+    let first;
+    for (;;) {
+      await service.wait((held.retryAfter ?? DEFAULT_HELD_POLL_SECONDS) * 1000, signal);
+      const { status, seq } = await service.persist("GET", path, { signal });
+      first ??= `${status} ${seq}`;
+      if (`${status} ${seq}` !== first || !RESTING.includes(status)) break;
+    }
+    this.#held = undefined;
+  }
+}
+
+/**
+ * @param {string | undefined} bridgeId
+ * @param {unknown} cause
+ */
+function lost(bridgeId, cause) {
+  const reason = cause instanceof Error ? cause.message : "The stream closed before the turn ended.";
+  return new TurnLostError(`The turn ${bridgeId} could not be followed. ${reason}`, { cause });
+}

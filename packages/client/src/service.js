@@ -1,0 +1,169 @@
+/** What turns and resources ask of the service: requests that are retried, uploads, tool lists and answers. */
+
+/** @import { FermataOptions, ReceiptStore, ToolOutput } from "./types.js" */
+/** @import { RequestOptions } from "./transport.js" */
+/** @import { Schema } from "./schema.js" */
+import { callWithRetries, wait } from "./backoff.js";
+import { RefusedError } from "./errors.js";
+import { defaultReceipts } from "./receipts.js";
+import { pathOf, Transport } from "./transport.js";
+import { Uploads } from "./uploads.js";
+
+/** Failures after which a request that nobody waits for long is given up. */
+const MAX_RESOURCE_FAILURES = 3;
+/** 404: the time is over, or the turn. 409: somebody else has answered. The turn's events say what happened. */
+const ALREADY_DECIDED = [404, 409];
+/** 400: the result is not one. 413: it is too large. A smaller one may be taken. */
+const RESULT_REFUSED = [400, 413];
+
+/**
+ * @typedef {object} Tool
+ * @property {string} name
+ * @property {string} description
+ * @property {Schema} inputSchema
+ * @property {"server" | "browser" | "remote" | "mcp" | "agent"} execution
+ * @property {"read" | "write"} capability
+ * @property {string[]} permissions
+ */
+
+/**
+ * @typedef {object} Answer
+ * @property {string} bridgeId
+ * @property {string} requestId
+ * @property {ToolOutput} result
+ * @property {any} [snapshot]
+ * @property {string} [revision]
+ */
+
+export class Service {
+  #uploads = new Uploads();
+  /** @type {Map<string, Promise<Map<string, Tool>>>} */
+  #toolsByScope = new Map();
+
+  /** @param {FermataOptions} options */
+  constructor(options) {
+    this.transport = new Transport(options);
+    /** @type {ReceiptStore} */
+    this.receipts = options.receipts ?? defaultReceipts();
+    this.wait = options.wait ?? wait;
+    this.report = options.onProblem ?? ((/** @type {Error} */ problem) => console.warn("fermata:", problem));
+  }
+
+  /**
+   * Send a request. One that may be repeated is, if it fails for a reason that may pass.
+   *
+   * @param {string} method
+   * @param {string} path
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  request(method, path, options = {}) {
+    const limit = method === "POST" ? 1 : MAX_RESOURCE_FAILURES;
+    const send = () => this.transport.request(method, path, options);
+    return callWithRetries(send, this.wait, options.signal, limit);
+  }
+
+  /**
+   * Send a request that may be repeated, for longer.
+   *
+   * @param {string} method
+   * @param {string} path
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  persist(method, path, options = {}) {
+    return callWithRetries(() => this.transport.request(method, path, options), this.wait, options.signal);
+  }
+
+  /**
+   * Return the text of a body that fits into one request, after uploading what does not.
+   *
+   * @param {Record<string, any>} body
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<string>}
+   */
+  fit(body, signal) {
+    const upload = () =>
+      this.#uploads.fit(
+        body,
+        (announcement) => this.transport.request("POST", "/uploads", { body: announcement, signal }),
+        (url, bytes, headers) => this.transport.put(url, bytes, headers, signal),
+      );
+    return callWithRetries(upload, this.wait, signal);
+  }
+
+  /**
+   * Return the tools of a scope by name. They are asked for once.
+   *
+   * @param {string} scope
+   * @returns {Promise<Map<string, Tool>>}
+   */
+  toolsOf(scope) {
+    const known = this.#toolsByScope.get(scope) ?? this.#fetchTools(scope);
+    this.#toolsByScope.set(scope, known);
+    return known;
+  }
+
+  /** @param {string} scope */
+  async #fetchTools(scope) {
+    try {
+      const { tools } = await this.persist("GET", pathOf("tools", scope));
+      return new Map(/** @type {Tool[]} */ (tools).map((tool) => [tool.name, tool]));
+    } catch (error) {
+      this.#toolsByScope.delete(scope);
+      throw error;
+    }
+  }
+
+  /**
+   * Find out in which scope a turn runs.
+   *
+   * @param {string} bridgeId
+   * @returns {Promise<string>}
+   */
+  async scopeOf(bridgeId) {
+    const { conversationId } = await this.persist("GET", pathOf("bridges", bridgeId));
+    const path = pathOf("conversations", conversationId);
+    const { conversation } = await this.persist("GET", path, { query: { limit: 1 } });
+    return conversation.scope;
+  }
+
+  /**
+   * Post the result of a tool request; where the service does not take it, its next smaller form.
+   *
+   * @param {Answer} answer
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<boolean>} Whether it was accepted. It is not if somebody else has answered, or the time is over.
+   */
+  async answer(answer, signal) {
+    const forms = resultForms(answer.result);
+    for (const [index, result] of forms.entries()) {
+      try {
+        const body = await this.fit({ ...answer, result }, signal);
+        await this.persist("POST", "/tool-result", { body, signal });
+        return true;
+      } catch (error) {
+        const status = error instanceof RefusedError ? error.status : 0;
+        if (ALREADY_DECIDED.includes(status)) return false;
+        if (!RESULT_REFUSED.includes(status) || index === forms.length - 1) throw error;
+        this.report(/** @type {Error} */ (error));
+      }
+    }
+    return false;
+  }
+}
+
+/**
+ * Return a result and its smaller forms, the largest first. An edit that was made is never reported as failed.
+ *
+ * @param {ToolOutput} result
+ * @returns {ToolOutput[]}
+ */
+function resultForms(result) {
+  const { inverse, ...withoutInverse } = result;
+  const { ok, revision, conflict } = result;
+  const note = "The editor's result could not be sent.";
+  const outcome = ok && (inverse || revision) ? { ok: true, data: { note } } : { ok: false, error: note };
+  const least = { ...outcome, ...(revision && { revision }), ...(conflict && { conflict }) };
+  return [result, ...(inverse === undefined ? [] : [withoutInverse]), least];
+}

@@ -1,0 +1,58 @@
+/**
+ * A `fetch` for an editor that has a client of its own: what is too large for one request goes through uploads, and
+ * everything else passes unchanged.
+ *
+ *     window.fetch = uploadingFetch();
+ */
+
+import { MAX_REQUEST_BYTES, requestBytes, Uploads } from "./uploads.js";
+
+const LARGE = /^(.*\/admin\/api\/ai)\/(chat\/[^/?]+|tool-result)(?:\?|$)/;
+
+/**
+ * Make a `fetch` that uploads.
+ *
+ * @param {typeof fetch} [inner] What sends the requests.
+ * @returns {typeof fetch}
+ */
+export function uploadingFetch(inner = globalThis.fetch.bind(globalThis)) {
+  const uploads = new Uploads();
+  return async (input, init) => {
+    const url = input instanceof Request ? input.url : String(input);
+    const [, base] = LARGE.exec(url) ?? [];
+    const body = init?.body;
+    const isLarge = base !== undefined && typeof body === "string" && requestBytes(body) > MAX_REQUEST_BYTES;
+    if (!isLarge || !init) return inner(input, init);
+    const { headers, credentials, signal } = init;
+    const ask = new Headers(headers);
+    ask.set("content-type", "application/json");
+    ask.delete("idempotency-key");
+    try {
+      const announce = async (/** @type {unknown} */ announcement) => {
+        const text = JSON.stringify(announcement);
+        const request = { method: "POST", headers: ask, credentials, signal, body: text };
+        return (await check(await inner(`${base}/uploads`, request))).json();
+      };
+      const put = async (/** @type {string} */ to, /** @type {Uint8Array} */ bytes, /** @type {HeadersInit} */ given) =>
+        check(
+          await inner(to, {
+            method: "PUT",
+            headers: given,
+            body: /** @type {BodyInit} */ (bytes),
+            credentials: "omit",
+            signal,
+          }),
+        );
+      return await inner(input, { ...init, body: await uploads.fit(JSON.parse(body), announce, put) });
+    } catch (refused) {
+      if (refused instanceof Response) return refused;
+      throw refused;
+    }
+  };
+}
+
+/** @param {Response} response */
+function check(response) {
+  if (!response.ok) throw response;
+  return response;
+}
