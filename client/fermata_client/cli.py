@@ -15,11 +15,12 @@ from fermata_client.commands.edit import edit
 from fermata_client.commands.models import models
 from fermata_client.commands.print_token import token
 from fermata_client.commands.privacy import privacy
+from fermata_client.commands.report_wrong_usage import UsageReportingGroup
 from fermata_client.commands.tenants import tenant
 from fermata_client.commands.undo import undo
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=UsageReportingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fermata-client", prog_name="fermata")
 def main() -> None:
     """Fermata from the command line: edit a page, ask a question, manage keys, models and tenants.

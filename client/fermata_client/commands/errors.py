@@ -44,8 +44,8 @@ def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Res
             with _correctable_errors():
                 return command(*args, **kwargs)
         except click.ClickException as error:
-            if kwargs.get("as_json") and not (isinstance(error, CommandError) and error.is_in_output):
-                click.echo(json.dumps({"status": "failed", "error": error.format_message()}, ensure_ascii=False))
+            if kwargs.get("as_json") and not isinstance(error, click.UsageError):  # those are printed for all commands
+                print_error_as_json(error)
             raise
         except KeyboardInterrupt:
             if kwargs.get("as_json"):
@@ -53,6 +53,12 @@ def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Res
             raise_stopped()
 
     return wrapped
+
+
+def print_error_as_json(error: click.ClickException) -> None:
+    """Print an error to stdout, unless the JSON there tells of it already."""
+    if not (isinstance(error, CommandError) and error.is_in_output):
+        click.echo(json.dumps({"status": "failed", "error": error.format_message()}, ensure_ascii=False))
 
 
 def raise_stopped() -> NoReturn:

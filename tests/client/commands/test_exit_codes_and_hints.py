@@ -58,6 +58,30 @@ def test_an_error_is_json_too_when_that_was_asked_for(url: str) -> None:
     assert result.stderr == "fermata: There is no file gone.html.\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["edit", "--json"], "Missing argument 'FILE'."),
+        (["edit", "page.html", "x", "--json", "--paint"], "No such option '--paint'."),
+        (["--json", "models"], "No such option '--json'."),
+        (["paint", "--json"], "No such command 'paint'."),
+        (["credentials", "add", "--json"], "No such option '--json'."),
+        (["credentials", "paint", "--json"], "No such command 'paint'."),
+        (["audit", "--json", "--since"], "Option '--since' requires an argument."),
+    ],
+)
+def test_wrong_usage_is_json_too_when_that_was_asked_for(arguments: list[str], reason: str) -> None:
+    result = run_command(*arguments)
+    printed = json.loads(result.stdout)
+    assert (result.exit_code, printed["status"]) == (2, "failed")
+    assert printed["error"].startswith(reason)
+    assert reason in result.stderr
+
+
+def test_what_is_given_as_text_asks_for_no_json() -> None:
+    assert run_command("edit", "--paint", "--", "page.html", "--json").stdout == ""
+
+
 @pytest.mark.parametrize("name", ["page.html", "my page's.html", "-page.html", "$(x).html"])
 def test_the_hint_to_undo_can_be_pasted(tmp_path: Path, url: str, name: str) -> None:
     (tmp_path / name).write_text(PAGE)
