@@ -21,7 +21,15 @@ class Model(pydantic.BaseModel):
     name: str
 """
 """The same packages as any function that uses them loads them: with one model, and the transport of httpx."""
-FUNCTION_IMPORT = f"sys.path.insert(0, {str(ROOT / 'functions/round')!r}); import app"
+FUNCTION_IMPORT = f"""
+import os
+os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "on-demand"
+import fermata
+del os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"]
+sys.path.insert(0, {str(ROOT / "functions/round")!r})
+import app
+"""
+"""As Lambda does it, without garbage collections (decision 0284), but without the clients that are created then."""
 MAX_IMPORT_RATIO = 1.25
 
 

@@ -13,12 +13,17 @@ from tests.template.templates import ROOT, Template, resources_of_type
 CLIENTS = {"dynamodb": "dynamodb", "s3": "s3", "kms": "kms", "states": "stepfunctions"}
 """Names of boto3's clients, by the prefix of their actions."""
 PROGRAM = """
-import importlib, json, sys
+import gc, importlib, json, sys
+collections = []
+gc.callbacks.append(lambda phase, info: phase == "start" and collections.append(info["generation"]))
+import fermata
+imported_from = len(collections)
 import boto3
 created = []
 create = boto3.client
 boto3.client = lambda service, **how: created.append(service) or create(service, **how)
 app = importlib.import_module(f"functions.{sys.argv[1]}.app")
+collected = len(collections) - imported_from
 at_import = sorted(created)
 created.clear()
 from fermata.aws.resources import get_resources
@@ -32,7 +37,9 @@ if "fermata.drivers.transport.http_connection" in sys.modules:
     is_tls_ready = get_tls_context.cache_info().currsize
 if hasattr(app, "get_provider_connection"):
     connections = app.get_provider_connection.cache_info().currsize
-print(json.dumps({"at_import": at_import, "later": created, "tls": is_tls_ready, "connections": connections}))
+report = {"at_import": at_import, "later": created, "tls": is_tls_ready, "connections": connections}
+is_frozen = gc.get_freeze_count() > 10_000
+print(json.dumps(report | {"collected": collected, "collects": gc.isenabled(), "frozen": is_frozen}))
 """
 
 
@@ -70,6 +77,14 @@ def test_a_function_opens_its_clients_while_lambda_initialises_it(source: Templa
         assert set(imported["at_import"]) == services_of_role(source, function), folder
         assert imported["later"] == [], folder
         assert imported["tls"] == imported["connections"] == (folder == "round"), folder
+        assert imported["collected"] < 10, f"{folder}: garbage was collected while it was imported"
+        assert (imported["collects"], imported["frozen"]) == (True, True), folder
+
+
+def test_elsewhere_importing_a_function_leaves_the_garbage_collector_alone() -> None:
+    imported = import_function("round", {})
+    assert imported["collected"] > 100
+    assert (imported["collects"], imported["frozen"]) == (True, False)
 
 
 @pytest.mark.parametrize("folder", ["round", "api", "stream_turns"])

@@ -1,6 +1,6 @@
 """Hold the per-process dependencies: settings, clock, and the AWS clients, which are created on first use."""
 
-import os
+import gc
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import boto3
 from botocore.config import Config
 
+from fermata import is_initialised_by_lambda
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.cache import TTLCache
 from fermata.aws.clock import Clock
@@ -104,14 +105,17 @@ def create_clients() -> None:
 def prepare_function(*services: ServiceName) -> bool:
     """Create a function's clients while Lambda initialises it, with more processor than an invocation has.
 
-    Elsewhere nothing is done: tests and tools import functions without their environment (decision 0247).
+    What was imported until then is left out of later garbage collections (decision 0284). Elsewhere nothing is done:
+    tests and tools import functions without their environment (decision 0247).
 
     Returns:
         Whether Lambda initialises this process, so that the caller prepares what else the first invocation needs.
     """
-    is_initialising = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
+    is_initialising = is_initialised_by_lambda()
     if is_initialising:
         _create_missing_clients(services)
+        gc.freeze()
+        gc.enable()
     return is_initialising
 
 
