@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from fermata.drivers.registry import get_provider
 from local import deploy, seed
-from local.deployed_stack import SWEEP_EVENT, DeployedStack
+from local.deployed_stack import ALIAS, SWEEP_EVENT, DeployedStack
 from local.listening_sockets import open_listener
 from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, run_environment
 from local.seed import SeededModel
@@ -254,7 +254,7 @@ class LocalCloud(DeployedStack):
             "FERMATA_HOSTS": os.environ.get("FERMATA_HOSTS", ""),
             "FERMATA_UPLOAD_ORIGINS": self._parameters["UploadOrigins"],
             "FERMATA_API": f"{self.outputs['ApiId']}/{self.outputs['StageName']}",
-            "FERMATA_STREAM": self.function_name(self.get_streaming_folder()),
+            "FERMATA_STREAM": f"{self.function_name(self.get_streaming_folder())}:{ALIAS}",
             "FERMATA_LISTENS": "1" if self._is_listening else "",
         }
         descriptors = [self._listener.fileno()]

@@ -4,6 +4,7 @@ The template is changed in memory where the local cloud differs:
 
 - layers are removed, because functions run in the project's own environment
 - saved queries of Logs Insights are removed
+- new versions of functions get all traffic at once, because the emulator has no CodeDeploy
 - code and state machine are uploaded, as `sam package` does
 - environment variables that only a test sets are added to every function
 """
@@ -81,7 +82,7 @@ def stack_exists(endpoint: str, stack_name: str = STACK_NAME) -> bool:
 
 def package_template(endpoint: str, path: Path) -> Json:
     """Upload code and state machine, and refer to them in the template."""
-    document = remove_unknown_monitoring(remove_layers(template.load_template(path)))
+    document = remove_rollouts(remove_unknown_monitoring(remove_layers(template.load_template(path))))
     s3 = get_client("s3", endpoint)
     s3.create_bucket(Bucket=CODE_BUCKET)
     for function in template.resources_of_type(document, "Function").values():
@@ -113,6 +114,13 @@ def remove_unknown_monitoring(document: Json) -> Json:
         if one["Type"] != "AWS::Logs::QueryDefinition" and "Metrics" not in one.get("Properties", {})
     }
     return document | {"Resources": kept}
+
+
+def remove_rollouts(document: Json) -> Json:
+    """Remove gradual deployments, which CodeDeploy carries out. Versions and aliases stay."""
+    document = copy.deepcopy(document)
+    document.get("Globals", {}).get("Function", {}).pop("DeploymentPreference", None)
+    return document
 
 
 def add_variables(document: Json, variables: Mapping[str, str]) -> Json:

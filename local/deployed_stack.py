@@ -11,6 +11,8 @@ from local.front_door.api_gateway_routing import ApiGateway
 from local.seed import LocalResources
 
 SWEEP_EVENT = {"v": 1, "sweep": True}
+ALIAS = "live"
+"""What invokes a function invokes this alias of it (decision 0253)."""
 EXECUTIONS_TIMEOUT_SECONDS = 60.0
 """The longest wait for executions. They usually end a moment after the turn."""
 
@@ -40,7 +42,8 @@ class DeployedStack(ABC):
 
     def invoke_function(self, folder: str, event: Any) -> Any:
         """Invoke the function of `functions/<folder>` and return its result."""
-        answer = self.get_client("lambda").invoke(FunctionName=self.function_name(folder), Payload=json.dumps(event))
+        name, payload = self.function_name(folder), json.dumps(event)
+        answer = self.get_client("lambda").invoke(FunctionName=name, Qualifier=ALIAS, Payload=payload)
         return json.loads(answer["Payload"].read())
 
     def run_recovery_sweep(self) -> int:
@@ -60,9 +63,9 @@ class DeployedStack(ABC):
         return str(resource["StackResourceDetail"]["PhysicalResourceId"])
 
     def get_function_variables(self, folder: str) -> dict[str, str]:
-        """Get the environment variables of the function whose code is in `functions/<folder>`."""
+        """Get the environment variables of the live version of the function whose code is in `functions/<folder>`."""
         name = self.function_name(folder)
-        config = self.get_client("lambda").get_function_configuration(FunctionName=name)
+        config = self.get_client("lambda").get_function_configuration(FunctionName=name, Qualifier=ALIAS)
         return dict(config["Environment"]["Variables"])
 
     def get_streaming_folder(self) -> str:

@@ -8,7 +8,7 @@ Settings come from the environment:
 - `FERMATA_UPLOAD_ORIGINS`: origins whose pages may upload, separated by commas; `*` (the default): all
 - `FERMATA_ENDPOINT`: URL of the emulator
 - `FERMATA_API`: id and stage of the deployed API, as `id/stage`
-- `FERMATA_STREAM`: name of the deployed streaming function
+- `FERMATA_STREAM`: name of the deployed streaming function, with an alias as `name:alias`
 - `FERMATA_LISTENS`: whether readers poll when the emulator says that a log has grown, and seldom otherwise
 - `FERMATA_TEMPLATE`: path of the template (default: the project's)
 """

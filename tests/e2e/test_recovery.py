@@ -8,6 +8,7 @@ import pytest
 
 from local import deploy
 from local.cloud import LocalCloud
+from local.deployed_stack import ALIAS
 from local.processes import ROOT
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import INSERT_CALL, ChatSession, open_http
@@ -102,17 +103,23 @@ def test_the_sweep_does_not_change_running_turns(session: ChatSession, cloud: Lo
 
 @pytest.fixture(scope="class")
 def round_code(cloud: LocalCloud) -> Iterator[Callable[[str], None]]:
-    """Replace the code of the round function until the end of the class."""
+    """Publish another version of the round function until the end of the class."""
     functions, name = cloud.get_client("lambda"), cloud.function_name("round")
+
+    def move_alias(version: str) -> None:
+        functions.update_alias(FunctionName=name, Name=ALIAS, FunctionVersion=version)
 
     def replace(source: str) -> None:
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w") as archive:
             archive.writestr("app.py", source)
-        functions.update_function_code(FunctionName=name, ZipFile=content.getvalue())
+        new = functions.update_function_code(FunctionName=name, ZipFile=content.getvalue(), Publish=True)
+        move_alias(new["Version"])
 
+    before = functions.get_alias(FunctionName=name, Name=ALIAS)["FunctionVersion"]
     yield replace
     functions.update_function_code(FunctionName=name, ZipFile=deploy.zip_folder(ROOT / "functions/round"))
+    move_alias(before)
 
 
 class TestARoundFunctionThatNeverWorks:

@@ -1,4 +1,4 @@
-"""Deploy functions and workflow again while turns run and wait. All of them finish."""
+"""Deploy again while turns run and wait, and go back to the versions before. All turns finish."""
 
 import threading
 from collections.abc import Callable
@@ -7,14 +7,32 @@ from typing import Any
 
 from fermata_client import follow_turn
 from local.cloud import LocalCloud
+from local.deployed_stack import ALIAS
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession
 from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
+from tests.e2e.deployment_parameters import function_folders
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
 from tests.waiting import BACKSTOP_SECONDS
 
 WORDS = " ".join(f"word{number}" for number in range(60))
+
+
+def live_versions(cloud: LocalCloud) -> dict[str, str]:
+    """Return the version that the alias of each function points to, by the function's folder."""
+    functions = cloud.get_client("lambda")
+    return {
+        folder: functions.get_alias(FunctionName=cloud.function_name(folder), Name=ALIAS)["FunctionVersion"]
+        for folder in function_folders()
+    }
+
+
+def move_aliases(cloud: LocalCloud, versions: dict[str, str]) -> None:
+    """Point the aliases to these versions, as CodeDeploy does when an alarm rings during a rollout."""
+    for folder, version in versions.items():
+        name = cloud.function_name(folder)
+        cloud.get_client("lambda").update_alias(FunctionName=name, Name=ALIAS, FunctionVersion=version)
 
 
 def test_a_streaming_and_a_paused_turn_survive_a_deployment(
@@ -42,3 +60,33 @@ def test_a_streaming_and_a_paused_turn_survive_a_deployment(
     assert [view.text for view in views] == [WORDS, "Here I am again."]
     assert len(streaming.model_requests()) == 1
     assert [turn_checks.check_turn(streaming), turn_checks.check_turn(paused)] == views
+
+
+def test_a_changed_parameter_reaches_the_version_that_every_function_is_invoked_with(cloud: LocalCloud) -> None:
+    before = live_versions(cloud)
+    cloud.redeploy(parameters={"FlushMs": 32})
+    after = live_versions(cloud)
+    assert all(int(after[folder]) > int(before[folder]) for folder in before)
+    assert {cloud.get_function_variables(folder)["FLUSH_MS"] for folder in before} == {"32"}
+    cloud.redeploy(parameters={"FlushMs": 32})
+    assert live_versions(cloud) == after, "a deployment without a change publishes nothing"
+
+
+def test_a_turn_that_a_newer_version_began_finishes_on_the_version_before_it(
+    new_session: Callable[..., ChatSession], cloud: LocalCloud
+) -> None:
+    older = live_versions(cloud)
+    cloud.redeploy(environment={"ONLY_IN_TESTS": "newer"})
+    newer = live_versions(cloud)
+    session = new_session()
+    reader = session.start_turn(tool_call_step(INSERT_CALL), text_step("On the version before."))
+    reader.wait_for_event("toolRequest")
+    move_aliases(cloud, older)
+    try:
+        view = follow_turn(session.client, session.bridge, executor=lambda _: OK_RESULT).view
+        assert "ONLY_IN_TESTS" not in cloud.get_function_variables("round")
+    finally:
+        move_aliases(cloud, newer)
+    assert view.text == "On the version before."
+    assert len(session.model_requests()) == 2
+    assert turn_checks.check_turn(session) == view

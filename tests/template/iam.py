@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from tests.template.templates import Template, resources_of_type
+from tests.template.templates import Template, function_of_alias, resources_of_type
 
 CONDITIONS = {"purpose": "kms:EncryptionContext:purpose", "prefix": "s3:prefix"}
 
@@ -67,6 +67,8 @@ def short_resource_name(value: Any) -> str:
     """Shorten a resource: to the logical id of an ARN, or to the part after the account id if it is written out."""
     if isinstance(value, str):
         return value
+    if "Ref" in value:
+        return f"{function_of_alias(value)}:live"
     if "Fn::GetAtt" in value:
         name, attribute = value["Fn::GetAtt"]
         assert attribute in ("Arn", "StreamArn"), value

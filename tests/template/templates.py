@@ -16,11 +16,13 @@ STATE_MACHINE = ROOT / "statemachines" / "turn.asl.yaml"
 TRANSLATOR = ROOT / ".venv-emulator" / "bin" / "python"
 SUBSTITUTES = {
     "Partition": "aws",
-    "RoundFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-round",
-    "HoldFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-hold",
-    "RecoverFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-recover",
+    "RoundFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-round:live",
+    "HoldFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-hold:live",
+    "RecoverFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-recover:live",
     "HeartbeatSeconds": "90",
 }
+ALIAS_SUFFIX = "Aliaslive"
+"""What SAM appends to the logical id of a function to name its alias `live`."""
 
 Template = dict[str, Any]
 
@@ -31,11 +33,16 @@ def read_template(text: str) -> Template:
     return template
 
 
-def transform_template(text: str) -> Template:
-    """Transform a template as SAM does. A template that SAM refuses fails with SAM's error."""
+def transform_template(text: str, **parameters: str) -> Template:
+    """Transform a template as SAM does. A template that SAM refuses fails with SAM's error.
+
+    Args:
+        text: The template.
+        parameters: Values of parameters that differ from their defaults.
+    """
     assert TRANSLATOR.exists(), "The emulator's environment is missing: install requirements/emulator.txt into it."
     process = subprocess.run(
-        [TRANSLATOR, Path(__file__).with_name("transform.py")],
+        [TRANSLATOR, Path(__file__).with_name("transform.py"), json.dumps(parameters)],
         input=text,
         capture_output=True,
         text=True,
@@ -45,6 +52,13 @@ def transform_template(text: str) -> Template:
     assert process.returncode == 0, process.stderr
     template: Template = json.loads(process.stdout)
     return template
+
+
+def function_of_alias(reference: Template) -> str:
+    """Return the logical id of the function whose alias something refers to."""
+    name = str(reference["Ref"])
+    assert name.endswith(ALIAS_SUFFIX), f"{name} is no alias"
+    return name.removesuffix(ALIAS_SUFFIX)
 
 
 def lint_template(template: Template | str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from fermata.wire.operations.surface import OPERATIONS
 from local.generate_template_routes import update_routes
 from tests.template import templates
-from tests.template.templates import Template, resources_of_type
+from tests.template.templates import ALIAS_SUFFIX, Template, resources_of_type
 
 FUNCTIONS = {
     "api": "ApiFunction",
@@ -56,7 +56,7 @@ def test_every_path_leads_to_the_function_of_its_operations_with_any_method(depl
     assert set(found) == {(path, "any") for path in ROUTES} | STREAMED
     for (path, method), integration in found.items():
         function = "StreamFunction" if (path, method) in STREAMED else BUFFERED[path]
-        assert f"${{{function}.Arn}}" in integration["uri"]["Fn::Sub"], path
+        assert f"${{{function}{ALIAS_SUFFIX}}}" in integration["uri"]["Fn::Sub"], path
 
 
 def test_a_preflight_of_a_streamed_path_is_answered_by_a_function_that_does_not_stream(deployed: Template) -> None:
@@ -64,7 +64,7 @@ def test_a_preflight_of_a_streamed_path_is_answered_by_a_function_that_does_not_
     assert STREAMS
     for path in STREAMS:
         assert (path, "options") not in found
-        assert "${ApiFunction.Arn}" in found[path, "any"]["uri"]["Fn::Sub"]
+        assert f"${{ApiFunction{ALIAS_SUFFIX}}}" in found[path, "any"]["uri"]["Fn::Sub"]
         assert "responseTransferMode" not in found[path, "any"]
 
 

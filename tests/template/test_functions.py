@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.settings import Settings
-from tests.template.templates import ROOT, Template, resources_of_type
+from tests.template.templates import ROOT, Template, function_of_alias, resources_of_type
 
 PROMISED = {
     "CONVERSATIONS_TABLE",
@@ -133,9 +133,12 @@ def test_logs_are_structured(functions: dict[str, Template]) -> None:
 def test_an_asynchronous_function_sends_its_failures_to_a_queue(deployed: Template) -> None:
     permissions = resources_of_type(deployed, "AWS::Lambda::Permission").values()
     asynchronous = {
-        found["FunctionName"]["Ref"] for found in permissions if found["Principal"] != "apigateway.amazonaws.com"
+        function_of_alias(found["FunctionName"])
+        for found in permissions
+        if found["Principal"] != "apigateway.amazonaws.com"
     }
     configured = resources_of_type(deployed, "AWS::Lambda::EventInvokeConfig").values()
+    assert {found["Qualifier"] for found in configured} == {"live"}
     queues = {found["FunctionName"]["Ref"]: found["DestinationConfig"]["OnFailure"] for found in configured}
     assert asynchronous == {"RecoverFunction", "RefreshPricesFunction", "PurgeFunction"}
     assert set(queues) == asynchronous

@@ -21,6 +21,7 @@ FUNCTION_FOLDERS = (
 WITHOUT_RESOURCES = {
     "xray": "X-Ray's write actions have no resource-level permissions",
     "logs": "the delivery of vended logs (Step Functions) has no resource-level permissions",
+    "cloudwatch": "CodeDeploy looks at the alarms of a rollout in one request, as its managed policy lets it",
 }
 """Services whose actions AWS does not scope to a resource, and why."""
 VENDED_LOGS = {
@@ -77,7 +78,9 @@ def _unscoped(role: Role) -> set[str]:
     return {action for statement in role.statements if "*" in statement.resources for action in statement.actions}
 
 
-def test_only_blobs_and_executions_have_resource_wildcards_and_only_at_the_end(roles: dict[str, Role]) -> None:
+def test_only_blobs_executions_and_a_rollouts_functions_have_resource_wildcards_and_only_at_the_end(
+    roles: dict[str, Role],
+) -> None:
     resources = {
         resource for role in roles.values() for statement in role.statements for resource in statement.resources
     }
@@ -88,6 +91,7 @@ def test_only_blobs_and_executions_have_resource_wildcards_and_only_at_the_end(r
         "Bucket/uploads/*",
         "Bucket/exports/*",
         "execution:turn:*",
+        "function:*",
     }
 
 
@@ -222,7 +226,19 @@ def test_the_workflow_invokes_exactly_its_three_functions(roles: dict[str, Role]
         if "lambda:InvokeFunction" in statement.actions
         for resource in statement.resources
     }
-    assert invoked == {"RoundFunction", "HoldFunction", "RecoverFunction"}
+    functions = {"RoundFunction", "HoldFunction", "RecoverFunction"}
+    assert invoked == functions | {f"{name}:live" for name in functions}
+
+
+def test_a_rollout_moves_aliases_of_the_stacks_functions_and_nothing_else(roles: dict[str, Role]) -> None:
+    role = roles["RolloutRole"]
+    assert role.actions("lambda:") == {
+        "lambda:GetAlias",
+        "lambda:UpdateAlias",
+        "lambda:GetProvisionedConcurrencyConfig",
+    }
+    assert role.actions() - role.actions("lambda:") == {"cloudwatch:DescribeAlarms"}
+    assert not role.allows("lambda:UpdateAlias", "function-of-another-stack")
 
 
 def test_the_policy_evaluator_denies_by_default() -> None:

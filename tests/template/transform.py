@@ -1,5 +1,7 @@
 """Transform a SAM template from stdin to the CloudFormation template that AWS makes of it, to stdout.
 
+The argument is a JSON object of parameters that differ from their defaults.
+
 It runs in the emulator's environment, because SAM's translator pins an older pydantic than the functions use. The local
 cloud deploys with the same translator.
 """
@@ -27,7 +29,7 @@ def main() -> None:
         for name in LOCAL_PATHS:
             if name in properties:
                 properties[name] = f"s3://packaged/{properties[name]}"
-    json.dump(transform(template, {}, NoManagedPolicies()), sys.stdout)
+    json.dump(transform(template, json.loads(sys.argv[1]), NoManagedPolicies()), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ from local.emulator.runtime.process_limits import ProcessLimits
 from local.request_signature import CREDENTIALS_VARIABLE, RunCredentials
 
 Json = dict[str, Any]
+FUNCTION_ARN_PARTS = 7
+"""Parts of a function's ARN before a version or an alias."""
 
 pin_functions(
     lambda_svc,
@@ -63,8 +65,12 @@ _queue_seconds: ContextVar[float] = ContextVar("_queue_seconds", default=_fleet.
 
 
 def get_pool(config: Json, code: bytes) -> EnvironmentPool:
-    """Get the pool of a function's current revision; retire the pool of the one before."""
-    key = f"{config['FunctionArn']} {config.get('Version', '$LATEST')}"
+    """Get the pool of a function's current revision; retire the pool of the one before.
+
+    A published version is a revision: when an alias moves, the environments of the version before end after their last
+    invocation.
+    """
+    key = ":".join(config["FunctionArn"].split(":")[:FUNCTION_ARN_PARTS])
     revision = FunctionRevision.from_config(config)
     with _lock:
         current = _pools.get(key)
@@ -121,7 +127,7 @@ def retire_deleted_function(
     """Retire the pools of a deleted or updated function. An updated one gets a new pool at its next invocation."""
     original(name, qualifier, account, region)
     with _lock:
-        gone = [key for key in _pools if qualifier is None and key.split(" ")[0].split(":")[6] == name]
+        gone = [key for key in _pools if qualifier is None and key.split(":")[6] == name]
         for key in gone:
             _fleet.retire_pool(_pools.pop(key)[1])
 

@@ -39,10 +39,17 @@ class StoredNames:
         return self.stored_by_field.get(field, field)
 
 
-class StoredModel(BaseModel):
-    """An immutable value that a row stores. The names in rows never change (decision 0132)."""
+ROW_ATTRIBUTES = frozenset({"pk", "sk", "v", "ttl"})
+"""Attributes that a row has besides the values of its model."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=StoredNames({}), populate_by_name=True, extra="ignore")
+
+class StoredModel(BaseModel):
+    """An immutable value that a row stores. The names in rows never change (decision 0132).
+
+    Members that a newer version has added are kept, and written again with the row (decision 0253).
+    """
+
+    model_config = ConfigDict(frozen=True, alias_generator=StoredNames({}), populate_by_name=True, extra="allow")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -77,4 +84,6 @@ class StoredModel(BaseModel):
         Raises:
             pydantic.ValidationError: The value does not match the model.
         """
+        if isinstance(value, dict):
+            value = {name: member for name, member in value.items() if name not in ROW_ATTRIBUTES}
         return cls.model_validate(value, by_alias=True, by_name=False)

@@ -91,6 +91,8 @@ class TurnState:
     """In an undo: journal key of the last edit that was processed."""
     forced_answer_reason: str = ""
     """Why the model had to answer without tools: the code of the warning (decision 0202)."""
+    unknown_members: tuple[tuple[str, Any], ...] = ()
+    """Stored names and values that a newer version wrote. They are written again as they are (decision 0253)."""
 
     def after_events(self, events: Iterable[Event]) -> "TurnState":
         state = self
@@ -167,11 +169,15 @@ class TurnState:
 
     def to_item(self) -> dict[str, Any]:
         """Return the stored form: short names, defaults left out. Most entries must stay under 1 KB, one write unit."""
-        return {_STORED_NAMES[name]: value for name, value in vars(self).items() if value != _DEFAULTS[name]}
+        known = {stored: getattr(self, name) for name, stored in _STORED_NAMES.items()}
+        changed = {stored: value for stored, value in known.items() if value != _STORED_DEFAULTS[stored]}
+        return changed | dict(self.unknown_members)
 
     @classmethod
     def from_item(cls, item: dict[str, Any]) -> "TurnState":
-        return cls(**{name: item[stored] for name, stored in _STORED_NAMES.items() if stored in item})
+        known = {name: item[stored] for name, stored in _STORED_NAMES.items() if stored in item}
+        unknown = tuple((stored, value) for stored, value in item.items() if stored not in _STORED_DEFAULTS)
+        return cls(**known, unknown_members=unknown)
 
 
-_DEFAULTS = vars(TurnState())
+_STORED_DEFAULTS = {stored: getattr(TurnState(), name) for name, stored in _STORED_NAMES.items()}
