@@ -1,0 +1,83 @@
+import { parseCss } from "./css/parse-css.js";
+import { rulesToGrapes } from "./css/rule-json.js";
+import { createExecutor, GrapesExecutor } from "./executor.js";
+import { MESSAGES } from "./messages.js";
+import { PanelView } from "./panel-view.js";
+
+export { createExecutor, GrapesExecutor };
+
+/**
+ * @typedef {object} FermataOptions
+ * @property {any} [client] a `Fermata` of `@fermata/client`, which the panel uses
+ * @property {HTMLElement | false} [panel] the panel's element; `<fermata-panel>` where it is loaded; false for none
+ * @property {Record<string, any>} [panelOptions] properties to set on the panel
+ * @property {string} [scope] the assistant to ask; `site` by default
+ * @property {boolean} [parserCss] false keeps the editor's own CSS parser, which drops shorthands with `var()`
+ * @property {boolean} [runScripts] the canvas runs scripts that a model has written; false by default
+ * @property {number} [undoSteps] how many changes the editor's undo keeps at least
+ * @property {Record<string, any>} [messages] texts by language, in place of the plugin's own
+ */
+
+const UNDO_STEPS = 5_000;
+
+/**
+ * A plugin of GrapesJS: an assistant that edits the site in the editor.
+ *
+ *     grapesjs.init({ plugins: [fermata], pluginsOpts: { [fermata]: { client } } })
+ *
+ * It adds the commands `fermata:execute`, `fermata:snapshot`, `fermata:undo-turn`, `fermata:code-assets`,
+ * `fermata:mount` and `fermata:open`, and triggers `fermata:edit` after each edit and `fermata:code` when a script or
+ * style sheet of the site was changed.
+ * @param {any} editor
+ * @param {FermataOptions} [opts]
+ */
+export default function fermata(editor, opts = {}) {
+  editor.I18n.addMessages(MESSAGES);
+  if (opts.messages) editor.I18n.addMessages(opts.messages);
+  if (opts.parserCss !== false) useOwnCssParser(editor);
+  keepUndoSteps(editor, opts.undoSteps ?? UNDO_STEPS);
+  const executor = createExecutor(editor, { runScripts: opts.runScripts });
+  const panel = new PanelView(editor, executor, opts);
+  addCommands(editor, executor, panel);
+  if (opts.panel !== false) editor.onReady(() => panel.addButton());
+}
+
+/** @param {any} editor */
+function useOwnCssParser(editor) {
+  const config = editor.Parser.getConfig();
+  if (config.parserCss) return;
+  config.parserCss = (/** @type {string} */ css) => {
+    const onRefusal = (/** @type {string} */ message) => editor.logWarning(`fermata: ${message}`);
+    return parseCss(css, { onRefusal }).flatMap(rulesToGrapes);
+  };
+}
+
+/**
+ * @param {any} editor
+ * @param {number} count
+ */
+function keepUndoSteps(editor, count) {
+  const stack = editor.UndoManager.getStack();
+  stack.maximumStackLength = Math.max(count, stack.maximumStackLength ?? 0);
+}
+
+/**
+ * @param {any} editor
+ * @param {GrapesExecutor} executor
+ * @param {PanelView} panel
+ */
+function addCommands(editor, executor, panel) {
+  /** @type {Record<string, (options: any) => unknown>} */
+  const commands = {
+    "fermata:execute": (request) => executor.execute(request),
+    "fermata:snapshot": () => executor.snapshot(),
+    "fermata:undo-turn": ({ turnId }) => executor.undoTurn(turnId),
+    "fermata:code-assets": () => Object.fromEntries(executor.document.code.all()),
+    "fermata:mount": ({ target }) => panel.mount(target),
+  };
+  for (const [id, run] of Object.entries(commands)) {
+    editor.Commands.add(id, {
+      run: (/** @type {any} */ _editor, /** @type {any} */ _sender, options = {}) => run(options),
+    });
+  }
+}

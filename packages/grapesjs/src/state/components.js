@@ -1,0 +1,103 @@
+/** @typedef {any} Component A component of GrapesJS, whose package is not a dependency. */
+
+/** @param {Component} component */
+export function isTextNode(component) {
+  const type = component.attributes.type;
+  return type === "textnode" || type === "comment";
+}
+
+/**
+ * @param {Component} component
+ * @returns {Component[]} the children that are elements
+ */
+export function elementsIn(component) {
+  return childrenOf(component).filter((child) => !isTextNode(child));
+}
+
+/**
+ * @param {Component} component
+ * @returns {Component[]}
+ */
+export function childrenOf(component) {
+  return component.attributes.components?.models ?? [];
+}
+
+/**
+ * Call a function with a component and all within it, the outer ones first.
+ * @param {Component} component
+ * @param {(component: Component) => void} visit
+ */
+export function walk(component, visit) {
+  visit(component);
+  for (const child of childrenOf(component)) walk(child, visit);
+}
+
+/** @param {Component} component */
+export function tagOf(component) {
+  return component.attributes.type === "wrapper" ? "body" : String(component.attributes.tagName || "div").toLowerCase();
+}
+
+/**
+ * @param {Component} component
+ * @returns {Component[]} from the parent outwards
+ */
+export function ancestorsOf(component) {
+  const found = [];
+  for (let outer = component.parent(); outer; outer = outer.parent()) found.push(outer);
+  return found;
+}
+
+/**
+ * @param {Component} outer
+ * @param {Component} inner
+ */
+export function isWithin(outer, inner) {
+  return outer === inner || ancestorsOf(inner).includes(outer);
+}
+
+/**
+ * Return the text of a component as the model has it, which is old while a user types.
+ * @param {Component} component
+ * @returns {string}
+ */
+export function textOf(component) {
+  if (component.attributes.type === "comment") return "";
+  if (component.attributes.type === "textnode") return decodeEntities(component.attributes.content ?? "");
+  const inner = childrenOf(component).map(textOf).join("");
+  return inner || decodeEntities(component.attributes.content ?? "");
+}
+
+/** @type {Record<string, string>} */
+const ENTITIES = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#039;": "'", "&nbsp;": "\u00a0" };
+
+/** @param {string} text */
+function decodeEntities(text) {
+  return text.replace(/&(?:lt|gt|amp|quot|#039|nbsp);/g, (entity) => ENTITIES[entity]);
+}
+
+/**
+ * Return JSON from which the editor makes the same component again.
+ * @param {Component} component
+ */
+export function jsonOf(component) {
+  return JSON.parse(JSON.stringify(component));
+}
+
+/**
+ * @param {Component} component
+ * @returns {string[]}
+ */
+export function classesOf(component) {
+  return component.attributes.classes.models.map((/** @type {any} */ one) => one.attributes.name);
+}
+
+/**
+ * Return the index among all children for one among the child elements.
+ * @param {Component} parent
+ * @param {number | undefined} index
+ */
+export function childIndex(parent, index) {
+  const elements = elementsIn(parent);
+  if (index === undefined || index >= elements.length) return childrenOf(parent).length;
+  return childrenOf(parent).indexOf(elements[index]);
+}

@@ -1,0 +1,80 @@
+import { ToolError } from "../tool-error.js";
+import { kindOf } from "./operations.js";
+
+/** @typedef {import("../document.js").EditorDocument} EditorDocument */
+/** @typedef {import("./edit.js").Edit} Edit */
+/** @typedef {{items: any[], settings: Edit["settings"], isUndone: boolean}} Step */
+
+const MAX_STEPS = 500;
+
+/**
+ * Makes each tool call one step of the editor's own undo, and completes what GrapesJS undoes in part only: ids, members
+ * that are set for the first time, addresses of images, code (decision 0274).
+ */
+export class UndoSteps {
+  /** @param {EditorDocument} document */
+  constructor(document) {
+    this.document = document;
+    this.stack = document.editor.UndoManager.getStack();
+    this.nextGroup = -2;
+    /** @type {Step[]} */
+    this.steps = [];
+    document.editor.on("undo redo", () => this.#complete());
+  }
+
+  /**
+   * Run a function whose changes are one step.
+   * @template T
+   * @param {() => T} change
+   * @returns {{result: T, items: any[]}}
+   */
+  record(change) {
+    const last = this.stack.at(this.stack.pointer);
+    const result = change();
+    const items = this.stack.models.slice(last ? this.stack.models.indexOf(last) + 1 : 0);
+    const group = this.nextGroup--;
+    for (const item of items) item.set("magicFusionIndex", group);
+    return { result, items };
+  }
+
+  /**
+   * Remember what a step has set.
+   * @param {any[]} items
+   * @param {Edit} edit
+   */
+  remember(items, edit) {
+    if (!items.length || !edit.settings.length) return;
+    this.steps.push({ items, settings: edit.settings, isUndone: false });
+    this.steps = this.steps.slice(-MAX_STEPS);
+  }
+
+  /** Set again what an undo or a redo has left. */
+  #complete() {
+    this.steps = this.steps.filter(({ items }) => this.stack.models.includes(items[0]));
+    const changed = this.steps.filter((step) => this.#isUndone(step) !== step.isUndone);
+    for (const step of changed) {
+      step.isUndone = !step.isUndone;
+      const operations = step.isUndone
+        ? step.settings.toReversed().flatMap(({ inverse }) => inverse)
+        : step.settings.map(({ operation }) => operation);
+      this.document.editor.UndoManager.skip(() => {
+        for (const operation of operations) this.#applyAgain(operation);
+      });
+    }
+  }
+
+  /** @param {Step} step */
+  #isUndone({ items }) {
+    return this.stack.models.indexOf(items[0]) > this.stack.pointer;
+  }
+
+  /** @param {import("./operations.js").Operation} operation */
+  #applyAgain(operation) {
+    try {
+      kindOf(operation).apply(this.document, operation);
+    } catch (error) {
+      // the node is gone with an older step that was undone as well
+      if (!(error instanceof ToolError)) throw error;
+    }
+  }
+}

@@ -1,0 +1,313 @@
+import { describeBrokenLinks } from "../html/broken-links.js";
+import { cleanHtml } from "../html/clean-html.js";
+import { checkBrowserKeeps, checkNesting, checkPlace, choosePlace, VOID_TAGS } from "../html/places.js";
+import {
+  ancestorsOf,
+  childIndex,
+  childrenOf,
+  classesOf,
+  elementsIn,
+  isTextNode,
+  isWithin,
+  tagOf,
+  walk,
+} from "../state/components.js";
+import { refuse } from "../tool-error.js";
+import { optionalInteger, requiredText } from "./arguments.js";
+import { makeCopies } from "./copies.js";
+import { MODULE_BY_TAG } from "./module-names.js";
+
+/** @typedef {import("../document.js").EditorDocument} EditorDocument */
+/** @typedef {import("../state/components.js").Component} Component */
+/** @typedef {import("../state/edit.js").Edit} Edit */
+/** @typedef {import("./arguments.js").ToolInput} ToolInput */
+/** @typedef {import("../html/clean-html.js").CleanFragment} CleanFragment */
+
+const FIXED_TAGS = ["html", "head", "body"];
+const TEXT_ONLY_TAGS = ["title", "textarea"];
+const MAX_COPIES = 50;
+
+/**
+ * @param {EditorDocument} document
+ * @param {ToolInput} input
+ * @param {Edit} edit
+ */
+export function insertHtml(document, input, edit) {
+  const parent = findContainer(document, requiredText(input, "parentId"));
+  const index = optionalInteger(input, "index");
+  const fragment = cleanHtml(requiredText(input, "html"));
+  if (!fragment.html) return putStylesOnly(document, fragment);
+  checkFragment(document, parent, fragment);
+  const [target, at] = placeFor(parent, fragment, index);
+  const json = parseComponents(document, fragment);
+  const place = { index: childIndex(target, at), ...placeBefore(document, target, at) };
+  const made = edit.apply({ op: "insert", parent: document.ids.of(target), at: place, json });
+  const count = elementsIn(parent).length - (target === parent ? made.length : 0);
+  const isBehind = index !== undefined && index > count;
+  const note = isBehind
+    ? `<${tagOf(parent)}> has ${count} elements, so index ${index} is behind the last of them.`
+    : "";
+  return report(
+    document,
+    made.map(({ id }) => document.ids.find(id)),
+    fragment,
+    note,
+  );
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {ToolInput} input
+ * @param {Edit} edit
+ */
+export function replaceNodeHtml(document, input, edit) {
+  const component = findContainer(document, requiredText(input, "nodeId"), { textOnly: true });
+  document.typing.protect(component, { wholeSubtree: true });
+  const id = document.ids.of(component);
+  if (TEXT_ONLY_TAGS.includes(tagOf(component))) {
+    const text = requiredText(input, "html");
+    if (text.toLowerCase().includes(`</${tagOf(component)}`)) {
+      refuse(`A <${tagOf(component)}> holds text only. Send the text without tags.`);
+    }
+    edit.apply({ op: "content", id, json: [{ type: "textnode", content: text.trim() }] });
+    return { nodeIds: [] };
+  }
+  const fragment = cleanHtml(requiredText(input, "html"));
+  if (!fragment.html) return putStylesOnly(document, fragment);
+  checkFragment(document, component, fragment);
+  const links = describeBrokenLinks(document);
+  edit.apply({ op: "content", id, json: parseComponents(document, fragment) });
+  return report(document, elementsIn(component), fragment, links());
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {ToolInput} input
+ * @param {Edit} edit
+ */
+export function deleteNode(document, input, edit) {
+  const component = findMovable(document, requiredText(input, "nodeId"), "deleted");
+  document.typing.protect(component, { wholeSubtree: true });
+  const links = describeBrokenLinks(document);
+  edit.apply({ op: "remove", id: document.ids.of(component) });
+  const note = links();
+  return note ? { note } : undefined;
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {ToolInput} input
+ * @param {Edit} edit
+ */
+export function moveNode(document, input, edit) {
+  const component = findMovable(document, requiredText(input, "nodeId"), "moved");
+  const parent = findContainer(document, requiredText(input, "newParentId"));
+  if (isWithin(component, parent)) {
+    const [outer, inner] = [document.ids.of(component), document.ids.of(parent)];
+    refuse(`${inner} is ${outer} or is inside it: a node cannot be moved into itself.`);
+  }
+  document.typing.protect(component, { wholeSubtree: true });
+  document.typing.protect(parent, { wholeSubtree: false });
+  checkComponentPlace(document, parent, component);
+  const others = elementsIn(parent).filter((one) => one !== component);
+  const index = optionalInteger(input, "newIndex");
+  if (index === undefined || index > others.length) {
+    const count = `besides this node there are ${others.length} elements in it`;
+    return refuse(
+      `\`newIndex\` is the place in <${tagOf(parent)}>: ${count}, so it is a number from 0 to ${others.length}.`,
+    );
+  }
+  const isThere = component.parent() === parent && elementsIn(parent).indexOf(component) === index;
+  if (isThere) return { note: "The node is there already." };
+  const next = others[index];
+  const at = next ? { index: 0, before: document.ids.of(next) } : { index: childrenOf(parent).length };
+  edit.apply({ op: "move", id: document.ids.of(component), parent: document.ids.of(parent), at });
+  return undefined;
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {ToolInput} input
+ * @param {Edit} edit
+ */
+export function duplicateNode(document, input, edit) {
+  const component = findMovable(document, requiredText(input, "nodeId"), "duplicated");
+  const count = optionalInteger(input, "count", 1, MAX_COPIES) ?? 1;
+  document.typing.protect(component, { wholeSubtree: true });
+  const parent = component.parent();
+  checkComponentPlace(document, parent, component);
+  const { copies, newIds } = makeCopies(document, component, count);
+  const at = { index: component.index() + 1, after: document.ids.of(component), offset: 1 };
+  const made = edit.apply({ op: "insert", parent: document.ids.of(parent), at, json: copies });
+  const nodeIds = made.map(({ id }) => id);
+  const note = newIds.length
+    ? `An id occurs only once on a page, so the copies have others: ${newIds.join(", ")}.`
+    : "";
+  return { nodeId: nodeIds[0], nodeIds, ...(note ? { note } : {}) };
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {ToolInput} input
+ * @param {Edit} edit
+ */
+export function renameNode(document, input, edit) {
+  const component = document.ids.find(requiredText(input, "nodeId"));
+  edit.apply({ op: "name", id: document.ids.of(component), to: requiredText(input, "label").trim() });
+  return undefined;
+}
+
+/**
+ * Find an element that can take content, or refuse with what to do instead.
+ * @param {EditorDocument} document
+ * @param {string} id
+ * @param {{textOnly?: boolean}} [options] accept an element that holds text only
+ */
+function findContainer(document, id, { textOnly = false } = {}) {
+  const component = document.ids.find(id);
+  const tag = tagOf(component);
+  if (VOID_TAGS.has(tag)) refuse(`A <${tag}> has no content. Choose the node around it.`);
+  if (tag === "head") refuse(`Work on the body instead: its uid is ${document.ids.of(document.body)}.`);
+  if (tag === "style" || tag === "script") {
+    refuse("Styles are changed with applyCss, scripts with write_code_asset or patch_code_asset.");
+  }
+  if (TEXT_ONLY_TAGS.includes(tag) && !textOnly) refuse(`A <${tag}> holds text only. Replace its content instead.`);
+  document.typing.protect(component, { wholeSubtree: false });
+  return component;
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {string} id
+ * @param {string} participle
+ */
+function findMovable(document, id, participle) {
+  const component = document.ids.find(id);
+  const tag = tagOf(component);
+  if (FIXED_TAGS.includes(tag) || !component.parent()) {
+    refuse(`The ${tag} of a page cannot be ${participle}. Choose a node in it.`);
+  }
+  if (component.get("locked")) refuse(`The <${tag}> ${id} is locked in the editor. Ask the user to unlock it.`);
+  if (participle === "deleted" && component.get("removable") === false) {
+    refuse(`The <${tag}> ${id} is protected from removal in this editor.`);
+  }
+  return component;
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {Component} parent
+ * @param {CleanFragment} fragment
+ */
+function checkFragment(document, parent, { content, html }) {
+  const tags = [...content.children].map((one) => one.localName);
+  const text = [...content.childNodes].filter((one) => one.nodeType === Node.TEXT_NODE).map((one) => one.textContent);
+  checkPlace(tagOf(parent), tags, text.join("").trim());
+  const all = [...content.querySelectorAll("*")].map((one) => one.localName);
+  checkAround(document, parent, all, html);
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {Component} parent
+ * @param {Component} component
+ */
+function checkComponentPlace(document, parent, component) {
+  /** @type {string[]} */
+  const tags = [];
+  walk(component, (one) => !isTextNode(one) && tags.push(tagOf(one)));
+  checkPlace(tagOf(parent), [tagOf(component)]);
+  checkAround(document, parent, tags, document.htmlOf(component, { plain: true }));
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {Component} parent
+ * @param {string[]} tags of all elements in the HTML
+ * @param {string} html
+ */
+function checkAround(document, parent, tags, html) {
+  const around = [parent, ...ancestorsOf(parent)];
+  checkNesting(
+    around.map((one) => ({ tag: tagOf(one), id: document.ids.of(one) })),
+    tags,
+  );
+  const isRowOfTable = tagOf(parent) === "table" || around.some((one) => tagOf(one) === "svg");
+  if (!isRowOfTable) checkBrowserKeeps(around.map(tagOf), html);
+}
+
+/**
+ * @param {Component} parent
+ * @param {CleanFragment} fragment
+ * @param {number | undefined} index
+ * @returns {[Component, number | undefined]}
+ */
+function placeFor(parent, { content }, index) {
+  const elements = elementsIn(parent);
+  const tags = [...content.children].map((one) => one.localName);
+  const { group, index: chosen } = choosePlace({ tag: tagOf(parent), children: elements.map(tagOf) }, tags, index);
+  const target = group ? elements.findLast((one) => tagOf(one) === group) : undefined;
+  return target ? [target, undefined] : [parent, chosen];
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {Component} parent
+ * @param {number | undefined} index
+ */
+function placeBefore(document, parent, index) {
+  const next = index === undefined ? undefined : elementsIn(parent)[index];
+  return next ? { before: document.ids.of(next) } : {};
+}
+
+/**
+ * Return definitions of the components that GrapesJS makes of HTML. Its own parser would drop rows of tables.
+ * @param {EditorDocument} document
+ * @param {CleanFragment} fragment
+ */
+function parseComponents(document, { content }) {
+  const root = window.document.createElement("div");
+  root.append(content.cloneNode(true));
+  const { html } = document.editor.Parser.parseHtml("", {
+    parserHtml: () => root,
+    asDocument: false,
+    returnArray: true,
+  });
+  return JSON.parse(JSON.stringify([html].flat()));
+}
+
+/**
+ * @param {EditorDocument} document
+ * @param {CleanFragment} fragment
+ */
+function putStylesOnly(document, fragment) {
+  if (!fragment.css) refuse(`Nothing is left of this HTML. ${fragment.note || "Send elements or text."}`);
+  return { ...rulesReport(document.rules.put(fragment.css)), ...(fragment.note ? { note: fragment.note } : {}) };
+}
+
+/** @param {{created: number, updated: number, kept: number}} counts */
+export function rulesReport({ created, updated, kept }) {
+  return { cssRulesCreated: created, cssRulesUpdated: updated, ...(kept ? { cssRulesKept: kept } : {}) };
+}
+
+/**
+ * Put the styles of a fragment, which change no existing rule because other elements use those, and say what was made.
+ * @param {EditorDocument} document
+ * @param {Component[]} made
+ * @param {CleanFragment} fragment
+ * @param {string} note
+ */
+function report(document, made, fragment, note) {
+  const counts = fragment.css ? rulesReport(document.rules.put(fragment.css, { keep: true })) : {};
+  /** @type {{id: string, moduleId: string, classes: string[]}[]} */
+  const created = [];
+  for (const component of made) {
+    walk(component, (one) => {
+      if (isTextNode(one)) return;
+      const moduleId = MODULE_BY_TAG.get(tagOf(one)) ?? "base.container";
+      created.push({ id: document.ids.of(one), moduleId, classes: classesOf(one) });
+    });
+  }
+  const notes = [note, fragment.note].filter(Boolean).join(" ");
+  return { nodeIds: made.map((one) => document.ids.of(one)), created, ...counts, ...(notes ? { note: notes } : {}) };
+}
