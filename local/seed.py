@@ -45,6 +45,15 @@ EDITOR_CAPABILITIES = (
     *("plugins.read", "plugins.edit", "plugins.install"),
 )
 HOST_CREDENTIAL_FILE = "host_secret"
+WIDE_LIMITS = TenantLimits(
+    user_prompts_per_minute=100_000,
+    user_turns_at_once=1_000,
+    user_readers_at_once=1_000,
+    tenant_prompts_per_minute=100_000,
+    tenant_turns_at_once=20_000,
+    tenant_readers_at_once=20_000,
+)
+"""For tenants whose one user is a program that measures or tests (docs/limits.md)."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +159,7 @@ def _seed_tenant(resources: Resources, secret: str) -> None:
             issuer=ISSUER,
             audience=AUDIENCE,
             secret=secret,
-            limits=TenantLimits(token_seconds=TOKEN_SECONDS),
+            limits=WIDE_LIMITS.model_copy(update={"token_seconds": TOKEN_SECONDS}),
         )
 
 

@@ -13,6 +13,7 @@ from fermata.credentials.clear_conversation_credentials import clear_conversatio
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.scopes import SCOPES
+from fermata.limits.count_use import count_upload
 from fermata.tools import tool_listing
 from fermata.tools.registry import get_tool_namer
 from fermata.tools.tool_names import ToolNaming
@@ -167,6 +168,7 @@ def take_upload(context: RequestContext) -> Response:
     body = context.parse_body(NewUpload)
     clock = context.resources.clock
     upload = uploads.announce_upload(context.resources, body.kind, body.size, body.sha256)
+    count_upload(context.resources, context.caller, context.tenant.limits.caller_limits, upload.ref, upload.size)
     view = {
         "ref": upload.ref,
         "method": "PUT",

@@ -96,6 +96,8 @@ def post_prompt(context: RequestContext) -> Response:
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,
+        limits=context.tenant.limits.caller_limits,
+        body_bytes=len(context.request.body),
         is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )
     return _respond_with_started_turn(context, start_turn(context.resources, context.caller, prompt))
@@ -110,6 +112,7 @@ def undo_turn(context: RequestContext) -> Response:
         tool_names=select_tool_names(context),
         through=body.through or "",
         idempotency_key=_read_idempotency_key(context.request),
+        limits=context.tenant.limits.caller_limits,
     )
     return _respond_with_started_turn(context, start_undo(context.resources, context.caller, undo_request))
 

@@ -61,10 +61,12 @@ def _keep_hold_at_the_end(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _hold_before_start(commit: Callable[..., Any]) -> Callable[..., Any]:
-    def commit_apart(resources: Any, turn: Any, state: Any, *writes: Any, hold_writes: Any = ()) -> Any:
+    def commit_apart(
+        resources: Any, turn: Any, state: Any, *writes: Any, hold_writes: Any = (), count_writes: Any = ()
+    ) -> Any:
         if hold_writes:
             resources.tables.write_items(*hold_writes)
-        return commit(resources, turn, state, *writes)
+        return commit(resources, turn, state, *writes, count_writes=count_writes)
 
     return commit_apart
 

@@ -13,7 +13,7 @@ import pytest
 from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from local.cloud import LocalCloud
-from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, LocalResources
+from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, WIDE_LIMITS, LocalResources
 from tests.e2e import canaries, whole_cloud_checks
 from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import DemoModelClient
@@ -120,7 +120,7 @@ def stranger(resources: LocalResources) -> str:
 @pytest.fixture(scope="session")
 def editors_token(resources: LocalResources) -> str:
     """A token of a tenant with Instatic's pages, which know neither `cancelled` nor retraction."""
-    signer = make_tenant(resources, "editor", issuer="http://127.0.0.1/editor", dialect="instatic")
+    signer = make_tenant(resources, "editor", issuer="http://127.0.0.1/editor", dialect="instatic", limits=WIDE_LIMITS)
     everything = (*CAPABILITIES, *EDITOR_CAPABILITIES)
     caller = Caller(tenant="editor", user="ada", capabilities=frozenset(everything))
     credential = credential_store.create_credential(resources, caller, "anthropic", "apiKey", "demo", "demo")

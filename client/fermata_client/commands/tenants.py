@@ -18,6 +18,7 @@ NAMES_HELP = "The tool names that its editor uses: insertHtml, or site_insert_ht
 ROUNDS_HELP = "The number of model requests that one turn may make."
 THINKING_HELP = "Tokens that a model may think before it answers; 0 leaves it to the model."
 DELETED_DAYS_HELP = "Days that a deleted conversation is kept before it is purged.  [default: 30]"
+LIMIT_HELP = "A limit of its users or of itself, such as user_turns_at_once=20, or =default. Repeat for more."
 LIFETIME_HELP = "The longest lifetime of a token, in seconds."
 SIGNING_SERVER_NOTE = "Store it where the tenant's server signs its tokens:"
 CONTENT_SYSTEM_NOTE = "Store it where the tenant's content system checks the tokens of its requests:"
@@ -45,6 +46,7 @@ def tenant() -> None:
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP)
+@click.option("--limit", "use_limits", multiple=True, metavar="NAME=NUMBER", help=LIMIT_HELP)
 @stack_options
 def add_tenant(
     name: str,
@@ -59,6 +61,7 @@ def add_tenant(
     thinking_tokens: int | None,
     token_seconds: int | None,
     deleted_days: int | None,
+    use_limits: tuple[str, ...],
     stack: str | None,
     region: str | None,
 ) -> None:
@@ -75,7 +78,7 @@ def add_tenant(
         origins=origins,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days),
+        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days, use_limits),
     )
     click.echo(_to_json(added.to_operator_view()), err=True)
     if secret and not secret_file:
@@ -105,6 +108,7 @@ def show_tenant(name: str, stack: str | None, region: str | None) -> None:
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP)
+@click.option("--limit", "use_limits", multiple=True, metavar="NAME=NUMBER", help=LIMIT_HELP)
 @stack_options
 def change_tenant(
     name: str,
@@ -115,6 +119,7 @@ def change_tenant(
     thinking_tokens: int | None,
     token_seconds: int | None,
     deleted_days: int | None,
+    use_limits: tuple[str, ...],
     stack: str | None,
     region: str | None,
 ) -> None:
@@ -127,7 +132,7 @@ def change_tenant(
         origins=origins or None,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days),
+        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days, use_limits),
     )
     click.echo(_to_json(changed.to_operator_view()))
 
@@ -193,7 +198,11 @@ def configure_host(
 
 
 def _tenant_limits(
-    max_rounds: int | None, thinking_tokens: int | None, token_seconds: int | None, deleted_days: int | None
+    max_rounds: int | None,
+    thinking_tokens: int | None,
+    token_seconds: int | None,
+    deleted_days: int | None,
+    use_limits: tuple[str, ...],
 ) -> Any:
     """Return `TenantLimits`; None if no limit is given. A limit out of range is an error of its option."""
     from pydantic import ValidationError
@@ -206,13 +215,28 @@ def _tenant_limits(
         "token_seconds": token_seconds,
         "deleted_days": deleted_days,
     }
-    limits = {name: value for name, value in options.items() if value is not None}
+    limits: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    limits |= dict(map(_parse_use_limit, use_limits))
     try:
         return TenantLimits.model_validate(limits) if limits else None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        option = f"--{first['loc'][0]}".replace("_", "-")
+        name = str(first["loc"][0])
+        option = f"--{name.replace('_', '-')}" if name in options else f"--limit {name}"
         raise click.BadParameter(first["msg"].lower(), param_hint=option) from error
+
+
+def _parse_use_limit(text: str) -> tuple[str, str | None]:
+    """Return the name and the number of NAME=NUMBER; None for the deployment's limit."""
+    from dataclasses import fields
+
+    from fermata.domain.use_limits import UseLimits
+
+    name, _, number = text.partition("=")
+    known = [f"{owner}_{field.name}" for owner in ("user", "tenant") for field in fields(UseLimits)]
+    if name not in known or not number:
+        raise click.BadParameter(f"{text!r} is none of NAME=NUMBER. Names: {', '.join(known)}.", param_hint="--limit")
+    return name, None if number == "default" else number
 
 
 def _print_secret(secret: str, note: str = SIGNING_SERVER_NOTE) -> None:

@@ -14,6 +14,7 @@ from tests.chaos.judge.progress import judge_progress
 from tests.chaos.judge.results_snapshots_titles import judge_results_snapshots_titles
 from tests.chaos.judge.turns import judge_turns
 from tests.chaos.judge.undo_reports import judge_undo_reports
+from tests.chaos.judge.use_limits import judge_use_limits
 from tests.chaos.judge.write_conditions import judge_landed_writes
 
 
@@ -32,6 +33,7 @@ def judge(evidence: Evidence) -> list[str]:
         *judge_landed_writes(evidence),
         *judge_progress(evidence),
         *judge_leftovers(evidence),
+        *judge_use_limits(evidence),
         *(f"a provider would refuse: {refusal}" for refusal in evidence.refusals),
         *(f"a function failed: {error}" for error in evidence.errors),
         *evidence.complaints,

@@ -15,7 +15,7 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from local.cloud import LocalCloud
-from local.seed import CAPABILITIES, EDITOR_CAPABILITIES
+from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, WIDE_LIMITS
 from tests.chaos.campaign import RunReport
 from tests.chaos.evidence import ClientTurn, Evidence
 from tests.chaos.judge import judge
@@ -185,7 +185,7 @@ def describe_end(turn: ClientTurn) -> str:
 def add_tenant(cloud: LocalCloud, tenant: str) -> str:
     """Add a tenant whose model is the provider, and return its user's token."""
     resources = cloud.resources()
-    signer = make_tenant(resources, tenant, issuer=f"http://127.0.0.1/{tenant}")
+    signer = make_tenant(resources, tenant, issuer=f"http://127.0.0.1/{tenant}", limits=WIDE_LIMITS)
     caller = Caller(tenant=tenant, user="ada", capabilities=frozenset(CAPABILITIES_OF_ADA))
     credential = credential_store.create_credential(resources, caller, "anthropic", "apiKey", "chaos", "chaos")
     scope_defaults.set_default(resources, caller, "site", credential.id, MODEL)

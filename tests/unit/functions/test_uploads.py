@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.wire.auth.tenant import TenantLimits
+from fermata.wire.auth.tenant_store import update_tenant
 from functions.api import app
 from functions.tool_result import app as tool_result
 from tests.proxy_events import make_proxy_event
@@ -67,6 +69,34 @@ def test_a_whole_number_may_be_written_with_a_point(bakery: TokenSigner) -> None
 def test_an_upload_that_is_too_large_is_a_413(bakery: TokenSigner) -> None:
     status, response = send(bakery, BODY | {"bytes": 20_000_000})
     assert (status, "16,777,216 bytes at most" in response["error"]) == (413, True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason", "words"),
+    [
+        ({"user_uploads_per_day": 2}, "uploads", "You have made 2 uploads today, as many as you may."),
+        ({"tenant_uploads_per_day": 2}, "uploads", "Your workspace has made 2 uploads today, as many as it may."),
+        ({"user_bytes_per_day": 12_000_000}, "stored_bytes", "You may store 12,000,000 bytes a day"),
+    ],
+)
+def test_uploads_beyond_a_limit_of_the_day_are_refused_with_words(
+    bakery: TokenSigner,
+    resources: Resources,
+    caplog: pytest.LogCaptureFixture,
+    limit: dict[str, int],
+    reason: str,
+    words: str,
+) -> None:
+    update_tenant(resources, "bakery", limits=TenantLimits(**limit))
+    body = BODY | {"kind": "image", "bytes": 6_000_000}
+    assert [send(bakery, body)[0] for _ in range(2)] == [201, 201]
+    answer = app.handler(make_proxy_event("POST", PATH, bakery.bearer_headers(), body), None)
+    assert answer["statusCode"] == 429
+    assert words in json.loads(answer["body"])["error"]
+    assert 1 <= int(answer["headers"]["Retry-After"]) <= 86_400
+    events = [record for record in caplog.records if hasattr(record, "security")]
+    assert [(record.message, record.reason) for record in events] == [("security.limit_reached", reason)]
+    assert send(bakery, body, sub="ben")[0] == (429 if "tenant" in next(iter(limit)) else 201)
 
 
 def test_uploading_needs_the_capability_to_chat(bakery: TokenSigner) -> None:

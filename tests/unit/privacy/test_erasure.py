@@ -10,6 +10,7 @@ import pytest
 from fermata.aws.blob_store import turn_folder
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
+from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
@@ -66,9 +67,11 @@ def test_the_filled_tenant_holds_what_the_tests_look_for(resources: Resources, s
 
 def test_a_user_is_gone_from_every_row_and_object(resources: Resources, stage: Stage, clock: TestClock) -> None:
     ledger_rows = [row for row in list_rows(resources, "usage") if "gsk" in row]
+    own_counts = user_limits_partition("bakery", USER)
+    assert find_traces(resources, own_counts) == [own_counts]
     done = erase(resources, clock, "user", USER)
     assert done.state == "done"
-    assert find_traces(resources, USER, NAME, *SECRETS_OF_ADA) == []
+    assert find_traces(resources, USER, NAME, own_counts, *SECRETS_OF_ADA) == []
     assert find_traces(resources, BEN.user, "What Ben asked", "An answer for Ben") == [
         BEN.user,
         "What Ben asked",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy import export
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
@@ -44,6 +45,8 @@ def test_a_users_export_has_rows_blobs_journal_ledger_and_images(resources: Reso
     assert NAME in text
     assert {line["table"] for line in lines if "table" in line} == {"conversations", "bridges", "usage"}
     assert {row["sk"][:2] for row in rows} >= {"me", "m#", "tu", "e#", "p#", "j#", "r0", "en"}
+    own_counts = user_limits_partition("bakery", USER)
+    assert [row["sk"] for row in rows if row["pk"] == own_counts] == ["counts"]
     exported = {line["blob"] for line in lines if "blob" in line}
     stored = {key.split()[0] for key in list_objects(resources) if not key.startswith("exports/")}
     mine = {row["id"] for row in rows if row["sk"] == "meta"}

@@ -144,6 +144,7 @@ TURN = {
     "undone_expires": EXPIRES - 9,
     "through": "000001#0000",
     "prompt_digest": "d",
+    "limits_shard": 5,
     "is_cancelled_on_disconnect": False,
 }
 

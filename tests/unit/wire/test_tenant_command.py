@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
+from fermata.domain.use_limits import DEFAULT_USER_LIMITS
+from fermata.wire.auth import tenant_store
 from fermata.wire.auth.authentication import authenticate
 from fermata_client.commands.tenants import tenant
 from fermata_client.stack.resources import STACK_OUTPUT_BY_SETTING
@@ -95,6 +97,17 @@ def test_a_tenant_may_have_a_thinking_budget(resources: Resources, stack: str) -
     assert json.loads(changed.stdout)["limits"]["thinkingTokens"] == 0
 
 
+def test_limits_of_use_are_set_by_name_and_taken_back(resources: Resources, stack: str) -> None:
+    run(*ADD, "--stack", stack, "--limit", "user_turns_at_once=20", "--limit", "tenant_bytes_per_day=5000000000")
+    limits = tenant_store.get_tenant(resources_of_new_process(resources), "bakery").limits.caller_limits
+    assert (limits.user.turns_at_once, limits.tenant.bytes_per_day) == (20, 5_000_000_000)
+    assert limits.user.prompts_per_minute == DEFAULT_USER_LIMITS.prompts_per_minute
+    run("change", "bakery", "--stack", stack, "--limit", "user_turns_at_once=default")
+    limits = tenant_store.get_tenant(resources_of_new_process(resources), "bakery").limits.caller_limits
+    assert limits.user == DEFAULT_USER_LIMITS
+    assert limits.tenant.bytes_per_day == 5_000_000_000
+
+
 def test_the_functions_environment_names_the_deployment_too(resources: Resources) -> None:
     added = run(*ADD, env=environment_from_resources(resources))
     assert added.exit_code == 0, added.output
@@ -118,6 +131,9 @@ def test_a_given_secret_is_read_from_a_file_and_not_printed(resources: Resources
         (("add", "bakery", "--issuer", "http://bakery.example"), "The issuer must be an https URL"),
         (("change", "nobody", "--max-rounds", "0"), "--max-rounds"),
         (("change", "nobody", "--thinking-tokens", "-1"), "--thinking-tokens"),
+        (("change", "nobody", "--limit", "user_turns_at_once=0"), "--limit user_turns_at_once"),
+        (("change", "nobody", "--limit", "user_turns=3"), "Names: user_prompts_per_minute, "),
+        (("change", "nobody", "--limit", "user_turns_at_once"), "NAME=NUMBER"),
     ],
 )
 def test_an_error_is_one_sentence(resources: Resources, stack: str, arguments: tuple[str, ...], says: str) -> None:

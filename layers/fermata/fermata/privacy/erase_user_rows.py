@@ -6,6 +6,7 @@ from collections import Counter
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Update
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
+from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_content import erase_partition
 from fermata.turns.start.idempotency import idempotency_partition
@@ -17,12 +18,13 @@ _SETTINGS_PARTITIONS = ("", "#apikeys")
 
 
 def erase_user_rows(resources: Resources, subject: DataSubject, erased_name: str) -> Counter[str]:
-    """Delete a user's label, budget account, idempotency keys and uploads, and rename the author of settings."""
+    """Delete a user's label, budget account, counts, idempotency keys and uploads; rename the author of settings."""
     tenant, user = subject.tenant, subject.id
     usage, bridges = resources.settings.usage_table, resources.settings.bridges_table
     digest = hashlib.sha256(user.encode()).hexdigest()
     rows = erase_partition(resources, usage, labels_partition(tenant), lambda sort_key: sort_key == digest)
     rows += erase_partition(resources, bridges, BudgetAccount.for_user(tenant, user).pk)
+    rows += erase_partition(resources, bridges, user_limits_partition(tenant, user))
     rows += erase_partition(resources, bridges, idempotency_partition(tenant, user))
     objects = resources.blobs.erase_folder(upload_folder(tenant, user))
     partitions = [f"t#{tenant}{suffix}" for suffix in _SETTINGS_PARTITIONS]

@@ -17,6 +17,7 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
 from fermata.conversations.message_store import conversation_partition
+from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_rows, list_turns_of_conversation
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, save_privacy_job
@@ -85,9 +86,10 @@ def _iter_user_rows(resources: Resources, subject: DataSubject) -> Iterator[Line
     for row in resources.tables.query_items(usage, labels_partition(subject.tenant)):
         if row["user"] == subject.id:
             yield _to_line("usage", row)
+    bridges = _tables(resources)["bridges"]
     account = BudgetAccount.for_user(subject.tenant, subject.id)
-    for row in resources.tables.query_items(_tables(resources)["bridges"], account.pk):
-        yield _to_line("bridges", row)
+    for partition in (account.pk, user_limits_partition(subject.tenant, subject.id)):
+        yield from (_to_line("bridges", row) for row in resources.tables.query_items(bridges, partition))
     yield from _iter_blobs(resources, upload_folder(subject.tenant, subject.id))
 
 

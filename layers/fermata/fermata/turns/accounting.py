@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
+from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
+from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.events import ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.registry import get_model_traits
@@ -51,6 +53,18 @@ def commit_with_budget_hold(
     return holds.reserve_budget_and_commit(
         resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit
     )
+
+
+def estimate_prompt_tokens(content: Sequence[Block], situation: str, context_tokens: int) -> int:
+    """Estimate the prompt of the first request. Its hold lets a turn without budget be refused, not broken off.
+
+    Args:
+        context_tokens: Of the conversation until then.
+    """
+    prompt_chars = sum(len(block.text) for block in content if isinstance(block, TextBlock))
+    text_tokens = (prompt_chars + len(situation)) // ESTIMATED_CHARS_PER_TOKEN
+    image_tokens = sum(block.kind == "image" for block in content) * MAX_TOKENS_PER_IMAGE
+    return context_tokens + text_tokens + image_tokens
 
 
 def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> Decimal | None:

@@ -86,6 +86,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """Journal key of the oldest edit to undo; empty for all edits."""
     prompt_digest: str = ""
     """Of the prompt that started the turn, by which a double click is recognized; empty for an undo."""
+    limits_shard: int | None = None
+    """Which of the tenant's rows counts the turn (decision 0239); None for turns of releases that counted none."""
     is_cancelled_on_disconnect: bool = False
     """Whether a proxy cancels the turn when its client has left (decision 0216)."""
     execution_number: int = 1

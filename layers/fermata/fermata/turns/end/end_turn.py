@@ -17,6 +17,7 @@ from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.events import DoneEvent, ErrorEvent, Event, TerminalEvent, TextEvent, UsageEvent
 from fermata.domain.messages import Message
 from fermata.domain.usd_rounding import round_usd
+from fermata.limits.count_use import build_turn_removals
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
 from fermata.turns.call_transitions import build_closing_events
 from fermata.turns.pause import load_pause
@@ -111,11 +112,18 @@ class _EndCommit:
         return (conversation_update, *message_puts, *self.build_turn_writes(log_entry, before))
 
     def build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+        own_writes = (self._build_turn_update(), *self._build_count_removals())
         if self._turn.undone_turn:  # an undo makes no model request
-            return (self._build_turn_update(),)
+            return own_writes
         outcome = build_turn_outcome(self._resources, self._turn, self._terminal, log_entry.state)
         ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
-        return (self._build_turn_update(), *ledger_writes)
+        return (*own_writes, *ledger_writes)
+
+    def _build_count_removals(self) -> Sequence[Update]:
+        turn = self._turn
+        if turn.limits_shard is None:
+            return ()
+        return build_turn_removals(self._resources, turn.tenant, turn.user, turn.id, turn.limits_shard)
 
     def _request_usages(self, before: TurnState) -> tuple[RequestUsage, ...]:
         """Return the usage of the final round; a request without usage is estimated (decision 0006)."""

@@ -10,6 +10,7 @@ from fermata.credentials.credential_store import build_credential_key
 from fermata.credentials.scope_defaults import build_default_key
 from fermata.domain.caller import Caller
 from fermata.hosts.host_record import build_host_key
+from fermata.limits.count_use import list_count_keys
 from fermata.turns.start.idempotency import build_idempotency_key
 from fermata.usage.budgets.budget_limits import build_budgets_key
 
@@ -17,18 +18,24 @@ CREDENTIAL_GUESS_SECONDS = 3600
 
 
 class PrefetchedRows:
-    """The conversation, the scope's default, the credential, the budgets, the host and the Idempotency-Key of a prompt.
+    """The rows of a prompt: conversation, scope's default, credential, budgets, host, Idempotency-Key and counts.
 
     Which credential it will be is known only from the rows. The scope's last one is guessed, and read anew each time.
     If it is another one, `read_item` reads that with a request of its own.
     """
 
     def __init__(
-        self, resources: Resources, caller: Caller, scope: str, conversation_id: str, idempotency_key: str
+        self,
+        resources: Resources,
+        caller: Caller,
+        scope: str,
+        conversation_id: str,
+        idempotency_key: str,
+        turn_id: str,
     ) -> None:
         self._resources = resources
         self._guess_key = ("credential guess", caller.tenant, scope)
-        self._keys = frozenset(self._list_keys(caller, scope, conversation_id, idempotency_key))
+        self._keys = frozenset(self._list_keys(caller, scope, conversation_id, idempotency_key, turn_id))
         self._items = resources.tables.batch_get_by_keys(self._keys)
 
     def read_item(self, key: ItemKey) -> Item | None:
@@ -39,13 +46,16 @@ class PrefetchedRows:
         """Guess this credential for the scope's next prompt."""
         self._resources.cache.put_value(self._guess_key, CREDENTIAL_GUESS_SECONDS, credential_id)
 
-    def _list_keys(self, caller: Caller, scope: str, conversation_id: str, idempotency_key: str) -> Iterator[ItemKey]:
+    def _list_keys(
+        self, caller: Caller, scope: str, conversation_id: str, idempotency_key: str, turn_id: str
+    ) -> Iterator[ItemKey]:
         resources, tenant = self._resources, caller.tenant
         if is_valid_id(conversation_id):
             yield build_conversation_key(resources, tenant, conversation_id)
         yield build_default_key(resources, tenant, scope)
         yield build_budgets_key(resources, tenant)
         yield build_host_key(resources, tenant)
+        yield from list_count_keys(resources, caller, turn_id)
         if idempotency_key:
             yield build_idempotency_key(resources, tenant, caller.user, idempotency_key)
         if credential_id := resources.cache.get_value(self._guess_key):

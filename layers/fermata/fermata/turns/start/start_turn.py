@@ -10,24 +10,26 @@ from typing import Any
 from fermata.aws import blob_store, observability
 from fermata.aws.background_call import BackgroundCall
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import Write
+from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
-from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
 from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
-from fermata.domain.blocks import Block, TextBlock
+from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
+from fermata.limits.count_use import UseCounter
+from fermata.limits.use_counts import Use
 from fermata.tools.registry import build_situation, get_toolset
 from fermata.tools.tool_names import ToolNaming
-from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, commit_with_budget_hold
+from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
 from fermata.turns.start.conversation_claim import (
     build_claim_update,
@@ -68,6 +70,10 @@ class TurnPrompt:
     """The tenant's limit, where it is lower than the deployment's."""
     thinking_tokens: int | None = None
     """The tenant's setting, where it has one (decision 0080)."""
+    limits: CallerLimits = DEFAULT_CALLER_LIMITS
+    """What the user and the tenant may use (decision 0239)."""
+    body_bytes: int = 0
+    """The size of the request's body."""
     is_cancelled_on_disconnect: bool = False
     """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
 
@@ -98,6 +104,10 @@ class TurnPrompt:
         """The snapshot, which the first use fetches."""
         return self.snapshot.fetch() if self.snapshot else SnapshotContent()
 
+    def count_use(self, turn_id: str) -> Use:
+        """Return what the prompt counts as; without a turn, if no id is given."""
+        return Use(prompts=1, turn=turn_id, stored_bytes=self.body_bytes)
+
 
 def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
     """Start the turn of a prompt, or join the one that the same prompt with its Idempotency-Key has started.
@@ -113,13 +123,14 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
         NotFound, InvalidRequest: Of the conversation, the images or the model.
         Unprocessable: The model lacks an ability that the prompt needs.
         PaymentRequired: A budget does not cover the first request.
+        TooManyRequests: The user or the tenant has reached a limit of prompts, turns or stored bytes.
         Conflict: Another turn holds the conversation, or the Idempotency-Key was used for another request.
     """
     key = prompt.idempotency_key
     turn_id = new_id()
     store_snapshot = partial(_store_snapshot, resources, caller.tenant, turn_id, prompt)
     with BackgroundCall(resources.clock, store_snapshot, "store-snapshot") as storing:
-        rows = PrefetchedRows(resources, caller, prompt.scope, prompt.conversation_id, key)
+        rows = PrefetchedRows(resources, caller, prompt.scope, prompt.conversation_id, key, turn_id)
         start = partial(_start, resources, caller, prompt, turn_id, rows, storing)
         return start_once(resources, caller, key, prompt.digest, start, rows.read_item)
 
@@ -140,20 +151,24 @@ def _start(
         resources, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id, rows.read_item
     )
     rows.remember_credential(chosen_model.credential_id)
+    counter = UseCounter(resources, caller, prompt.limits, turn_id, rows.read_item)
+    # The turn that holds the conversation may have to end for this one, and then counts no more.
+    counter.require_room(prompt.count_use("" if conversation.claim else turn_id))
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
     snapshot_key = storing.result()
     situation = build_situation(prompt.scope, prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
-    conversation = ensure_claimable(
-        resources, caller, conversation, prompt.dialect, load_conversation, prompt.content_digest
-    )
+        conversation = ensure_claimable(
+            resources, caller, conversation, prompt.dialect, load_conversation, prompt.content_digest
+        )
+        counter.read_again()
     withheld_tools = _list_withheld_tools(resources, caller, prompt, rows)
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
     turn = _build_turn(resources, caller, prompt, turn_id, chosen_model, situation, budgets, withheld_tools)
-    prompt_tokens = _estimate_prompt_tokens(turn, conversation, prompt)
-    commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot_key)
+    prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
+    commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot_key, counter)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
     start_workflow(resources, turn)
     observability.emit_metrics({"TurnsStarted": 1})
@@ -172,14 +187,6 @@ def _list_withheld_tools(
     if rows.read_item(build_host_key(resources, caller.tenant)) is not None:
         return ()
     return get_toolset(prompt.scope, prompt.generation).list_tools_without_host(prompt.snapshot_content.value)
-
-
-def _estimate_prompt_tokens(turn: Turn, conversation: Conversation, prompt: TurnPrompt) -> int:
-    """Estimate the prompt of the first request. Its hold lets a turn without budget be refused, not broken off."""
-    prompt_chars = sum(len(block.text) for block in prompt.content if isinstance(block, TextBlock))
-    text_tokens = (prompt_chars + len(turn.situation)) // ESTIMATED_CHARS_PER_TOKEN
-    image_tokens = sum(block.kind == "image" for block in prompt.content) * MAX_TOKENS_PER_IMAGE
-    return conversation.context_tokens + text_tokens + image_tokens
 
 
 def _log_start(turn: Turn) -> None:
@@ -251,15 +258,16 @@ def _commit_turn(
     conversation: Conversation,
     turn: Turn,
     snapshot_key: str,
+    counter: UseCounter,
     hold_writes: Sequence[Write],
 ) -> StartedTurn:
-    """Write START, with the user's message, the idempotency key and the hold of the first request."""
+    """Write START, with the user's message, the idempotency key, the hold of the first request and the counts."""
 
-    def commit_at(position: int) -> StartedTurn:
+    def commit_at(position: int, count_writes: Sequence[Update]) -> StartedTurn:
         message = _build_prompt_message(resources, turn, content, position)
         return commit_start(
             resources,
-            turn,
+            turn.model_copy(update={"limits_shard": counter.shard}),
             TurnState(next_position=position + 1, snapshot_key=snapshot_key, revision=prompt.revision),
             build_claim_update(
                 resources, conversation, turn, position + 1, conversation_store.title_from_prompt(prompt.content)
@@ -267,12 +275,14 @@ def _commit_turn(
             message_store.build_message_put(resources, turn.tenant, conversation.id, message),
             *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
             hold_writes=hold_writes,
+            count_writes=count_writes,
         )
 
+    use = prompt.count_use(turn.id)
     try:
-        return commit_at(find_free_position(resources, conversation))
+        return counter.commit(use, partial(commit_at, find_free_position(resources, conversation)))
     except PositionTaken:
-        return commit_at(find_position_behind_messages(resources, conversation))
+        return counter.commit(use, partial(commit_at, find_position_behind_messages(resources, conversation)))
 
 
 def _build_prompt_message(resources: Resources, turn: Turn, content: Sequence[Block], position: int) -> Message:

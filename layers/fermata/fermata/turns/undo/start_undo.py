@@ -8,12 +8,16 @@ from functools import partial
 
 from fermata.aws import observability
 from fermata.aws.clock import new_id
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
+from fermata.limits.count_use import UseCounter
+from fermata.limits.use_counts import Use
 from fermata.turns.edit_journal import (
     JournalEntry,
     edit_key_from_effect_key,
@@ -52,6 +56,7 @@ class UndoRequest:
     through: str = ""
     """Effect key of the oldest edit to undo; empty for all edits of the turn."""
     idempotency_key: str = ""
+    limits: CallerLimits = DEFAULT_CALLER_LIMITS
 
     @property
     def digest(self) -> str:
@@ -69,6 +74,7 @@ def start_undo(resources: Resources, caller: Caller, request: UndoRequest) -> St
     Raises:
         NotFound: The turn does not exist, is not the caller's, or its conversation is deleted.
         InvalidRequest: `request.through` is no edit of the turn.
+        TooManyRequests: As many turns are running as may run at once.
         Conflict: The turn still runs or is about to expire, another turn holds the conversation, or nothing is left
             to undo.
     """
@@ -87,7 +93,7 @@ def _start(resources: Resources, caller: Caller, request: UndoRequest) -> Starte
     # Read after the conversation: another undo that starts meanwhile changes it, and the claim below then fails.
     _check_undoable(resources, undone_turn, through)
     turn = _build_turn(resources, caller, request, undone_turn, through)
-    started = _commit_turn(resources, request, conversation, turn)
+    started = _commit_turn(resources, caller, request, conversation, turn)
     start_workflow(resources, turn)
     observability.emit_metrics({"TurnsStarted": 1})
     observability.log_audit_event(
@@ -171,13 +177,24 @@ def _build_turn(resources: Resources, caller: Caller, request: UndoRequest, undo
     )
 
 
-def _commit_turn(resources: Resources, request: UndoRequest, conversation: Conversation, turn: Turn) -> StartedTurn:
-    """Write START without a message: the undo writes one when it ends. The context keeps its size until then."""
+def _commit_turn(
+    resources: Resources, caller: Caller, request: UndoRequest, conversation: Conversation, turn: Turn
+) -> StartedTurn:
+    """Write START without a message: the undo writes one when it ends. The context keeps its size until then.
+
+    An undo counts as a turn, but not as a prompt (decision 0239).
+    """
     position = find_free_position(resources, conversation)
-    return commit_start(
-        resources,
-        turn,
-        TurnState(next_position=position, context_tokens=conversation.context_tokens),
-        build_claim_update(resources, conversation, turn, position),
-        *build_idempotency_puts(resources, turn, request.idempotency_key, request.digest),
-    )
+    counter = UseCounter(resources, caller, request.limits, turn.id)
+
+    def commit(count_writes: Sequence[Update]) -> StartedTurn:
+        return commit_start(
+            resources,
+            turn.model_copy(update={"limits_shard": counter.shard}),
+            TurnState(next_position=position, context_tokens=conversation.context_tokens),
+            build_claim_update(resources, conversation, turn, position),
+            *build_idempotency_puts(resources, turn, request.idempotency_key, request.digest),
+            count_writes=count_writes,
+        )
+
+    return counter.commit(Use(turn=turn.id), commit)

@@ -49,7 +49,10 @@ TAKE_UPLOAD = Operation(
     "instead of `snapshot`, `uploadRef` instead of an image's `data`.",
     body=NewUpload,
     responses=(SuccessResponse("The URL to put it to, and its reference.", "UploadResponse", 201),),
-    errors={413: "It is larger than an upload of its kind may be."},
+    errors={
+        413: "It is larger than an upload of its kind may be.",
+        429: "The user or the workspace has reached a limit of uploads or stored bytes a day. The error says which.",
+    },
 )
 EDITOR_BRIDGE = PublicOperation(
     name="editorBridge",

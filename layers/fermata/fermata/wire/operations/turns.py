@@ -50,6 +50,7 @@ START_TURN = Operation(
         "Idempotency-Key was used for another request, or an upload differs from what was announced.",
         410: UPLOAD_EXPIRED,
         422: "The model cannot do what is asked: see images, or call tools.",
+        429: "The user or the workspace has reached a limit of prompts, turns or stored bytes. The error says which.",
     },
 )
 FOLLOW_TURN = Operation(
@@ -133,6 +134,7 @@ UNDO_TURN = Operation(
         400: "The body is not as described, or `through` is no edit of this turn.",
         409: "There is nothing to undo, the turn or another one of its conversation still runs, or the "
         "Idempotency-Key was used for another request.",
+        429: "As many turns of the user or the workspace are running as may run at once. The error says which.",
     },
 )
 ANSWER_TOOL = Operation(

@@ -1,0 +1,189 @@
+"""Count what a request uses, for its user and its tenant, in the transaction of what the request does (decision 0239).
+
+A tenant's counts are spread over 16 rows, each of which may use a part of the limits. A request counts in the row that
+its id selects. Only where that row is full are the others read too, and the request counts in another one.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from fermata.aws.dynamodb_items_and_writes import (
+    CancellationReason,
+    Item,
+    ItemKey,
+    ReadItem,
+    TransactionCanceled,
+    Update,
+)
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.errors import ServiceUnavailable
+from fermata.domain.use_limits import CallerLimits
+from fermata.limits.limit_keys import (
+    TENANT_SHARDS,
+    build_tenant_limits_key,
+    build_user_limits_key,
+    divide_limits,
+    select_tenant_shard,
+)
+from fermata.limits.limit_refusals import build_limit_refusal
+from fermata.limits.use_counts import COUNTS_SORT_KEY, LimitReached, Use, UseCounts, build_lease_removal
+
+_Committed = TypeVar("_Committed")
+MAX_USE_ATTEMPTS = 40
+
+
+class UseCountsChanged(Exception):
+    """The counts have changed since the writes were built from them. `items` are the changed rows as they are now."""
+
+    def __init__(self, items: Mapping[ItemKey, Item]) -> None:
+        super().__init__("the counts have changed")
+        self.items = items
+
+    @classmethod
+    def from_reasons(cls, writes: Sequence[Update], reasons: Sequence[CancellationReason]) -> "UseCountsChanged":
+        """Take the rows of the writes that were refused."""
+        refused = [pair for pair in zip(writes, reasons, strict=True) if pair[1].condition_failed]
+        return cls({ItemKey(write.table, write.pk, write.sk): reason.item or {} for write, reason in refused})
+
+
+class UseCounter:
+    """Counts the use of one request.
+
+    Args:
+        use_id: The id of the turn or upload, which selects the tenant's row.
+        read_item: Reads a row that was read together with others; by default both rows are read with a request.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        caller: Caller,
+        limits: CallerLimits,
+        use_id: str,
+        read_item: ReadItem | None = None,
+    ) -> None:
+        self._resources, self._limits, self._tenant = resources, limits, caller.tenant
+        self.shard = select_tenant_shard(use_id)
+        """Which of the tenant's rows the request counts in; `require_room` may choose another one."""
+        self._user_key, shard_key = list_count_keys(resources, caller, use_id)
+        self._items: dict[ItemKey, Item] = {}
+        if read_item is not None:
+            self._items = {key: read_item(key) or {} for key in (self._user_key, shard_key)}
+        else:
+            self.read_again()
+
+    def read_again(self) -> None:
+        """Read the rows as they are now."""
+        keys = [self._user_key, self._build_shard_key(self.shard)]
+        self._items = {key: {} for key in keys} | self._resources.tables.batch_get_by_keys(keys)
+
+    def require_room(self, use: Use) -> None:
+        """Return if the use is within all limits.
+
+        Raises:
+            TooManyRequests: It exceeds a limit of the user or of the tenant.
+        """
+        if reached := self._user_counts.find_limit_reached(use):
+            raise build_limit_refusal(reached, "user")
+        if self._build_shard_counts(self.shard).find_limit_reached(use):
+            self.shard = self._find_other_shard(use)
+
+    def commit(self, use: Use, commit: Callable[[Sequence[Update]], _Committed]) -> _Committed:
+        """Call `commit` with the writes that count the use; return what it returns.
+
+        Args:
+            commit: Applies the writes in one transaction. It is called again after it has raised `UseCountsChanged`.
+
+        Raises:
+            TooManyRequests: The use exceeds a limit.
+            ServiceUnavailable: Other requests changed the counts in each of MAX_USE_ATTEMPTS attempts.
+        """
+        for _ in range(MAX_USE_ATTEMPTS):
+            self.require_room(use)
+            counts = (self._user_counts, self._build_shard_counts(self.shard))
+            try:
+                return commit([count.build_update(use) for count in counts])
+            except UseCountsChanged as changed:
+                self._items |= changed.items
+                self._resources.clock.sleep(random.uniform(0, 0.02))  # noqa: S311 (jitter, not a secret)
+        raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
+
+    @property
+    def _user_counts(self) -> UseCounts:
+        now = self._resources.clock.time()
+        return UseCounts(self._user_key, self._items[self._user_key], self._limits.user, now)
+
+    def _build_shard_counts(self, shard: int) -> UseCounts:
+        key = self._build_shard_key(shard)
+        limits = divide_limits(self._limits.tenant, shard)
+        return UseCounts(key, self._items[key], limits, self._resources.clock.time())
+
+    def _build_shard_key(self, shard: int) -> ItemKey:
+        return build_tenant_limits_key(self._resources, self._tenant, shard, COUNTS_SORT_KEY)
+
+    def _find_other_shard(self, use: Use) -> int:
+        """Return the next of the tenant's rows that has room, as they are now."""
+        order = [(self.shard + step) % TENANT_SHARDS for step in range(TENANT_SHARDS)]
+        keys = [self._build_shard_key(shard) for shard in order]
+        self._items |= {key: {} for key in keys} | self._resources.tables.batch_get_by_keys(keys)
+        shards = {shard: self._build_shard_counts(shard) for shard in order}
+        limit = self._limits.tenant.turns_at_once
+        if use.turn and sum(counts.turns for counts in shards.values()) >= limit:
+            raise build_limit_refusal(LimitReached("turns", limit, None), "tenant")
+        reached = {shard: counts.find_limit_reached(use) for shard, counts in shards.items()}
+        free_shard = next((shard for shard in order if reached[shard] is None), None)
+        if free_shard is None:
+            raise build_limit_refusal(self._combine(list(filter(None, reached.values()))), "tenant")
+        return free_shard
+
+    def _combine(self, reached: Sequence[LimitReached]) -> LimitReached:
+        """Return the refusal of the row that is free first, with the limit of all rows."""
+        first = min(reached, key=lambda limit: limit.free_in if limit.free_in is not None else 0)
+        tenant = self._limits.tenant
+        limits = {
+            "prompts": tenant.prompts_per_minute,
+            "turns": tenant.turns_at_once,
+            "uploads": tenant.uploads_per_day,
+            "stored_bytes": tenant.bytes_per_day,
+        }
+        return replace(first, limit=limits[first.reason])
+
+
+def list_count_keys(resources: Resources, caller: Caller, use_id: str) -> tuple[ItemKey, ItemKey]:
+    """Return the keys of the rows in which a request counts: its user's, and one of its tenant's."""
+    shard = select_tenant_shard(use_id)
+    return (
+        build_user_limits_key(resources, caller.tenant, caller.user, COUNTS_SORT_KEY),
+        build_tenant_limits_key(resources, caller.tenant, shard, COUNTS_SORT_KEY),
+    )
+
+
+def count_upload(resources: Resources, caller: Caller, limits: CallerLimits, upload_ref: str, size: int) -> None:
+    """Count an upload that is announced, whether its content follows or not.
+
+    Raises:
+        TooManyRequests: It exceeds a limit.
+    """
+
+    def write(writes: Sequence[Update]) -> None:
+        try:
+            resources.tables.write_items(*writes)
+        except TransactionCanceled as refused:
+            raise UseCountsChanged.from_reasons(writes, refused.reasons) from refused
+
+    UseCounter(resources, caller, limits, upload_ref).commit(Use(uploads=1, stored_bytes=size), write)
+
+
+def build_turn_removals(resources: Resources, tenant: str, user: str, turn: str, shard: int) -> list[Update]:
+    """Build the writes after which a turn does not count any more. They belong to END.
+
+    They have no condition, so that a count can never keep a turn from ending.
+    """
+    keys = (
+        build_user_limits_key(resources, tenant, user, COUNTS_SORT_KEY),
+        build_tenant_limits_key(resources, tenant, shard, COUNTS_SORT_KEY),
+    )
+    return [build_lease_removal(key, turn, resources.clock.time()) for key in keys]

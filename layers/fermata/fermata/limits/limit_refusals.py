@@ -1,0 +1,53 @@
+"""Refuse what exceeds a limit, in words that name the limit, what it is, and when it is free again."""
+
+import math
+from typing import Literal
+
+from fermata.domain.errors import TooManyRequests
+from fermata.limits.use_counts import LimitReached
+
+LimitOwner = Literal["user", "tenant"]
+_RETRY_SECONDS = 5
+"""Where nobody knows when a limit is free again, because a turn or a reader has to end first."""
+_WORDS: dict[str, dict[LimitOwner, str]] = {
+    "prompts": {
+        "user": "You have sent {limit} prompts within a minute, as many as you may. "
+        "The next one is possible in {wait}.",
+        "tenant": "Your workspace has sent {limit} prompts within a minute, as many as it may. "
+        "The next one is possible in {wait}.",
+    },
+    "turns": {
+        "user": "{limit} of your turns are running, as many as may run at once. Wait until one ends, or cancel one.",
+        "tenant": "{limit} turns of your workspace are running, as many as may run at once. Wait until one ends.",
+    },
+    "readers": {
+        "user": "You follow turns with {limit} connections, as many as you may have at once. Close one: it is free "
+        "again within a minute.",
+        "tenant": "Your workspace follows turns with {limit} connections, as many as it may have at once. One that is "
+        "closed is free again within a minute.",
+    },
+    "uploads": {
+        "user": "You have made {limit} uploads today, as many as you may. The next one is possible in {wait}.",
+        "tenant": "Your workspace has made {limit} uploads today, as many as it may. The next one is possible in "
+        "{wait}.",
+    },
+    "stored_bytes": {
+        "user": "You may store {limit} bytes a day, and this would be more. You may store more in {wait}.",
+        "tenant": "Your workspace may store {limit} bytes a day, and this would be more. It may store more in {wait}.",
+    },
+}
+
+
+def build_limit_refusal(reached: LimitReached, owner: LimitOwner) -> TooManyRequests:
+    """Return the error for a limit that is reached. Its `reason` is that of the security event."""
+    seconds = _RETRY_SECONDS if reached.free_in is None else max(1, math.ceil(reached.free_in))
+    words = _WORDS[reached.reason][owner].format(limit=f"{reached.limit:,}", wait=_describe_wait(seconds))
+    return TooManyRequests(words, retry_after=seconds, reason=reached.reason)
+
+
+def _describe_wait(seconds: int) -> str:
+    """Return the time in words; of more than two minutes, in hours and minutes."""
+    if seconds <= 120:
+        return f"{seconds} second{'s' * (seconds != 1)}"
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} minutes"

@@ -1,0 +1,18 @@
+"""Judge what counts against limits: exactly the turns that run."""
+
+from collections.abc import Iterator
+
+from tests.chaos.evidence import TERMINAL_TYPES, Evidence
+from tests.chaos.judge.find_rows import read_log, turn_of
+
+LEASE = "x#"
+
+
+def judge_use_limits(evidence: Evidence) -> Iterator[str]:
+    """No turn that has ended counts for its user or its tenant."""
+    turns = {turn_of(row) for row in evidence.bridges if row["sk"] == "turn"}
+    ended = {turn for turn in turns if (log := read_log(evidence, turn)) and log[-1].event["type"] in TERMINAL_TYPES}
+    for row in evidence.bridges:
+        if "#limits#" in row["pk"] and row["sk"] == "counts":
+            for turn in sorted(ended & {name.removeprefix(LEASE) for name in row if name.startswith(LEASE)}):
+                yield f"turn {turn} has ended, and counts in {row['pk']}"
