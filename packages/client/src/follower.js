@@ -59,13 +59,10 @@ export class Follower {
       const lastSeq = this.#seq;
       const error = await this.#readStream();
       if (this.#end) return this.#end;
-      if (this.#held) {
-        failures = 0;
-        await this.#waitWhileHeld(this.#held);
-        continue;
-      }
-      failures = this.#seq > lastSeq ? 0 : failures + 1;
-      if (failures > 0) await this.#waitBeforeRetry(failures, error);
+      failures = this.#held || isOffline() || this.#seq > lastSeq ? 0 : failures + 1;
+      if (this.#held) await this.#waitWhileHeld(this.#held);
+      else if (isOffline()) await this.#waitWhileOffline();
+      else if (failures > 0) await this.#waitBeforeRetry(failures, error);
     }
   }
 
@@ -146,14 +143,16 @@ export class Follower {
    */
   async #waitBeforeRetry(failures, error) {
     const { service, signal, onConnection } = this.#options;
-    if (isOffline()) {
-      onConnection("offline");
-      return waitUntilOnline(service.wait, signal);
-    }
     const limit = this.#bridgeId === undefined ? MAX_REQUEST_FAILURES : MAX_FOLLOW_FAILURES;
     if (failures >= limit) throw this.#bridgeId === undefined && error ? error : lost(this.#bridgeId, error);
     onConnection("waiting");
     await service.wait(retryDelay(failures, error?.retryAfter), signal);
+  }
+
+  async #waitWhileOffline() {
+    const { service, signal, onConnection } = this.#options;
+    onConnection("offline");
+    await waitUntilOnline(service.wait, signal);
   }
 
   /**

@@ -167,6 +167,7 @@ export class ToolDispatcher {
     if (refusal) return { ok: false, error: refusal };
     await this.#receipts.set(key, { call, at: Date.now() });
     const result = await this.#execute(request);
+    if (!result.ok && this.#over.signal.aborted) return result; // it was interrupted: how far it came is unknown
     await this.#receipts.set(key, { call, at: Date.now(), result });
     return result;
   }
