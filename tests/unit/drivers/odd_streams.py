@@ -377,4 +377,128 @@ ODD_STREAMS = {
         ),
         "Hello.",
     ),
+    "two fragments of one call in one chunk": Odd(
+        encode(
+            chat.make_chunk({
+                "tool_calls": [
+                    {"index": 0, "id": "call_a", "function": {"name": "insertHtml", "arguments": ""}},
+                    {"index": 0, "function": {"arguments": '{"a":'}},
+                ]
+            }),
+            fragment(" 1}"),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": 1})],
+    ),
+    "fragments of two calls alternate, told apart by their ids only": Odd(
+        encode(
+            fragment('{"a":', "insertHtml", "call_a"),
+            fragment('{"b":', "read_document", "call_b"),
+            fragment(" 1}", call_id="call_a"),
+            fragment(" 2}", call_id="call_b"),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": 1}), ("read_document", {"b": 2})],
+    ),
+    "fragments of two calls alternate, told apart by indexes in quotation marks": Odd(
+        encode(
+            *(
+                chat.make_chunk({"tool_calls": [call]})
+                for call in (
+                    {"index": "0", "id": "call_a", "function": {"name": "insertHtml", "arguments": '{"a":'}},
+                    {"index": "1", "id": "call_b", "function": {"name": "read_document", "arguments": '{"b":'}},
+                    {"index": "0", "function": {"arguments": " 1}"}},
+                    {"index": "1", "function": {"arguments": " 2}"}},
+                )
+            ),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": 1}), ("read_document", {"b": 2})],
+    ),
+    "every fragment has an id of its own": Odd(
+        encode(
+            fragment("", "insertHtml", "call_a"),
+            *(fragment(piece, call_id=f"call_{number}") for number, piece in enumerate(('{"a": "{', '"', "}"))),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": "{"})],
+    ),
+    "every fragment has an id of its own, and the name": Odd(
+        encode(
+            *(fragment(piece, "insertHtml", f"call_{number}") for number, piece in enumerate(('{"a": ', "1", "}"))),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": 1})],
+    ),
+    "every fragment holds all arguments so far": Odd(
+        encode(*(fragment(piece, "insertHtml", "call_a") for piece in ('{"a"', '{"a": {"b"', '{"a": {"b": 1}}')), DONE),
+        calls=[("insertHtml", {"a": {"b": 1}})],
+    ),
+    "a call outside of a list": Odd(
+        encode(
+            chat.make_chunk({"tool_calls": {"id": "call_a", "function": {"name": "insertHtml", "arguments": "{}"}}}),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {})],
+    ),
+    "every delta holds the whole text so far": Odd(
+        encode(*(chat.make_chunk({"content": text}) for text in ("I", "I read", "I read it.", "I read it.")), STOP),
+        "I read it.",
+    ),
+    "every delta holds the whole reasoning so far": Odd(
+        encode(
+            *(chat.make_chunk({"reasoning_content": text}) for text in ("Let me", "Let me see", "Let me see it.")),
+            chat.make_chunk({"content": "Done."}),
+            STOP,
+            DONE,
+        ),
+        "Done.",
+        "Let me see it.",
+    ),
+    "two deltas, of which the second holds the whole text": Odd(
+        encode(*(chat.make_chunk({"content": text}) for text in ("I read the page.", "I read the page. Done.")), STOP),
+        "I read the page. Done.",
+    ),
+    "a piece that begins like the piece before it": Odd(
+        encode(*(chat.make_chunk({"content": text}) for text in ("1", "10", " and ", "1")), STOP, DONE), "110 and 1"
+    ),
+    "a piece that begins like the piece before it, before calls": Odd(
+        encode(
+            *(chat.make_chunk({"content": text}) for text in ("go", "gogo")),
+            fragment("{}", "insertHtml", "call_a"),
+            CALLS,
+            DONE,
+        ),
+        "gogogo",
+        calls=[("insertHtml", {})],
+    ),
+    "equal pieces": Odd(encode(*(chat.make_chunk({"content": "----------------"}) for _ in range(3)), STOP), "-" * 48),
+    "an error behind the end": Odd(
+        encode(
+            chat.make_chunk({"content": "Alive."}), STOP, {"error": {"message": "no usage known", "code": 500}}, DONE
+        ),
+        "Alive.",
+    ),
+    **{
+        f"thinking between the tags {opening}": Odd(
+            encode(*(chat.make_chunk({"content": piece}) for piece in f"{opening}Hm.{closing}\nHello!"), STOP, DONE),
+            "Hello!",
+            "Hm.",
+        )
+        for opening, closing in (
+            ("<seed:think>", "</seed:think>"),
+            ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+            ("[THINK]", "[/THINK]"),
+        )
+    },
+    **{
+        f"plain text although the header names {name}": Odd(TEXT, "Alive.", headers={"content-encoding": name})
+        for name in ("br", "zstd", "utf-8", "none", "gzip, identity", "deflate")
+    },
 }  # fmt: skip

@@ -109,7 +109,6 @@ OVERLOADED = {"type": "service_unavailable_error", "code": "server_is_overloaded
         (make_event("error", error=OVERLOADED), "provider_overloaded", True),
         (response_ended("failed", error=FAILED, usage=None), "provider_error", True),
         (response_ended("failed", error={"code": "rate_limit_exceeded", "message": "Sorry"}), "provider_quota", True),
-        (response_ended("failed", error={"code": "insufficient_quota", "message": "Sorry"}), "provider_quota", False),
         (
             response_ended("failed", error={"code": "context_length_exceeded", "message": "Sorry"}),
             "provider_overflow",

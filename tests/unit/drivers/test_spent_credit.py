@@ -13,6 +13,7 @@ from tests.unit.drivers.conversation_builders import user_message
 from tests.unit.drivers.strict_providers import CASES_BY_PROVIDER, StartServer, build_request, collect_parts
 from tests.unit.drivers.test_repair_marks import ANTHROPIC
 
+ADVICE = "The account of this API key has no credit left. Check your account balance."
 SPENT: dict[str, tuple[int, Any]] = {
     "Anthropic, with the status of a bad request": (
         400,
@@ -100,7 +101,8 @@ def test_spent_credit_is_told_as_such_and_is_not_retried(status: int, body: Any)
     assert error.message.endswith("Check your account balance.")
     assert "authentication failed" not in error.message
     if status not in (402, 429):  # the words for these two are those of the editors' contract
-        assert error.message.startswith("The account of your Peer API key has no credit left: ")
+        assert error.message.startswith(f"Peer error ({status}): ")
+        assert error.message.endswith(ADVICE)
 
 
 @pytest.mark.parametrize(("status", "body"), SPENT.values(), ids=SPENT)
@@ -108,8 +110,8 @@ def test_spent_credit_in_a_stream_is_told_as_such_and_is_not_retried(status: int
     payload = body[0]["error"] if isinstance(body, list) else body["error"]
     error = error_from_stream("Peer", payload, "key-1")
     assert (error.code, error.retryable) == ("provider_quota", False)
-    assert error.message.startswith("The account of your Peer API key has no credit left: ")
-    assert error.message.endswith("Check your account balance.")
+    assert error.message.startswith("Peer stream error: ")
+    assert error.message.endswith(ADVICE)
 
 
 PASSING: dict[str, tuple[int, str]] = {

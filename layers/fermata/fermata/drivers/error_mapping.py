@@ -72,6 +72,7 @@ _UNREADABLE_IMAGE = re.compile(
 )
 """Matches what servers say of an image they cannot read, or of a model without vision."""
 _IMAGE_ERROR_STATUSES = (400, 404, 415, 422, 500)
+_SPENT_ADVICE = "The account of this API key has no credit left. Check your account balance."
 _GENERAL_CODES = (Failure.BAD_REQUEST.code, Failure.SERVER_ERROR.code)
 """The codes of failures about which the words may say more."""
 
@@ -113,7 +114,7 @@ def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
     status = _get_status(payload)
     reason = reason[:MAX_PROVIDER_REASON_CHARS].strip()
     is_spent = (code, is_retryable) == (Failure.QUOTA_SPENT.code, False)
-    message = _build_spent_message(label, reason) if is_spent else f"{label} stream error: {reason}"
+    message = f"{label} stream error: {reason}" + (f". {_SPENT_ADVICE}" if is_spent else "")
     error = ProviderError(code, message, retryable=is_retryable, status=status)
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
@@ -262,7 +263,7 @@ def _failure_from_status(status: int) -> Failure:
 def _build_message(label: str, status: int, reason: str, failure: Failure | None) -> str:
     ending = f": {reason.rstrip('. ')}" if reason else ""
     if failure is Failure.QUOTA_SPENT and status not in (402, 429):
-        return _build_spent_message(label, reason)
+        return f"{label} error ({status}){ending}. {_SPENT_ADVICE}"
     if status in (401, 403):
         return f"{label} authentication failed. Check your API key in /admin/ai/providers."
     if status in (402, 429):
@@ -270,7 +271,3 @@ def _build_message(label: str, status: int, reason: str, failure: Failure | None
     if status >= 500:
         return f"{label} service error ({status}){ending}. Please try again."
     return f"{label} error ({status}){ending}."
-
-
-def _build_spent_message(label: str, reason: str) -> str:
-    return f"The account of your {label} API key has no credit left: {reason.rstrip('. ')}. Check your account balance."

@@ -5,9 +5,10 @@ import re
 from fermata.domain.model_io import FinishReason
 
 _MAX_QUOTED_CHARS = 80
+_CALLS = ("tool_calls", "tool_call", "tool_use", "function_call")
 _NORMAL = frozenset({
-    "", "stop", "stop_sequence", "eos", "eos_token", "end", "end_turn", "complete", "completed", "tool_calls",
-    "tool_call", "tool_use", "function_call", "null", "load", "unload",
+    "", "stop", "stop_sequence", "eos", "eos_token", "end", "end_turn", "complete", "completed", "null", "load",
+    "unload", *_CALLS,
 })  # fmt: skip
 _AT_LIMIT = re.compile(r"length|max_?(?:output_|new_)?tokens|token_limit|model_context_window", re.I)
 _FILTERED = re.compile(
@@ -25,8 +26,14 @@ def find_finish_reason(reason: str) -> FinishReason:
     return FinishReason.REFUSAL if _FILTERED.search(reason) else FinishReason.END
 
 
-def describe_unusual_end(label: str, reason: str) -> str | None:
-    """Return a warning for an answer that ended for a reason that nobody documents, or because something broke."""
+def describe_unusual_end(label: str, reason: str, *, has_calls: bool = True) -> str | None:
+    """Return a warning for an answer that ended for a reason that nobody documents, or because something broke.
+
+    Args:
+        has_calls: Whether a call arrived, which some reasons announce.
+    """
+    if reason.lower() in _CALLS and not has_calls:
+        return f"{label} announced a tool call, but sent none, so nothing was done. Ask the model to go on."
     if reason.lower() in _NORMAL or find_finish_reason(reason) is not FinishReason.END:
         return None
     return f"{label} ended the answer early: {reason[:_MAX_QUOTED_CHARS]}. Ask again if something is missing."

@@ -16,6 +16,7 @@ from fermata.drivers.protocols.multi_tool_use import unfold_parallel_calls
 from fermata.drivers.protocols.response_key_redaction import KeyRedactor
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
+from fermata.drivers.protocols.written_calls import WRITTEN_CALL_WARNING, is_call_written_as_text
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
@@ -105,6 +106,8 @@ def require_answer(label: str, parts: Iterable[StreamPart], *, may_call: bool) -
             has_calls = any(block.kind == "toolCall" for block in part.blocks)
             outcome = "asked for tools again instead of answering" if has_calls else "ended its answer without a word"
             raise Failure.NO_ANSWER.to_error(part.warning or f"{label} {outcome}. Ask again.")
+        if isinstance(part, ModelResponse) and is_call_written_as_text(part.blocks):
+            part = part.model_copy(update={"warning": WRITTEN_CALL_WARNING})
         yield part
 
 
@@ -123,8 +126,11 @@ def _iter_unredacted_parts(
 ) -> Iterator[StreamPart]:
     joiner = _SurrogateJoiner()
     for event in _iter_events(label, response, accumulator, decoder):
+        is_late = accumulator.may_end
         for part in accumulator.add_event(event):
             yield from joiner.join(part)
+        if accumulator.stream_error is not None and is_late:
+            break  # the answer was whole before the error, which is about something else
         if accumulator.stream_error is not None:
             raise error_from_stream(label, accumulator.stream_error, api_key)
         if accumulator.is_complete:

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Sequence
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.model_io import ModelResponse, ReasoningDelta, StreamPart, TextDelta
 
-_NAMES = ("think", "thinking", "thought")
-_TAG = re.compile(r"(?P<open><(?:think|thinking|thought)>|\[THINK\])|</(?:think|thinking|thought)>|\[/THINK\]", re.I)
-_TAGS = (*(f"<{name}>" for name in _NAMES), *(f"</{name}>" for name in _NAMES), "[think]", "[/think]")
+_NAMES = ("think", "thinking", "thought", "seed:think")
+_OPENING_TAGS = (*(f"<{name}>" for name in _NAMES), "[think]", "\u25c1think\u25b7")
+_CLOSING_TAGS = (*(f"</{name}>" for name in _NAMES), "[/think]", "\u25c1/think\u25b7")
+_TAGS = (*_OPENING_TAGS, *_CLOSING_TAGS)
+_TAG = re.compile(
+    rf"(?P<open>{'|'.join(map(re.escape, _OPENING_TAGS))})|{'|'.join(map(re.escape, _CLOSING_TAGS))}", re.I
+)
 _QUOTES = ("`", '"', "'", "\\", "(")
 _FENCE = "```"
 _FENCE_TICKS = 3
 _TICKS_OR_LINE_END = re.compile(r"`+|\n")
-_MAX_TAG_CHARS = 11
+_MAX_TAG_CHARS = max(map(len, _TAGS)) - 1
 
 _Piece = tuple[bool, str]
 """Whether it is thinking, and the text."""
@@ -147,7 +151,7 @@ def _drop_unopened_thinking(text: str) -> str:
 def _find_tag_start(text: str) -> int:
     """Return where an end of the text begins that may become a tag; its length if there is none."""
     ending = text[-_MAX_TAG_CHARS:]
-    start = max(ending.rfind("<"), ending.rfind("["))
+    start = max(map(ending.rfind, "<[\u25c1"))
     may_be_tag = start >= 0 and any(tag.startswith(ending[start:].lower()) for tag in _TAGS)
     return len(text) - len(ending) + start if may_be_tag else len(text)
 

@@ -17,7 +17,7 @@ def tokens_from_usage(usage: Mapping[str, Any], prompt: Any, completion: Any, pr
     """Build the token usage of a provider whose prompt count should include cached tokens (decision 0074).
 
     Some gateways leave the cached part out: then it is larger than the prompt, or the total counts both (decision
-    0195).
+    0195). Some leave thinking out of the completion: then the total is larger by it.
 
     Args:
         usage: The usage as the provider reports it; kept as `raw`.
@@ -32,6 +32,8 @@ def tokens_from_usage(usage: Mapping[str, Any], prompt: Any, completion: Any, pr
     prompt_tokens, completion_tokens = to_token_count(prompt), to_token_count(completion)
     total = to_token_count(usage.get("total_tokens"))
     is_left_out = cached > prompt_tokens or (cached > 0 and total == prompt_tokens + cached + completion_tokens)
+    if not is_left_out:
+        completion_tokens += _count_thinking_apart(usage, total - prompt_tokens - completion_tokens)
     return TokenUsage(
         prompt=prompt_tokens,
         completion=completion_tokens,
@@ -40,6 +42,17 @@ def tokens_from_usage(usage: Mapping[str, Any], prompt: Any, completion: Any, pr
         cached_within=cached > 0 and not is_left_out,
         raw=dict(usage) or None,
     )
+
+
+def _count_thinking_apart(usage: Mapping[str, Any], rest: int) -> int:
+    """Return the tokens of thinking that are not in the completion.
+
+    Args:
+        rest: What the total has besides prompt and completion. Without details, only thinking explains it.
+    """
+    details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
+    reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    return rest if rest > 0 and (reasoning is None or to_token_count(reasoning) == rest) else 0
 
 
 def to_token_count(value: Any) -> int:

@@ -22,6 +22,7 @@ _FINISH_REASONS = {
     "refusal": FinishReason.REFUSAL,
     "pause_turn": FinishReason.PAUSE,
 }
+_DOCUMENTED_ENDS = _FINISH_REASONS.keys() - {"tool_use"}
 
 
 @dataclass
@@ -133,13 +134,12 @@ class MessagesAccumulator:
 
     def build_response(self) -> ModelResponse:
         stop = _FINISH_REASONS.get(self._stop_reason) or find_finish_reason(self._stop_reason)
-        built = (self._build_block(block) for _, block in sorted(self._blocks, key=lambda entry: entry[0]))
-        blocks = [block for block in built if block is not None]
+        blocks = self._build_blocks()
         if stop is FinishReason.MAX_TOKENS and blocks and isinstance(blocks[-1], ToolCallBlock):
             # The limit fell inside this call, so its arguments may be incomplete even if they are readable.
             blocks[-1] = blocks[-1].model_copy(update={"malformed": True})
+        has_calls = any(isinstance(block, ToolCallBlock) for block in blocks)
         if stop in (FinishReason.END, FinishReason.TOOL_CALLS):
-            has_calls = any(isinstance(block, ToolCallBlock) for block in blocks)
             stop = FinishReason.TOOL_CALLS if has_calls else FinishReason.END
         return ModelResponse(
             blocks=assign_unique_call_ids(blocks, self._request_body),
@@ -147,10 +147,22 @@ class MessagesAccumulator:
             tokens=self.tokens,
             tokens_known="output_tokens" in self._usage,
             warning=None
-            if self._stop_reason in _FINISH_REASONS
-            else describe_unusual_end("Anthropic", self._stop_reason),
+            if self._stop_reason in _DOCUMENTED_ENDS
+            else describe_unusual_end("Anthropic", self._stop_reason, has_calls=has_calls),
             refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
         )
+
+    def _build_blocks(self) -> list[Block]:
+        """Build the blocks in their order. A call that a gateway has sent twice under its index is one call."""
+        blocks: list[Block] = []
+        last_call: tuple[int, Block] | None = None
+        for index, content in sorted(self._blocks, key=lambda entry: entry[0]):
+            block = self._build_block(content)
+            is_repeated = isinstance(block, ToolCallBlock) and block.tool_call_id and (index, block) == last_call
+            if block is not None and not is_repeated:
+                blocks.append(block)
+                last_call = (index, block)
+        return blocks
 
     def _get_refusal_reason(self) -> str | None:
         """Return the provider's explanation, or else the name of the policy."""
@@ -181,8 +193,12 @@ class MessagesAccumulator:
         return None
 
     def _update_usage(self, usage: Any) -> None:
-        """Take the newest numbers: each is a running total."""
-        self._usage |= {name: value for name, value in as_dict(usage).items() if value is not None}
+        """Take the newest numbers: each is a running total. Some gateways end with 0 for what they counted before."""
+        self._usage |= {
+            name: value
+            for name, value in as_dict(usage).items()
+            if value is not None and (value != 0 or not self._usage.get(name))
+        }
 
     def _build_block(self, block: _ContentBlock) -> Block | None:
         match as_text(block.start.get("type")):

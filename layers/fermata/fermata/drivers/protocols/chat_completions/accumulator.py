@@ -8,6 +8,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta,
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall
+from fermata.drivers.protocols.chat_completions.cumulative_text import CumulativeText
 from fermata.drivers.protocols.chat_completions.merge_reasoning_details import merge_reasoning_details
 from fermata.drivers.protocols.chat_completions.nonstandard_fields import iter_usages, read_thinking_part
 from fermata.drivers.protocols.chat_completions.request import (
@@ -37,6 +38,8 @@ class ChatAccumulator:
         self._request_body = request_body
         self._expected_tokens = expected_tokens
         self._text: list[str] = []
+        self._text_deltas = CumulativeText()
+        self._reasoning_deltas: dict[str, CumulativeText] = {}
         self._reasoning: dict[str, list[Any]] = {}
         self._calls = CallCollector()
         self._finish_reason = ""
@@ -92,7 +95,7 @@ class ChatAccumulator:
             stop=stop,
             tokens=self.tokens,
             tokens_known=not self._usage.keys().isdisjoint(("completion_tokens", "output_tokens")),
-            warning=describe_unusual_end(self._label, self._finish_reason)
+            warning=describe_unusual_end(self._label, self._finish_reason, has_calls=bool(calls))
             or truncation_warning(self._label, self._expected_tokens, self.tokens),
             refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
         )
@@ -105,20 +108,38 @@ class ChatAccumulator:
     def _fold_choice(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
         delta, message = as_dict(choice.get("delta")), as_dict(choice.get("message"))
         if not delta and message:
+            yield from self._flush_text()
             delta = self._find_missing(message)
         elif choice.get("finish_reason") and self._repeats_text(delta.get("content")):
             delta = {**delta, "content": None}
         if any(map(delta.get, REASONING_FIELDS)):
             yield from self._fold_reasoning(delta)
         yield from self._fold_content(delta)
-        for fragment in as_dict_list(delta.get("tool_calls")):
+        calls = delta.get("tool_calls")
+        for fragment in as_dict_list([calls] if isinstance(calls, dict) else calls):
             self._calls.add_fragment(fragment)
         if function := as_dict(delta.get("function_call")):  # the member that tool_calls replaced
             self._calls.add_fragment({"function": function})
         self._finish_reason = as_text(choice.get("finish_reason")) or self._finish_reason
+        if self._finish_reason or self._calls.has_calls:
+            yield from self._flush_reasoning()
+            yield from self._flush_text()
         if self._finish_reason == "error" or choice.get("error"):
             unnamed = {"message": "the answer was interrupted", "type": "server_error"}
             self.stream_error = choice.get("error") or unnamed
+
+    def _flush_reasoning(self) -> Iterator[StreamPart]:
+        """Yield what waited for a further delta."""
+        held = {name: text for name, deltas in self._reasoning_deltas.items() if (text := deltas.flush())}
+        for name, text in held.items():
+            self._reasoning.setdefault(name, []).append(text)
+        for text in [*held.values()][:1]:
+            yield ReasoningDelta(text=text)
+
+    def _flush_text(self) -> Iterator[StreamPart]:
+        if held := self._text_deltas.flush():
+            self._text.append(held)
+            yield TextDelta(text=held)
 
     def _repeats_text(self, content: Any) -> bool:
         """Return whether the last chunk repeats the whole text."""
@@ -141,8 +162,7 @@ class ChatAccumulator:
     def _fold_content(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
         content = delta.get("content")
         if content and isinstance(content, str) and not delta.get("refusal"):
-            self._text.append(content)
-            yield TextDelta(text=content)
+            yield from self._fold_text(content)
             return
         pieces = [*content] if isinstance(content, list) else [content]
         if refusal := as_text(delta.get("refusal")):
@@ -153,15 +173,22 @@ class ChatAccumulator:
         for piece in pieces:
             if thinking := read_thinking_part(piece):
                 yield from self._fold_reasoning({"reasoning_content": thinking})
-            elif text := as_text(piece.get("text") if isinstance(piece, dict) else piece):
-                self._text.append(text)
-                yield TextDelta(text=text)
+            else:
+                yield from self._fold_text(as_text(piece.get("text") if isinstance(piece, dict) else piece))
+
+    def _fold_text(self, delta: str) -> Iterator[StreamPart]:
+        if text := self._text_deltas.add(delta):
+            if self._reasoning_deltas and not self._text:
+                yield from self._flush_reasoning()
+            self._text.append(text)
+            yield TextDelta(text=text)
 
     def _fold_reasoning(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
         """Fold reasoning, which servers may send in several fields: all are stored, one is shown."""
         shown = ""
         for name in ("reasoning_content", "reasoning"):
-            if text := as_text(delta.get(name)):
+            deltas = self._reasoning_deltas.setdefault(name, CumulativeText())
+            if text := deltas.add(as_text(delta.get(name))):
                 self._reasoning.setdefault(name, []).append(text)
                 shown = shown or text
         if isinstance(details := delta.get(REASONING_DETAILS_FIELD), list):

@@ -13,6 +13,9 @@ from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, 
 
 _BRACKETS = re.compile(r'\\.|[\\"{}\[\]]', re.S)
 """Matches what opens and closes, and escaped characters, so that they are skipped."""
+_MAX_INDEX_DIGITS = 4
+_MIN_REPEATED_CHARS = 2
+"""Of arguments that a fragment repeats and continues. No JSON begins with two brackets of objects."""
 
 
 class _BracketCounter:
@@ -48,6 +51,8 @@ class CollectedCall:
     extra_content: Any = None
     _brackets: _BracketCounter = field(default_factory=_BracketCounter)
     _counted: int = 0
+    _size: int = 0
+    """Characters of the arguments."""
     _whole_value: dict[str, Any] | None = None
     """The arguments, once they were whole."""
 
@@ -57,8 +62,10 @@ class CollectedCall:
 
     def is_continued_by(self, call_id: str, name: str, arguments: str) -> bool:
         """Return whether a fragment with this id, name and text belongs to the call, or begins another one."""
-        if (call_id and self.id and call_id != self.id) or (name and self.name and name != self.name):
+        if name and self.name and name != self.name:
             return False
+        if call_id and self.id and call_id != self.id:
+            return self._is_continued_under_another_id(name, arguments)
         if not name or not self.name:
             return True
         if not call_id and not self.id:
@@ -66,11 +73,38 @@ class CollectedCall:
         fragment = read_argument_object(arguments) if self._may_be_whole(arguments) and self._is_whole else None
         return fragment is None or fragment in ({}, self._whole_value)
 
+    def _is_continued_under_another_id(self, name: str, arguments: str) -> bool:
+        """Return whether the fragment of another id cannot begin a call: some servers number each fragment.
+
+        It has no name, or the call has begun and the text is not the beginning of arguments.
+        """
+        if self._is_whole:
+            return False
+        begins = arguments.lstrip()[:1] in ("{", '"', "")
+        return not name or bool(self.arguments and not begins)
+
     def add_arguments(self, arguments: Any) -> None:
         if isinstance(arguments, dict):
             self.arguments = [json.dumps(arguments)]
+            self._size = len(self.arguments[0])
         elif isinstance(arguments, str) and arguments and not self._is_repeated_by(arguments):
+            if self._is_extended_by(arguments):
+                self._restart()
             self.arguments.append(arguments)
+            self._size += len(arguments)
+
+    def _is_extended_by(self, arguments: str) -> bool:
+        """Return whether the fragment repeats what there is and goes on: some servers send all so far each time."""
+        if len(arguments) <= self._size or self._size < _MIN_REPEATED_CHARS or arguments[:1] != "{":
+            return False
+        return arguments.startswith("".join(self.arguments))
+
+    def _restart(self) -> None:
+        self.arguments.clear()
+        self._size = 0
+        self._brackets = _BracketCounter()
+        self._counted = 0
+        self._whole_value = None
 
     def build_block(self, *, is_cut_off: bool) -> ToolCallBlock:
         return build_call_from_fragments(self.id, self.name, self.arguments, is_cut_off=is_cut_off)
@@ -100,13 +134,14 @@ class CallCollector:
     def __init__(self) -> None:
         self._calls: list[CollectedCall] = []
         self._newest_by_index: dict[int, CollectedCall] = {}
+        self._newest_by_id: dict[str, CollectedCall] = {}
 
     def add_fragment(self, fragment: Mapping[str, Any]) -> None:
         function = as_dict(fragment.get("function"))
         call_id, name = as_name(fragment.get("id")), as_name(function.get("name"))
         arguments = function.get("arguments")
         text = json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")
-        call = self._find_call(fragment.get("index"), call_id, name, text)
+        call = self._find_call(_read_index(fragment.get("index")), call_id, name, text)
         call.id = call.id or call_id
         call.name = call.name or name
         call.extra_content = fragment.get(EXTRA_CONTENT_FIELD) or call.extra_content
@@ -120,17 +155,29 @@ class CallCollector:
         """Return the calls that have any content."""
         return [call for call in sorted(self._calls, key=lambda call: call.index) if not call.is_empty]
 
-    def _find_call(self, index: Any, call_id: str, name: str, arguments: str) -> CollectedCall:
+    def _find_call(self, index: int | None, call_id: str, name: str, arguments: str) -> CollectedCall:
         """Return the call that a fragment belongs to.
 
-        Servers without indexes, or with the same index for all calls, begin a new call with its id or name.
+        Servers without indexes, or with the same index for all calls, begin a new call with its id or name. Their
+        fragments of several calls may alternate, so an id that is known decides.
         """
         latest = self._calls[-1] if self._calls else None
-        candidate = self._newest_by_index.get(index) if isinstance(index, int) else latest
-        if candidate is not None and candidate.is_continued_by(call_id, name, arguments):
-            return candidate
-        new_index = index if isinstance(index, int) else latest.index if latest else 0
-        call = CollectedCall(new_index)
-        self._calls.append(call)
-        self._newest_by_index[new_index] = call
-        return call
+        by_place = self._newest_by_index.get(index) if index is not None else latest
+        by_id = self._newest_by_id.get(call_id)
+        candidate = by_id if by_id and index in (None, by_id.index) else by_place
+        if candidate is None or not candidate.is_continued_by(call_id, name, arguments):
+            candidate = CollectedCall(index if index is not None else latest.index if latest else 0)
+            self._calls.append(candidate)
+        self._newest_by_index[candidate.index] = candidate
+        if call_id:
+            self._newest_by_id[call_id] = candidate
+        return candidate
+
+
+def _read_index(index: Any) -> int | None:
+    """Return the index of a fragment; some servers write it as a text or as a float."""
+    if isinstance(index, str) and index.isdecimal() and len(index) <= _MAX_INDEX_DIGITS:
+        return int(index)
+    if isinstance(index, float) and index.is_integer():
+        return int(index)
+    return index if type(index) is int else None

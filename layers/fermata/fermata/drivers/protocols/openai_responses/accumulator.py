@@ -1,7 +1,6 @@
 """Fold the events of a Responses stream into a response (decision 0071)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
@@ -10,6 +9,7 @@ from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
+from fermata.drivers.protocols.openai_responses.output_items import OutputItem, OutputItems
 from fermata.drivers.protocols.token_usage import tokens_from_usage
 from fermata.drivers.protocols.tool_arguments import build_tool_call
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
@@ -17,97 +17,7 @@ from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 _STORED_REASONING_FIELDS = ("encrypted_content", "signature", "content", "summary")
 """A reasoning item with none of these is of no use later."""
 _END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-
-
-@dataclass
-class _OutputItem:
-    """One output item while it grows.
-
-    Attributes:
-        members: The item as it was announced, and later as it was completed.
-        texts: The visible text, or the arguments of a call.
-        key: The index or the id by which the server tells it from the others.
-    """
-
-    members: dict[str, Any] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    key: int | str = ""
-    is_refusal: bool = False
-    is_done: bool = False
-
-    @property
-    def kind(self) -> str:
-        return as_text(self.members.get("type")) or "message"
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
-
-    def may_be(self, members: Mapping[str, Any], *, is_done: bool) -> bool:
-        """Return whether the members may describe this item: it is of their kind, and no other call.
-
-        Args:
-            members: What an event says of an item.
-            is_done: Whether the event completes the item, and does not announce it.
-        """
-        call_ids = {as_name(self.members.get("call_id")), as_name(members.get("call_id"))} - {""}
-        has_same_kind = self.kind == (as_text(members.get("type")) or "message")
-        return has_same_kind and len(call_ids) < 2 and (is_done or not self.is_done)
-
-
-class _OutputItems:
-    """The items of a response. Servers differ in what they identify them by, and some give all the same index."""
-
-    def __init__(self) -> None:
-        self.in_order: list[_OutputItem] = []
-        self._items: dict[int | str, _OutputItem] = {}
-        """By index, or by id if the server sends no index."""
-        self._items_by_id: dict[str, _OutputItem] = {}
-        """By id and by call id, as they were announced. Some servers send other ids with each event."""
-
-    def find_or_add(self, event: Mapping[str, Any], kind: str) -> _OutputItem:
-        """Return the item of a delta: by its index and id, or the newest."""
-        key = _get_key(event.get("output_index"), event.get("item_id"))
-        named = self._items_by_id.get(as_name(event.get("item_id")))
-        if named is not None and key in (named.key, as_name(event.get("item_id"))):
-            return named
-        if key == "" and self.in_order:
-            return self.in_order[-1]
-        return self._items.get(key) or self._add(key, kind)
-
-    def find_or_announce(self, event: Mapping[str, Any], members: Mapping[str, Any], *, is_done: bool) -> _OutputItem:
-        """Return the item that the members describe. Another call with the index of an item is a new item."""
-        ids = _list_ids(members)
-        key = _get_key(event.get("output_index"), event.get("item_id") or members.get("id"))
-        if key == "" and is_done and self.in_order:
-            key = self.in_order[-1].key
-        item = self._items.get(key)
-        if item is None or not item.may_be(members, is_done=is_done):
-            known = (self._items_by_id[name] for name in ids if name in self._items_by_id)
-            same = next((named for named in known if named.key == key), None) if is_done else None
-            item = same or self._add(key, as_text(members.get("type")))
-        self._items_by_id |= dict.fromkeys(ids, item)
-        return item
-
-    def find_completed(self, index: int, members: Mapping[str, Any]) -> _OutputItem:
-        """Return the item that an entry of the last event describes; its place in the list may not be its index."""
-        known = next((self._items_by_id[name] for name in _list_ids(members) if name in self._items_by_id), None)
-        item = known or self._items.get(index)
-        return item if item and item.may_be(members, is_done=True) else self._add(index, as_text(members.get("type")))
-
-    def _add(self, key: int | str, kind: str) -> _OutputItem:
-        item = _OutputItem({"type": kind}, key=key)
-        self.in_order.append(item)
-        self._items[key] = item
-        return item
-
-
-def _list_ids(members: Mapping[str, Any]) -> list[str]:
-    return [name for name in (as_name(members.get("call_id")), as_name(members.get("id"))) if name]
-
-
-def _get_key(index: Any, item_id: Any) -> int | str:
-    return index if isinstance(index, int) else as_name(item_id)
+_WHOLE_TEXT_EVENTS = ("response.output_text.done", "response.refusal.done", "response.content_part.done")
 
 
 class ResponsesAccumulator:
@@ -120,19 +30,26 @@ class ResponsesAccumulator:
         self._provider = provider
         self._model = model
         self._request_body = request_body
-        self._items = _OutputItems()
+        self._items = OutputItems()
         self._usage: dict[str, Any] = {}
         self._final_response: dict[str, Any] = {}
 
     def add_event(self, event: dict[str, Any]) -> Iterator[StreamPart]:
         kind = as_text(event.get("type"))
         if event.get("object") == "response":  # the whole answer at once
-            kind = f"response.{event.get('status')}"
             event = {"response": event}
+            kind = "response.done"
+        if kind in ("response.done", "response.completed"):  # the status counts
+            status = as_dict(event.get("response")).get("status")
+            kind = f"response.{status}" if f"response.{status}" in _END_EVENTS else "response.completed"
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             yield from self._fold_text(event, is_refusal=kind == "response.refusal.delta")
         elif kind == "response.function_call_arguments.delta":
             self._items.find_or_add(event, "function_call").texts.append(as_text(event.get("delta")))
+        elif kind == "response.function_call_arguments.done":
+            self._items.find_or_add(event, "function_call").complete_arguments(event.get("arguments"))
+        elif kind in _WHOLE_TEXT_EVENTS:
+            yield from self._fold_whole_text(event)
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             yield from self._fold_reasoning(event)
         elif kind in ("response.output_item.added", "response.output_item.done"):
@@ -181,6 +98,18 @@ class ResponsesAccumulator:
             item.texts.append(text)
             yield TextDelta(text=text)
 
+    def _fold_whole_text(self, event: Mapping[str, Any]) -> Iterator[StreamPart]:
+        """Take the text of an item of which no delta has brought anything."""
+        part = as_dict(event.get("part")) or event
+        if as_text(part.get("type")).startswith("reasoning"):
+            return
+        item = self._items.find_or_add(event, "message")
+        text = as_text(part.get("text")) or as_text(part.get("refusal"))
+        if item.kind == "message" and text and not item.texts:
+            item.is_refusal |= bool(part.get("refusal"))
+            item.texts.append(text)
+            yield TextDelta(text=text)
+
     def _fold_reasoning(self, event: Mapping[str, Any]) -> Iterator[StreamPart]:
         item = self._items.find_or_add(event, "reasoning")
         if text := as_text(event.get("delta")):
@@ -190,17 +119,16 @@ class ResponsesAccumulator:
             item.texts.append(text)
             yield ReasoningDelta(text=f"\n\n{text}" if is_new_section else text)
 
-    def _replace_item(self, item: _OutputItem, members: Mapping[str, Any], *, is_done: bool) -> Iterator[StreamPart]:
+    def _replace_item(self, item: OutputItem, members: Mapping[str, Any], *, is_done: bool) -> Iterator[StreamPart]:
         item.members = dict(members)
         item.is_done |= is_done and members.get("status") != "incomplete"
         if is_done:
             yield from self._complete_text(item)
 
-    def _complete_text(self, item: _OutputItem) -> Iterator[StreamPart]:
+    def _complete_text(self, item: OutputItem) -> Iterator[StreamPart]:
         """Take the whole text from a completed item, and yield what no delta has brought."""
         if item.kind == "function_call":
-            arguments = item.members.get("arguments")
-            item.texts = [arguments] if isinstance(arguments, str) and arguments else item.texts
+            item.complete_arguments(item.members.get("arguments"))
         elif item.kind == "message":
             contents = as_dict_list(item.members.get("content"))
             item.is_refusal |= any(content.get("type") == "refusal" for content in contents)
@@ -233,7 +161,7 @@ class ResponsesAccumulator:
         for item in self._items.in_order:
             item.is_done |= is_done
 
-    def _get_finish_reason(self, items: list[_OutputItem]) -> FinishReason:
+    def _get_finish_reason(self, items: list[OutputItem]) -> FinishReason:
         if any(item.is_refusal for item in items):
             return FinishReason.REFUSAL
         if self._final_response.get("status") == "incomplete" and not self._incomplete_reason:
@@ -247,12 +175,12 @@ class ResponsesAccumulator:
     def _incomplete_reason(self) -> str:
         return as_text(as_dict(self._final_response.get("incomplete_details")).get("reason"))
 
-    def _get_refusal_reason(self, items: list[_OutputItem]) -> str | None:
+    def _get_refusal_reason(self, items: list[OutputItem]) -> str | None:
         """Return the model's own words, or that a content filter stopped it."""
         words = " ".join(item.text.strip() for item in items if item.is_refusal)
         return words or (CONTENT_FILTER_REASON if self._incomplete_reason else None)
 
-    def _build_blocks(self, item: _OutputItem) -> Iterator[Block]:
+    def _build_blocks(self, item: OutputItem) -> Iterator[Block]:
         match item.kind:
             case "message":
                 text = replace_lone_surrogates(item.text)
@@ -264,6 +192,7 @@ class ResponsesAccumulator:
             case "function_call":
                 call_id = as_name(item.members.get("call_id")) or as_name(item.members.get("id"))
                 name = as_name(item.members.get("name"))
+                item.complete_arguments(item.text or item.members.get("arguments"))
                 yield build_tool_call(call_id, name, item.text, is_cut_off=not item.is_done)
             case "reasoning" if item.is_done and any(item.members.get(name) for name in _STORED_REASONING_FIELDS):
                 yield self._build_reasoning_block(item.members)
