@@ -10,12 +10,21 @@ __all__ = ["clock", "resources", "shared_resources"]
 
 @pytest.fixture(scope="session")
 def source() -> templates.Template:
-    return templates.read_template(templates.TEMPLATE.read_text())
+    """The template as it is written, for a stack with tables of its own."""
+    written = templates.read_template(templates.TEMPLATE.read_text())
+    return dict(templates.resolve_conditions(written, templates.OWN_TABLES))
 
 
 @pytest.fixture(scope="session")
-def deployed() -> templates.Template:
+def transformed() -> templates.Template:
+    """What SAM makes of the template."""
     return templates.transform_template(templates.TEMPLATE.read_text())
+
+
+@pytest.fixture(scope="session")
+def deployed(transformed: templates.Template) -> templates.Template:
+    """What SAM makes of the template, for a stack with tables of its own."""
+    return dict(templates.resolve_conditions(transformed, templates.OWN_TABLES))
 
 
 @pytest.fixture(scope="session")

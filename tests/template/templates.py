@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "template.yaml"
 STATE_MACHINE = ROOT / "statemachines" / "turn.asl.yaml"
 TRANSLATOR = ROOT / ".venv-emulator" / "bin" / "python"
+OWN_TABLES = dict.fromkeys(("OwnsConversations", "OwnsBridges", "OwnsPricing", "OwnsUsage", "OwnsSettings"), True)
+"""Conditions of a stack that has made its own tables, as every first one does."""
 SUBSTITUTES = {
     "Partition": "aws",
     "RoundFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-round:live",
@@ -52,6 +54,33 @@ def transform_template(text: str, **parameters: str) -> Template:
     assert process.returncode == 0, process.stderr
     template: Template = json.loads(process.stdout)
     return template
+
+
+def resolve_conditions(value: Any, conditions: dict[str, bool]) -> Any:
+    """Choose the branch of each Fn::If of these conditions, as CloudFormation does. Others stay."""
+    if isinstance(value, list):
+        return [resolve_conditions(one, conditions) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if list(value) == ["Fn::If"] and value["Fn::If"][0] in conditions:
+        condition, when_true, otherwise = value["Fn::If"]
+        return resolve_conditions(when_true if conditions[condition] else otherwise, conditions)
+    resolved = {name: resolve_conditions(one, conditions) for name, one in value.items()}
+    return _inline_names(resolved["Fn::Sub"]) if list(resolved) == ["Fn::Sub"] else resolved
+
+
+def _inline_names(argument: Any) -> Template:
+    """Write `Fn::Sub` without a map where its values are logical ids or their ARNs."""
+    if not isinstance(argument, list) or not all(
+        isinstance(one, dict) and ("Ref" in one or "Fn::GetAtt" in one) for one in argument[1].values()
+    ):
+        return {"Fn::Sub": argument}
+    text = str(argument[0])
+    for name, one in argument[1].items():
+        if not name.startswith("__"):  # those are SAM's own
+            text = text.replace(f"${{{name}}}", f"${{{one['Ref'] if 'Ref' in one else '.'.join(one['Fn::GetAtt'])}}}")
+    remaining = {name: one for name, one in argument[1].items() if name.startswith("__")}
+    return {"Fn::Sub": [text, remaining] if remaining else text}
 
 
 def function_of_alias(reference: Template) -> str:

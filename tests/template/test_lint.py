@@ -33,15 +33,15 @@ def test_the_template_as_written_passes_cfn_lint() -> None:
     assert templates.lint_template(templates.TEMPLATE.read_text()) == []
 
 
-def test_the_template_as_deployed_and_its_workflow_pass_cfn_lint(deployed: Template, machine: Template) -> None:
-    assert templates.lint_template(with_workflow(deployed, machine)) == []
+def test_the_template_as_deployed_and_its_workflow_pass_cfn_lint(transformed: Template, machine: Template) -> None:
+    assert templates.lint_template(with_workflow(transformed, machine)) == []
 
 
-def test_an_invalid_workflow_fails_cfn_lint(deployed: Template, machine: Template) -> None:
+def test_an_invalid_workflow_fails_cfn_lint(transformed: Template, machine: Template) -> None:
     broken = copy.deepcopy(machine)
     broken["States"]["RunRound"]["ResultPath"] = "$.round"
     del broken["States"]["Hold"]["Next"]
-    found = templates.lint_template(with_workflow(deployed, broken))
+    found = templates.lint_template(with_workflow(transformed, broken))
     assert any("ResultPath" in complaint and complaint.startswith("E3601") for complaint in found)
     assert any("States/Hold" in complaint and complaint.startswith("E3601") for complaint in found)
 

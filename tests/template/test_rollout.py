@@ -79,10 +79,9 @@ def test_nothing_invokes_a_function_except_by_its_alias(deployed: Template) -> N
     assert invokers == {}
 
 
-def test_a_changed_parameter_of_the_functions_replaces_the_settings_and_so_every_version(
-    source: Template, deployed: Template
-) -> None:
+def test_a_changed_parameter_of_the_functions_replaces_the_settings_and_so_every_version(deployed: Template) -> None:
     """SAM compares the template's text, so a parameter that is missing here would reach no version."""
+    source = templates.read_template(templates.TEMPLATE.read_text())
     variables = source["Globals"]["Function"]["Environment"]["Variables"]
     used = {name for name in iter_references(variables) if name in source["Parameters"]}
     numbered = source["Resources"]["FunctionSettings"]["Properties"]["Content"]

@@ -1,5 +1,6 @@
 """Storage: tables, bucket and key are encrypted, recoverable, retained with the stack, and expire in time."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from fermata.aws import uploads
 from fermata.aws.blob_store import conversation_folder, turn_folder
 from fermata.aws.settings import Settings
+from tests.template import templates
 from tests.template.templates import Template, resources_of_type
 
 TABLES = {"ConversationsTable", "BridgesTable", "PricingTable", "UsageTable", "SettingsTable"}
@@ -85,10 +87,10 @@ def test_the_bucket_is_private(bucket: Template) -> None:
 def test_blobs_are_encrypted_at_rest_and_in_transit(deployed: Template, bucket: Template) -> None:
     (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
-    (policy,) = resources_of_type(deployed, "AWS::S3::BucketPolicy").values()
-    (statement,) = policy["PolicyDocument"]["Statement"]
-    assert statement["Effect"] == "Deny"
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    for policy in resources_of_type(deployed, "AWS::S3::BucketPolicy").values():
+        statement = policy["PolicyDocument"]["Statement"][0]
+        assert statement["Effect"] == "Deny"
+        assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
 def test_a_turns_blobs_expire_with_the_turn_and_a_conversations_do_not(bucket: Template) -> None:
@@ -123,6 +125,73 @@ def test_a_browser_may_only_put_what_was_presigned(bucket: Template) -> None:
 def test_unfinished_uploads_are_aborted(bucket: Template) -> None:
     rules: list[dict[str, Any]] = bucket["LifecycleConfiguration"]["Rules"]
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
+
+
+def test_dynamodb_refuses_to_delete_a_table_unless_a_parameter_allows_it(
+    source: Template, tables: dict[str, Template]
+) -> None:
+    assert source["Parameters"]["DeletionProtection"]["Default"] == "true"
+    assert source["Conditions"]["ProtectsTables"] == {"Fn::Equals": [{"Ref": "DeletionProtection"}, "true"]}
+    protected = {"Fn::If": ["ProtectsTables", True, False]}
+    assert {name for name, table in tables.items() if table["DeletionProtectionEnabled"] == protected} == TABLES
+
+
+def test_a_former_version_of_an_object_is_kept_for_days_and_not_for_ever(bucket: Template) -> None:
+    assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    former = {
+        rule["Prefix"]: rule["NoncurrentVersionExpiration"]["NoncurrentDays"]
+        for rule in rules
+        if "NoncurrentVersionExpiration" in rule and rule["Status"] == "Enabled"
+    }
+    recovery = {"Ref": "BlobRecoveryDays"}
+    assert former == {"turns/": recovery, "conversations/": recovery, "uploads/": 1, "exports/": 1}
+    assert any(rule.get("ExpiredObjectDeleteMarker") for rule in rules)
+
+
+def test_access_logs_are_off_unless_a_parameter_says_for_how_many_days_they_are_kept(
+    source: Template, deployed: Template
+) -> None:
+    assert source["Parameters"]["AccessLogDays"]["Default"] == 0
+    assert source["Conditions"]["KeepsAccessLogs"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "AccessLogDays"}, 0]}]}
+    for name in ("ApiAccessLogs", "AccessLogBucket", "AccessLogBucketPolicy"):
+        assert deployed["Resources"][name]["Condition"] == "KeepsAccessLogs"
+    kept = templates.resolve_conditions(deployed["Resources"], {"KeepsAccessLogs": False})
+    assert "LoggingConfiguration" not in {
+        name for name, value in kept["Bucket"]["Properties"].items() if value != {"Ref": "AWS::NoValue"}
+    }
+
+
+def test_the_log_of_the_api_names_routes_and_nothing_that_a_caller_wrote(deployed: Template) -> None:
+    (stage,) = resources_of_type(deployed, "AWS::ApiGateway::Stage").values()
+    condition, setting, _ = stage["AccessLogSetting"]["Fn::If"]
+    assert condition == "KeepsAccessLogs"
+    line = json.loads(setting["Format"])
+    assert line["requestId"] == "$context.requestId", "API Gateway wants it"
+    assert set(line.values()) == {
+        "$context.requestId",
+        "$context.requestTimeEpoch",
+        "$context.identity.sourceIp",
+        "$context.httpMethod",
+        "$context.resourcePath",
+        "$context.status",
+        "$context.responseLength",
+        "$context.responseLatency",
+        "$context.integrationStatus",
+        "$context.error.responseType",
+    }
+
+
+def test_only_s3_of_this_account_writes_the_log_of_the_bucket(deployed: Template, bucket: Template) -> None:
+    condition, logging, _ = bucket["LoggingConfiguration"]["Fn::If"]
+    assert (condition, logging["DestinationBucketName"]) == ("KeepsAccessLogs", {"Ref": "AccessLogBucket"})
+    policy = resources_of_type(deployed, "AWS::S3::BucketPolicy")["AccessLogBucketPolicy"]
+    (allowed,) = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Allow"]
+    assert allowed["Principal"] == {"Service": "logging.s3.amazonaws.com"}
+    assert allowed["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+    assert str(allowed["Resource"]["Fn::Sub"]).endswith(f"/{logging['LogFilePrefix']}*")
+    (rule,) = resources_of_type(deployed, "AWS::S3::Bucket")["AccessLogBucket"]["LifecycleConfiguration"]["Rules"]
+    assert rule["ExpirationInDays"] == {"Ref": "AccessLogDays"}
 
 
 def test_the_key_is_rotated_every_year(deployed: Template) -> None:
