@@ -69,12 +69,12 @@ def _find_uses(trees: Mapping[str, ast.AST]) -> dict[str, set[str]]:
     """Return the methods by the name of what they are called on; a private name with its module."""
     uses: dict[str, set[str]] = {}
     for module, tree in trees.items():
-        called = set()
-        for node in ast.walk(tree):
+        called, nodes = set(), list(ast.walk(tree))
+        for node in nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FUNCTIONS:
                 called.add(node.func.value)
                 uses.setdefault(_get_name(node.func.value, module), set()).add(node.func.attr)
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and node not in called:
                 uses.setdefault(_get_name(node, module), set()).add("elsewhere")
     return uses
@@ -105,7 +105,10 @@ def _iter_patterns(value: Any, seen: set[int]) -> Iterator["re.Pattern[Any]"]:
 
 def _iter_called(module: ModuleType, tree: ast.AST) -> Iterator[FoundPattern]:
     """Iterate over the expressions that functions of a module name in a call of `re`."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    nodes = list(ast.walk(tree))
+    if not any(isinstance(node, ast.Name) and node.id == "re" for node in nodes):
+        return
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
     for node in {node: None for function in functions for node in ast.walk(function)}:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
             continue

@@ -16,8 +16,11 @@ from fermata.tools.registry import get_toolset
 from tests.growth.attack_strings import Attack, derive_attacks
 from tests.growth.measure_growth import MAX_GROWTH, TooSlow, measure_growth
 from tests.growth.package_patterns import PACKAGES, UNKNOWN, FoundPattern, find_patterns
+from tests.quick_suite_samples import sample_for_quick_suite
 
 ATTACK_CHARS = 4000
+PARTS = 5
+"""Of the texts that a pattern is attacked with."""
 COMPILED_FROM_OTHERS = {
     "fermata.drivers.adjustments": "the pattern of an adjustment, which the provider's module holds",
     "fermata.drivers.secret_veil": "made of the characters of a secret, and tried here with one",
@@ -28,9 +31,9 @@ COMPILED_FROM_OTHERS = {
 find_patterns_once = functools.cache(find_patterns)
 
 
-def find_slow_attack(found: FoundPattern) -> Attack | None:
-    """Return the first text that takes too much longer when it is longer."""
-    for attack in derive_attacks(found.pattern):
+def find_slow_attack(found: FoundPattern, part: int = 0, parts: int = 1) -> Attack | None:
+    """Return the first text of a part that takes too much longer when it is longer."""
+    for attack in derive_attacks(found.pattern)[part::parts]:
         try:
             growth = measure_growth(functools.partial(prepare, found, attack), ATTACK_CHARS, ATTACK_CHARS)
         except TooSlow:
@@ -55,11 +58,12 @@ def find_schema_patterns(schema: Any) -> set[str]:
     return set().union(*map(find_schema_patterns, schema)) if isinstance(schema, list) else set()
 
 
+@pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))
 @pytest.mark.parametrize("package", PACKAGES)
-def test_patterns_take_time_in_proportion_to_the_text(package: str) -> None:
+def test_patterns_take_time_in_proportion_to_the_text(package: str, part: int) -> None:
     module = package.rpartition("/")[2]
     patterns = [found for found in find_patterns_once() if found.place.partition(".")[0] == module]
-    slow = {found.place: attack for found in patterns if (attack := find_slow_attack(found))}
+    slow = {found.place: attack for found in patterns if (attack := find_slow_attack(found, part, PARTS))}
     assert slow == {}, "twice as long takes more than twice the time"
 
 
@@ -98,7 +102,7 @@ SLOW = [
 LINEAR = [r"(?<!\s)\s++x", r"<!--.*?(?:-->|\Z)", r"(?<!\d)\d++(?:\.\d++)?%", r"model\b.{0,300}not found"]
 
 
-@pytest.mark.parametrize("pattern", SLOW)
+@pytest.mark.parametrize("pattern", sample_for_quick_suite(SLOW, every=4))
 def test_patterns_that_are_known_to_backtrack_are_noticed(pattern: str) -> None:
     assert find_slow_attack(FoundPattern("", re.compile(pattern, re.S), frozenset({"search"}))) is not None
 

@@ -1,6 +1,7 @@
 """A page, a sheet or an edit twice as large takes twice the time, whatever it is made of (decision 0234)."""
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from fermata_client.tools.registry import READ_TOOLS, WRITE_TOOLS
 from tests.client.html_strategies import PIECES
 from tests.growth.growing_values import TEXTS, Growing, find_slow_values
 from tests.growth.measure_growth import MAX_GROWTH, measure_growth
+from tests.quick_suite_samples import sample_for_quick_suite
 
 PAGE = (
     "<!doctype html>\n<title>t</title>\n<style>\n.a { top: 0 }\n</style>\n"
@@ -24,6 +26,8 @@ CSS_PIECES += ("'", "(", "url(", "--a:1;", ",", "[")
 FILLED = ("html", "css", "htmlPatch", "title", "classId", "value", "content")
 CHARS = 8_000
 NOTICEABLE_SECONDS = 0.1
+PARTS = 5
+"""Of the texts that an edit is made with."""
 
 
 def iter_growing_texts(pieces: tuple[str, ...]) -> Iterator[Growing]:
@@ -62,8 +66,9 @@ def test_a_page_is_read_in_proportion_to_its_length() -> None:
     assert find_slow_values(iter_growing_texts(tuple(PIECES)), prepare, CHARS, NOTICEABLE_SECONDS) == []
 
 
+@pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))
 @pytest.mark.parametrize("tool", WRITE_TOOLS)
-def test_an_edit_takes_time_in_proportion_to_its_texts(tool: str) -> None:
+def test_an_edit_takes_time_in_proportion_to_its_texts(tool: str, part: int) -> None:
     document = HtmlDocument.parse((PAGE % "").encode(), path="index.html")
     main = document.tree.find_first("main")
     assert main is not None
@@ -82,4 +87,5 @@ def test_an_edit_takes_time_in_proportion_to_its_texts(tool: str) -> None:
         return lambda: run_tools(document, {tool: WRITE_TOOLS[tool]}, arguments)
 
     pieces = CSS_PIECES if tool == "applyCss" else tuple(PIECES)
-    assert find_slow_values(iter_growing_texts(pieces), prepare, CHARS, NOTICEABLE_SECONDS) == []
+    texts = itertools.islice(iter_growing_texts(pieces), part, None, PARTS)
+    assert find_slow_values(texts, prepare, CHARS, NOTICEABLE_SECONDS) == []

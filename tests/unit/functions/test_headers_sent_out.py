@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fermata.drivers.registry import PROVIDER_MODULES
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.threaded_server import ThreadedServer
 
 HTTP = {"host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length"}
@@ -91,7 +92,7 @@ def recorder() -> Iterator[RecordingServer]:
         thread.join()
 
 
-@pytest.mark.parametrize("what", [*PROVIDER_MODULES, "urllib"])
+@pytest.mark.parametrize("what", sample_for_quick_suite([*PROVIDER_MODULES, "urllib"], every=3))
 def test_a_traced_function_sends_only_headers_of_the_request_itself(recorder: RecordingServer, what: str) -> None:
     url = f"http://127.0.0.1:{recorder.server_port}"
     environment = {"PYTHONPATH": ":".join(sys.path)} | TRACED_FUNCTION

@@ -6,9 +6,9 @@ import pytest
 from moto import mock_aws
 
 from tests.fixed_response_server import run_fixed_response_server
+from tests.lean_moto import make_moto_lean
 from tests.resources import REGION, build_provider_urls, make_resources
 from tests.unit.openapi.service import GATEWAY, MODELS, Service, make_service
-from tests.unit.turns.conftest import lean_transactions, plain_responses
 
 SHORT_STREAMS: dict[str, Any] = {
     "reader_seconds": 0.03,
@@ -32,8 +32,7 @@ def service() -> Iterator[Service]:
         provider.body = MODELS
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setattr(socket, "getaddrinfo", resolve_loopback_only)
-        lean_transactions(patch)
-        plain_responses(patch)
+        make_moto_lean(patch)
         resources = make_resources(**SHORT_STREAMS, provider_urls=build_provider_urls(provider.url))
         GATEWAY.resources = resources
         service = make_service(resources, patch)

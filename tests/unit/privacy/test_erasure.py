@@ -16,6 +16,7 @@ from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
 from fermata.usage.audit.audit_from_rollups import audit_usage
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.privacy.filled_tenant import (
     ADA,
@@ -157,7 +158,7 @@ def test_a_tenant_that_was_added_again_is_left_alone_by_the_second_pass(
 
 
 @pytest.mark.parametrize("kind", ["user", "tenant"])
-@pytest.mark.parametrize("calls_until_death", [3, 9, 17, 29, 47, 71, 101, 149, 199])
+@pytest.mark.parametrize("calls_until_death", sample_for_quick_suite([3, 9, 17, 29, 47, 71, 101, 149, 199], every=4))
 def test_an_erasure_that_is_killed_anywhere_goes_on(
     resources: Resources, stage: Stage, clock: TestClock, kind: Any, calls_until_death: int
 ) -> None:

@@ -196,6 +196,7 @@ def test_a_cap_stays_the_same_while_the_items_below_their_caps_fill(
     assert [s.account.monthly_limit for s in after] == [s.account.monthly_limit for s in before]
 
 
+@pytest.mark.exhaustive
 def test_holds_that_interleave_in_any_order_never_overdraw(resources: Resources) -> None:
     """Each of forty processes reads the account before any of them writes, again and again."""
     set_budget(resources, tenant=make_limits(daily=20))

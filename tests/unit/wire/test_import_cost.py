@@ -5,11 +5,16 @@ import sys
 
 import pytest
 
+from tests.quick_suite_samples import sample_for_quick_suite
+
 HEAVY = ("httpx", "starlette", "uvicorn", "aws_xray_sdk", "aws_lambda_powertools.event_handler")
 
 
 @pytest.mark.parametrize(
-    "module", ["fermata.wire.http.dispatch", "fermata.wire.bodies.requests", "functions.credentials.app"]
+    "module",
+    sample_for_quick_suite(
+        ["functions.credentials.app", "fermata.wire.http.dispatch", "fermata.wire.bodies.requests"], every=3
+    ),
 )
 def test_an_http_function_imports_only_what_it_uses(module: str) -> None:
     program = f"import sys, {module}; print([name for name in {HEAVY} if name in sys.modules])"
@@ -18,7 +23,7 @@ def test_an_http_function_imports_only_what_it_uses(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("function", ["stream_turns", "tool_result", "round", "api"])
+@pytest.mark.parametrize("function", sample_for_quick_suite(["stream_turns", "tool_result", "round", "api"], every=4))
 def test_the_imaging_library_is_imported_with_the_first_image(function: str) -> None:
     program = f"import sys, functions.{function}.app; print('PIL' in sys.modules)"
     environment = {"PYTHONPATH": ":".join(sys.path)}
@@ -26,7 +31,7 @@ def test_the_imaging_library_is_imported_with_the_first_image(function: str) -> 
     assert done.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("function", ["round", "tool_result", "stream_turns"])
+@pytest.mark.parametrize("function", sample_for_quick_suite(["round", "tool_result", "stream_turns"], every=3))
 def test_an_event_is_built_when_it_first_occurs(function: str) -> None:
     program = f"""
 import functions.{function}.app

@@ -35,7 +35,10 @@ def make_conversation(stage: Stage, turns: int) -> Stage:
 
 
 def measure_turn(stage: Stage) -> tuple[list[str], int, int]:
-    """Run a turn with a browser call. Returns AWS operations, bytes of the responses, characters sent to the model."""
+    """Run a turn with a browser call. Returns AWS operations, bytes of the responses, characters sent to the model.
+
+    The operations are sorted: some are made side by side, and come in any order.
+    """
     operations: list[str] = []
     response_sizes: list[int] = []
 
@@ -52,7 +55,7 @@ def measure_turn(stage: Stage) -> tuple[list[str], int, int]:
     stage.run_workflow()
     events.unregister("after-call", note)
     sent = sum(len(str(message)) for request in stage.driver.requests for message in request.messages)
-    return operations, sum(response_sizes), sent
+    return sorted(operations), sum(response_sizes), sent
 
 
 def test_a_turn_costs_the_same_in_a_conversation_of_200_and_of_2000_messages(
