@@ -1,4 +1,4 @@
-"""The DynamoDB in memory answers as moto's does, for the requests and expressions that the product makes."""
+"""The DynamoDB in memory answers the requests of the product as moto does, both as it is and made lean."""
 
 import random
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB, MemoryTable
+from tests.lean_moto import make_moto_lean
 
 SEEDS = range(16)
 STEPS = 50
@@ -39,10 +40,12 @@ UPDATES: list[tuple[str, dict[str, str], dict[str, Any]]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def moto_client() -> Iterator[Any]:
+@pytest.fixture(scope="module", params=["moto as it is", "moto made lean"])
+def moto_client(request: pytest.FixtureRequest) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+        if request.param == "moto made lean":
+            make_moto_lean(patch)
         client = boto3.client("dynamodb")
         client.create_table(
             TableName="t",
