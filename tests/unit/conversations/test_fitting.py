@@ -129,6 +129,20 @@ def test_the_oldest_results_are_left_out_first_and_their_note_asks_for_less() ->
     assert "ask for a smaller part" in get_result(history, "c0").data["note"]
 
 
+@pytest.mark.parametrize("words", ["I will now read the page. " * 1_000, "面包店每天早上六点开门" * 600])
+def test_long_words_in_the_last_reply_do_not_crowd_out_its_result(words: str) -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Make it friendlier")
+    thread.add_reply(TextBlock(text=words), make_call("a", READ_TOOL))
+    thread.add_result("a", READ_TOOL, data={"html": PAGE_79_KB})
+    history = compile_history(thread.messages, make_profile(2_000))
+    (text,) = [block.text for message in history for block in message.content if block.kind == "text"][1:]
+    assert text.startswith(words[:200])
+    assert text.endswith("more characters]")
+    assert len(get_result(history, "a").data["data"]["html"]) > 500
+    assert estimate_tokens(history) <= 2_000
+
+
 def test_a_call_with_a_long_input_in_the_last_reply_does_not_crowd_out_its_result() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")

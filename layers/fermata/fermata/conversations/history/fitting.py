@@ -18,7 +18,7 @@ from itertools import pairwise
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.result_cutting import (
     MIN_RESULT_TOKENS,
-    cut_inputs,
+    cut_reply,
     cut_result,
     make_left_out_result,
 )
@@ -56,7 +56,7 @@ def fit_history(messages: Sequence[Message], profile: ModelProfile, fetch: Fetch
     room = limit - estimate_tokens([*turn.prompts, *older])
     reply = turn.reply
     if estimate_tokens(reply) > room - MIN_RESULT_TOKENS * len(turn.newest):
-        reply = [cut_inputs(message, room // 2) for message in fetch(reply)]
+        reply = [cut_reply(message, room // 2) for message in fetch(reply)]
     shares = share_room(_list_sizes(turn.newest), room - estimate_tokens(reply))
     return [*turn.prompts, *older, *reply, *_cut_results(turn.newest, shares, fetch)]
 

@@ -4,10 +4,11 @@ from typing import Any
 
 from fermata.conversations.history.token_estimate import (
     MAX_TOKENS_PER_IMAGE,
+    estimate_block_tokens,
     estimate_json_tokens,
     estimate_text_tokens,
 )
-from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
+from fermata.domain.blocks import Block, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.json_shortening import (
     ADVICE,
     count_json_chars,
@@ -102,12 +103,22 @@ def _cut_data(data: Any, max_tokens: int) -> Any:
     return {"truncated": True, "note": f"None of {chars:,} characters fit here. {ADVICE}", "totalCharacters": chars}
 
 
-def cut_inputs(message: Message, max_tokens: int) -> Message:
-    """Return a fetched reply whose calls have inputs of at most so many tokens together: it has been carried out."""
-    calls = [block for block in message.content if block.kind == "toolCall"]
-    shares = share_room([estimate_json_tokens(call.input) for call in calls], max(0, max_tokens))
-    cut_by_id = {id(call): _cut_input(call, share) for call, share in zip(calls, shares, strict=True)}
-    return message.model_copy(update={"content": tuple(cut_by_id.get(id(block), block) for block in message.content)})
+def cut_reply(message: Message, max_tokens: int) -> Message:
+    """Return a fetched reply whose words and inputs of calls have at most so many tokens: it has been carried out."""
+    places = [place for place, block in enumerate(message.content) if block.kind in ("toolCall", "text")]
+    sizes = [estimate_block_tokens(message.content[place]) for place in places]
+    shares = dict(zip(places, share_room(sizes, max(0, max_tokens)), strict=True))
+    content = tuple(
+        _cut_reply_block(block, shares[place]) if place in shares else block
+        for place, block in enumerate(message.content)
+    )
+    return message.model_copy(update={"content": content})
+
+
+def _cut_reply_block(block: Block, max_tokens: int) -> Block:
+    if block.kind == "toolCall":
+        return _cut_input(block, max_tokens)
+    return TextBlock(text=_cut_text(block.text, max_tokens)) if block.kind == "text" else block
 
 
 def _cut_input(call: ToolCallBlock, max_tokens: int) -> ToolCallBlock:
