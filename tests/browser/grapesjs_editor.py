@@ -62,6 +62,7 @@ async ({html, css}) => {
   executor.document.code.load({});
   await new Promise(done => setTimeout(done, 10));
   editor.UndoManager.clear();
+  await executor.snapshot();
 }
 """
 SETTLE = "() => new Promise(done => setTimeout(done, 20))"
@@ -110,6 +111,7 @@ class GrapesEditor:
         self.problems: list[str] = []
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("console", lambda entry: self._note(entry.type, entry.text))
+        page.set_default_timeout(8_000)
         page.set_viewport_size({"width": 1400, "height": 900})
         page.goto(url)
 

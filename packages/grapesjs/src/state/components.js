@@ -61,18 +61,9 @@ export function isWithin(outer, inner) {
  * @returns {string}
  */
 export function textOf(component) {
-  if (component.attributes.type === "comment") return "";
-  if (component.attributes.type === "textnode") return decodeEntities(component.attributes.content ?? "");
-  const inner = childrenOf(component).map(textOf).join("");
-  return inner || decodeEntities(component.attributes.content ?? "");
-}
-
-/** @type {Record<string, string>} */
-const ENTITIES = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#039;": "'", "&nbsp;": "\u00a0" };
-
-/** @param {string} text */
-function decodeEntities(text) {
-  return text.replace(/&(?:lt|gt|amp|quot|#039|nbsp);/g, (entity) => ENTITIES[entity]);
+  const { type, content = "" } = component.attributes;
+  if (type === "comment") return "";
+  return type === "textnode" ? content : content + childrenOf(component).map(textOf).join("");
 }
 
 /**

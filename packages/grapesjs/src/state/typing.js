@@ -11,7 +11,8 @@ export class Typing {
     /** @type {boolean | undefined} */
     this.savedAutosave = undefined;
     editor.on("rte:enable", () => this.#pauseSaving());
-    editor.on("rte:disable", () => this.#resumeSaving());
+    // the typed text comes into the model right after this event
+    editor.on("rte:disable", () => setTimeout(() => this.#resumeSaving(), 0));
   }
 
   /** @returns {Component | undefined} what is edited now */
@@ -61,7 +62,7 @@ export class Typing {
   }
 
   #resumeSaving() {
-    if (this.savedAutosave === undefined) return;
+    if (this.savedAutosave === undefined || this.component) return;
     const { Storage } = this.editor;
     Storage.setAutosave(this.savedAutosave);
     this.savedAutosave = undefined;

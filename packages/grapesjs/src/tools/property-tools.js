@@ -26,7 +26,7 @@ export function updateNodeProps(document, input, edit) {
   const entries = names.map((name) => [attributeName(name), checkedValue(document, component, name, patch[name])]);
   const id = document.ids.of(component);
   if (entries.length) edit.apply({ op: "attributes", id, set: Object.fromEntries(entries) });
-  if (text !== undefined) edit.apply({ op: "content", id, json: [{ type: "textnode", content: escapeText(text) }] });
+  if (text !== undefined) edit.apply({ op: "content", id, json: [{ type: "textnode", content: text }] });
   return undefined;
 }
 
@@ -58,11 +58,6 @@ function checkText(component, text) {
   if (children.length) {
     refuse(`There is ${children.join(", ")} in this <${tag}>: use replaceNodeHtml, or the uid of what is in it.`);
   }
-}
-
-/** @param {string} text */
-function escapeText(text) {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 /** @param {string} name */
