@@ -4,7 +4,7 @@ Images are served here too, because API Gateway passes bytes through unchanged o
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -22,6 +22,7 @@ from fermata.conversations import conversation_store, message_views
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import SCOPES
+from fermata.limits.reader_leases import ReaderLease
 from fermata.tools.registry import get_tool_namer
 from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
@@ -121,7 +122,7 @@ def _respond_with_started_turn(context: RequestContext, started: StartedTurn) ->
     """Stream the turn; or respond with 202 and its bridge to a client that accepts JSON."""
     if "application/json" in context.request.headers.get("accept", ""):
         return Response(202, {"bridgeId": started.turn.id, "seq": started.entry.next_number - 1})
-    response = _stream_turn(context, started.turn, [started.entry], 0)
+    response = _stream_turn(context, started.turn, [started.entry], 0, is_counted=started.is_joined)
     if not started.turn.is_cancelled_on_disconnect:  # as every undo, which goes on when its client has left
         return response
     return replace(response, headers={**response.headers, BRIDGE_HEADER: started.turn.id})
@@ -132,7 +133,9 @@ def follow_turn(context: RequestContext) -> Response:
     bridge_id = context.path_parameters["bridgeId"]
     turn = find_turn_for_caller(context.resources, context.caller, bridge_id)
     after = _parse_event_number(context.request.query.get("after", "0"))
-    return _stream_turn(context, turn, read_entries_after(context.resources, turn, after), after, is_returning=True)
+    entries = read_entries_after(context.resources, turn, after)
+    is_running = entries[-1].state.phase != "ended"
+    return _stream_turn(context, turn, entries, after, is_returning=True, is_counted=is_running)
 
 
 @router.handles(conversations.SHOW_IMAGE)
@@ -164,8 +167,19 @@ def _parse_event_number(text: str) -> int:
 
 
 def _stream_turn(
-    context: RequestContext, turn: Turn, entries: Iterable[LogEntry], after: int, *, is_returning: bool = False
+    context: RequestContext,
+    turn: Turn,
+    entries: Iterable[LogEntry],
+    after: int,
+    *,
+    is_returning: bool = False,
+    is_counted: bool,
 ) -> Response:
+    """Stream a turn's log.
+
+    Args:
+        is_counted: Whether the stream counts as a reader. That with which a turn starts does not (decision 0263).
+    """
     resources = context.resources
     to_client_name = get_tool_namer(turn.scope, select_tool_names(context))
 
@@ -173,16 +187,26 @@ def _stream_turn(
         return render_event(number, event, turn.dialect, to_client_name)
 
     log_stream = LogStream(resources, turn, get_log_poller(resources), render, HEARTBEAT_LINE, after=after)
+    limits = context.tenant.limits.caller_limits
+    lease = ReaderLease.take(resources, context.caller, limits) if is_counted else None
     watcher = get_abandonment_watcher(resources)
     watcher.add_reader(turn, is_returning=is_returning)
-    return Response(
-        200,
-        stream=log_stream.send(entries),
-        headers=STREAM_HEADERS,
-        on_close=lambda: watcher.remove_reader(
-            turn, is_broken_off=not log_stream.is_complete, has_seen_end=log_stream.has_sent_end
-        ),
-    )
+
+    def close() -> None:
+        watcher.remove_reader(turn, is_broken_off=not log_stream.is_complete, has_seen_end=log_stream.has_sent_end)
+        if lease:
+            resources.clock.start_thread(lease.release, "release-reader")
+
+    lines = log_stream.send(entries)
+    stream = _release_at_end(lines, lease) if lease else lines
+    return Response(200, stream=stream, headers=STREAM_HEADERS, on_close=close)
+
+
+async def _release_at_end(lines: AsyncIterator[bytes], lease: ReaderLease) -> AsyncIterator[bytes]:
+    """Release the lease before the response is over: a function that has responded does not run on."""
+    async for line in lines:
+        yield line
+    await asyncio.get_running_loop().run_in_executor(handler_pool, lease.release)
 
 
 class ClosingStreamingResponse(StreamingResponse):

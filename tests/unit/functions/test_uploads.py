@@ -74,8 +74,8 @@ def test_an_upload_that_is_too_large_is_a_413(bakery: TokenSigner) -> None:
 @pytest.mark.parametrize(
     ("limit", "reason", "words"),
     [
-        ({"user_uploads_per_day": 2}, "uploads", "You have made 2 uploads today, as many as you may."),
-        ({"tenant_uploads_per_day": 2}, "uploads", "Your workspace has made 2 uploads today, as many as it may."),
+        ({"user_uploads_per_day": 2}, "uploads", "You have made as many uploads as you may in a day (2)."),
+        ({"tenant_uploads_per_day": 2}, "uploads", "Your workspace has made as many uploads as it may in a day (2)."),
         ({"user_bytes_per_day": 12_000_000}, "stored_bytes", "You may store 12,000,000 bytes a day"),
     ],
 )

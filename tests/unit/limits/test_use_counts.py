@@ -111,7 +111,7 @@ def test_a_clock_that_is_off_refuses_nobody_for_longer_than_two_minutes(ahead: f
 @pytest.mark.parametrize("ahead", [3600 * 24, 365 * 86_400])
 def test_a_turn_of_a_clock_that_is_far_ahead_does_not_count_for_ever(ahead: float) -> None:
     item = apply({}, Use(turn="a"), NOON + ahead)
-    assert count(item).turns == 0
+    assert count(item).running == 0
 
 
 @pytest.mark.parametrize("damage", [None, "x", -5, 10**30, 1.5, True, [], {}, b"x"])
@@ -125,7 +125,7 @@ def test_a_damaged_row_admits_and_is_repaired(name: str, damage: Any) -> None:
     update = count(healthy | {name: damage}).build_update(use)
     assert update.condition == "#version = :read"
     assert update.values[":read"] == (healthy | {name: damage})["version"]
-    assert count(repaired).turns in (1, 2)
+    assert count(repaired).running in (1, 2)
     assert repaired["uploads"] in (1, 2)
     assert repaired["bytes"] in (1, 2)
     assert repaired["day"] == healthy["day"]
@@ -154,9 +154,9 @@ def test_a_part_of_zero_admits_nothing() -> None:
 @pytest.mark.parametrize(
     ("reached", "seconds", "words"),
     [
-        (LimitReached("prompts", 30, 0.4), 1, "30 prompts within a minute, as many as you may. The next one is "),
+        (LimitReached("prompts", 30, 0.4), 1, "as many prompts as you may in a minute (30). The next one is "),
         (LimitReached("prompts", 30, 1.4), 2, "possible in 2 seconds."),
-        (LimitReached("turns", 1000, None), 5, "1,000 of your turns are running"),
+        (LimitReached("turns", 1000, None), 5, "As many of your turns are running as may run at once (1,000)."),
         (LimitReached("uploads", 4, 43_200), 43_200, "possible in 12 h 0 min"),
         (LimitReached("stored_bytes", 1000, 121), 121, "You may store more in 3 minutes"),
     ],

@@ -7,6 +7,7 @@ its id selects. Only where that row is full are the others read too, and the req
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from fermata.aws.dynamodb_items_and_writes import (
@@ -53,8 +54,9 @@ class UseCounter:
     """Counts the use of one request.
 
     Args:
-        use_id: The id of the turn or upload, which selects the tenant's row.
+        use_id: The id of the turn, upload or reader, which selects the tenant's row.
         read_item: Reads a row that was read together with others; by default both rows are read with a request.
+        counts: The kind of rows in which it counts.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class UseCounter:
         limits: CallerLimits,
         use_id: str,
         read_item: ReadItem | None = None,
+        counts: type[UseCounts] = UseCounts,
     ) -> None:
+        self._counts = counts
         self._resources, self._limits, self._tenant = resources, limits, caller.tenant
         self.shard = select_tenant_shard(use_id)
         """Which of the tenant's rows the request counts in; `require_room` may choose another one."""
-        self._user_key, shard_key = list_count_keys(resources, caller, use_id)
+        self._user_key, shard_key = list_count_keys(resources, caller, use_id, counts)
         self._items: dict[ItemKey, Item] = {}
         if read_item is not None:
             self._items = {key: read_item(key) or {} for key in (self._user_key, shard_key)}
@@ -114,15 +118,20 @@ class UseCounter:
     @property
     def _user_counts(self) -> UseCounts:
         now = self._resources.clock.time()
-        return UseCounts(self._user_key, self._items[self._user_key], self._limits.user, now)
+        return self._counts(self._user_key, self._items[self._user_key], self._limits.user, now)
 
     def _build_shard_counts(self, shard: int) -> UseCounts:
         key = self._build_shard_key(shard)
         limits = divide_limits(self._limits.tenant, shard)
-        return UseCounts(key, self._items[key], limits, self._resources.clock.time())
+        return self._counts(key, self._items[key], limits, self._resources.clock.time())
 
     def _build_shard_key(self, shard: int) -> ItemKey:
-        return build_tenant_limits_key(self._resources, self._tenant, shard, COUNTS_SORT_KEY)
+        return build_tenant_limits_key(self._resources, self._tenant, shard, self._counts.sort_key)
+
+    @property
+    def keys(self) -> tuple[ItemKey, ItemKey]:
+        """The rows in which the request counts: its user's, and one of its tenant's."""
+        return self._user_key, self._build_shard_key(self.shard)
 
     def _find_other_shard(self, use: Use) -> int:
         """Return the next of the tenant's rows that has room, as they are now."""
@@ -130,9 +139,9 @@ class UseCounter:
         keys = [self._build_shard_key(shard) for shard in order]
         self._items |= {key: {} for key in keys} | self._resources.tables.batch_get_by_keys(keys)
         shards = {shard: self._build_shard_counts(shard) for shard in order}
-        limit = self._limits.tenant.turns_at_once
-        if use.turn and sum(counts.turns for counts in shards.values()) >= limit:
-            raise build_limit_refusal(LimitReached("turns", limit, None), "tenant")
+        limit = self._counts.get_limit_at_once(self._limits.tenant)
+        if (use.turn or use.reader) and sum(counts.running for counts in shards.values()) >= limit:
+            raise build_limit_refusal(LimitReached("turns" if use.turn else "readers", limit, None), "tenant")
         reached = {shard: counts.find_limit_reached(use) for shard, counts in shards.items()}
         free_shard = next((shard for shard in order if reached[shard] is None), None)
         if free_shard is None:
@@ -146,18 +155,21 @@ class UseCounter:
         limits = {
             "prompts": tenant.prompts_per_minute,
             "turns": tenant.turns_at_once,
+            "readers": tenant.readers_at_once,
             "uploads": tenant.uploads_per_day,
             "stored_bytes": tenant.bytes_per_day,
         }
         return replace(first, limit=limits[first.reason])
 
 
-def list_count_keys(resources: Resources, caller: Caller, use_id: str) -> tuple[ItemKey, ItemKey]:
+def list_count_keys(
+    resources: Resources, caller: Caller, use_id: str, counts: type[UseCounts] = UseCounts
+) -> tuple[ItemKey, ItemKey]:
     """Return the keys of the rows in which a request counts: its user's, and one of its tenant's."""
     shard = select_tenant_shard(use_id)
     return (
-        build_user_limits_key(resources, caller.tenant, caller.user, COUNTS_SORT_KEY),
-        build_tenant_limits_key(resources, caller.tenant, shard, COUNTS_SORT_KEY),
+        build_user_limits_key(resources, caller.tenant, caller.user, counts.sort_key),
+        build_tenant_limits_key(resources, caller.tenant, shard, counts.sort_key),
     )
 
 
@@ -167,14 +179,20 @@ def count_upload(resources: Resources, caller: Caller, limits: CallerLimits, upl
     Raises:
         TooManyRequests: It exceeds a limit.
     """
+    counter = UseCounter(resources, caller, limits, upload_ref)
+    counter.commit(Use(uploads=1, stored_bytes=size), partial(write_counts, resources))
 
-    def write(writes: Sequence[Update]) -> None:
-        try:
-            resources.tables.write_items(*writes)
-        except TransactionCanceled as refused:
-            raise UseCountsChanged.from_reasons(writes, refused.reasons) from refused
 
-    UseCounter(resources, caller, limits, upload_ref).commit(Use(uploads=1, stored_bytes=size), write)
+def write_counts(resources: Resources, writes: Sequence[Update]) -> None:
+    """Write counts that go along with nothing else.
+
+    Raises:
+        UseCountsChanged: They have changed since they were read.
+    """
+    try:
+        resources.tables.write_items(*writes)
+    except TransactionCanceled as refused:
+        raise UseCountsChanged.from_reasons(writes, refused.reasons) from refused
 
 
 def build_turn_removals(resources: Resources, tenant: str, user: str, turn: str, shard: int) -> list[Update]:

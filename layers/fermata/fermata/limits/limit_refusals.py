@@ -11,24 +11,23 @@ _RETRY_SECONDS = 5
 """Where nobody knows when a limit is free again, because a turn or a reader has to end first."""
 _WORDS: dict[str, dict[LimitOwner, str]] = {
     "prompts": {
-        "user": "You have sent {limit} prompts within a minute, as many as you may. "
-        "The next one is possible in {wait}.",
-        "tenant": "Your workspace has sent {limit} prompts within a minute, as many as it may. "
-        "The next one is possible in {wait}.",
+        "user": "You have sent as many prompts as you may in a minute ({limit}). The next one is possible in {wait}.",
+        "tenant": "Your workspace has sent as many prompts as it may in a minute ({limit}). The next one is possible "
+        "in {wait}.",
     },
     "turns": {
-        "user": "{limit} of your turns are running, as many as may run at once. Wait until one ends, or cancel one.",
-        "tenant": "{limit} turns of your workspace are running, as many as may run at once. Wait until one ends.",
+        "user": "As many of your turns are running as may run at once ({limit}). Wait until one ends, or cancel one.",
+        "tenant": "As many turns of your workspace are running as may run at once ({limit}). Wait until one ends.",
     },
     "readers": {
-        "user": "You follow turns with {limit} connections, as many as you may have at once. Close one: it is free "
-        "again within a minute.",
-        "tenant": "Your workspace follows turns with {limit} connections, as many as it may have at once. One that is "
-        "closed is free again within a minute.",
+        "user": "You follow turns with as many connections as you may have at once ({limit}). Close one: its place is "
+        "free within two minutes.",
+        "tenant": "Your workspace follows turns with as many connections as it may have at once ({limit}). The place "
+        "of one that is closed is free within two minutes.",
     },
     "uploads": {
-        "user": "You have made {limit} uploads today, as many as you may. The next one is possible in {wait}.",
-        "tenant": "Your workspace has made {limit} uploads today, as many as it may. The next one is possible in "
+        "user": "You have made as many uploads as you may in a day ({limit}). The next one is possible in {wait}.",
+        "tenant": "Your workspace has made as many uploads as it may in a day ({limit}). The next one is possible in "
         "{wait}.",
     },
     "stored_bytes": {

@@ -2,6 +2,7 @@
 
     t#<tenant>#limits#user#<hash>     counts   version; free_at; day, uploads, bytes; x#<turn> for each turn that runs
     t#<tenant>#limits#tenant#<shard>  counts   the same
+    each of them                      readers  version; x#<id> for each reader
 
 `free_at` (epoch microseconds) is when everything that was used of the prompts of a minute is free again. A turn counts
 until END removes its lease `x#<turn>`, or until the lease expires (epoch seconds). An attribute that this module cannot
@@ -11,7 +12,7 @@ have written counts as missing, and the next write replaces it (decision 0239).
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeGuard
+from typing import Any, ClassVar, Literal, TypeGuard
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update
 from fermata.domain.use_limits import UseLimits
@@ -19,9 +20,14 @@ from fermata.domain.use_limits import UseLimits
 TURN_LEASE_SECONDS = 3600
 """How long a turn counts at most: one that waits for its browser for longer uses nothing."""
 COUNTS_SORT_KEY = "counts"
+READERS_SORT_KEY = "readers"
+READER_LEASE_SECONDS = 120
+"""How long a reader counts that does not renew its lease."""
 LEASE_PREFIX = "x#"
 _ROW_TTL_SECONDS = 2 * 86_400
 _MINUTE_US = 60_000_000
+_MAX_REMOVED = 100
+"""Dead leases that one write removes, so that its expression is not too long."""
 _MAX_COUNT = 10**17
 """More than this module counts, and later than the microseconds of this millennium."""
 
@@ -35,6 +41,8 @@ class Use:
     prompts: int = 0
     turn: str = ""
     """The id of the turn that it starts."""
+    reader: str = ""
+    """The id of the reader that it admits; no other use goes with it."""
     uploads: int = 0
     stored_bytes: int = 0
 
@@ -56,18 +64,25 @@ class UseCounts:
     item: Item
     limits: UseLimits
     now: float
+    sort_key: ClassVar[str] = COUNTS_SORT_KEY
+    lease_seconds: ClassVar[int] = TURN_LEASE_SECONDS
 
     @property
-    def turns(self) -> int:
-        """How many turns run."""
-        return len(list_live_leases(self.item, self.now, TURN_LEASE_SECONDS))
+    def running(self) -> int:
+        """How many leases count: of turns, or of readers."""
+        return len(list_live_leases(self.item, self.now, self.lease_seconds))
+
+    @staticmethod
+    def get_limit_at_once(limits: UseLimits) -> int:
+        """Return how many leases may count at once."""
+        return limits.turns_at_once
 
     def find_limit_reached(self, use: Use) -> LimitReached | None:
         """Return the first limit that the use exceeds."""
         limits = self.limits
         if use.prompts and (free_in := self._compute_wait()) > 0:
             return LimitReached("prompts", limits.prompts_per_minute, free_in)
-        if use.turn and self.turns >= limits.turns_at_once:
+        if use.turn and self.running >= limits.turns_at_once:
             return LimitReached("turns", limits.turns_at_once, None)
         if use.uploads and self._count_of_day("uploads") + use.uploads > limits.uploads_per_day:
             return LimitReached("uploads", limits.uploads_per_day, self._seconds_left_of_day)
@@ -87,8 +102,11 @@ class UseCounts:
         }
         if use.turn:
             values[LEASE_PREFIX + use.turn] = int(self.now) + TURN_LEASE_SECONDS
-        dead_leases = list_dead_leases(self.item, self.now, TURN_LEASE_SECONDS)
-        return build_versioned_update(self.key, self.item, values, dead_leases)
+        return self._build_update(values)
+
+    def _build_update(self, values: Item) -> Update:
+        dead_leases = list_dead_leases(self.item, self.now, self.lease_seconds)
+        return build_versioned_update(self.key, self.item, values, dead_leases[:_MAX_REMOVED])
 
     @property
     def _day(self) -> str:
@@ -127,6 +145,29 @@ class UseCounts:
         return _MINUTE_US // self.limits.prompts_per_minute
 
 
+@dataclass(frozen=True)
+class ReaderCounts(UseCounts):
+    """The same of a row that counts readers."""
+
+    sort_key: ClassVar[str] = READERS_SORT_KEY
+    lease_seconds: ClassVar[int] = READER_LEASE_SECONDS
+
+    @staticmethod
+    def get_limit_at_once(limits: UseLimits) -> int:
+        """Return how many leases may count at once."""
+        return limits.readers_at_once
+
+    def find_limit_reached(self, use: Use) -> LimitReached | None:
+        """Return the limit of readers if one more exceeds it."""
+        limit = self.limits.readers_at_once
+        return LimitReached("readers", limit, None) if self.running >= limit else None
+
+    def build_update(self, use: Use) -> Update:
+        """Build the write that counts a reader. It fails if the row was changed since it was read."""
+        lease = {LEASE_PREFIX + use.reader: int(self.now) + self.lease_seconds}
+        return self._build_update({"v": 1, "ttl": int(self.now) + _ROW_TTL_SECONDS} | lease)
+
+
 def build_versioned_update(key: ItemKey, item: Item, values: Item, removed: Iterable[str]) -> Update:
     """Build the write that sets and removes attributes of a row whose version is still the one that was read.
 
@@ -154,6 +195,20 @@ def build_lease_removal(key: ItemKey, lease: str, now: float) -> Update:
     values = {":ttl": int(now) + _ROW_TTL_SECONDS}
     names = {"#lease": LEASE_PREFIX + lease, "#ttl": "ttl"}
     return Update(*key, "SET #ttl = :ttl REMOVE #lease", values, names, condition="")
+
+
+def build_reader_renewal(key: ItemKey, reader: str, now: float) -> Update:
+    """Build the write that prolongs a lease. It fails if the lease is gone, or was prolonged by a later write."""
+    values = {":expires": int(now) + READER_LEASE_SECONDS, ":ttl": int(now) + _ROW_TTL_SECONDS}
+    names = {"#lease": LEASE_PREFIX + reader, "#ttl": "ttl"}
+    condition = "attribute_exists(#lease) AND #lease < :expires"
+    return Update(*key, "SET #lease = :expires, #ttl = :ttl", values, names, condition)
+
+
+def build_reader_removal(key: ItemKey, reader: str) -> Update:
+    """Build the write that removes a lease. It fails if the lease is gone."""
+    names = {"#lease": LEASE_PREFIX + reader}
+    return Update(*key, "REMOVE #lease", {}, names, condition="attribute_exists(#lease)")
 
 
 def list_live_leases(item: Item, now: float, lifetime_seconds: float) -> list[str]:

@@ -107,7 +107,7 @@ def test_many_users_begin_as_many_turns_as_their_tenant_may_run(stage: Stage) ->
     refusals = [result for result in results if not isinstance(result, Turn)]
     assert len(results) - len(refusals) == 20
     assert {refusal.reason for refusal in refusals} == {"turns"}
-    assert "20 turns of your workspace are running" in refusals[0].message
+    assert "turns of your workspace are running as may run at once (20)" in refusals[0].message
     assert len(list_tenant_leases(stage)) == 20
 
 
@@ -124,7 +124,7 @@ def test_one_user_may_send_all_of_a_small_tenants_prompts(stage: Stage) -> None:
     for _ in range(5):
         start(stage, limits)
     refusal = refuse(stage, limits)
-    assert refusal.message.startswith("Your workspace has sent 5 prompts within a minute")
+    assert refusal.message.startswith("Your workspace has sent as many prompts as it may in a minute (5).")
     assert 55 <= (refusal.retry_after or 0) <= 60
 
 

@@ -28,6 +28,8 @@ class StartedTurn:
 
     turn: Turn
     entry: LogEntry
+    is_joined: bool = False
+    """Whether an earlier request with the same Idempotency-Key has started it."""
 
 
 def commit_start(

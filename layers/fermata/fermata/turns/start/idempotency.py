@@ -84,7 +84,7 @@ def find_started_turn(
         return None
     if last_entry.state.phase == "started":
         start_workflow(resources, turn)
-    return StartedTurn(turn, first_entry)
+    return StartedTurn(turn, first_entry, is_joined=True)
 
 
 def build_idempotency_puts(resources: Resources, turn: Turn, key: str, digest: str) -> list[Put]:

@@ -71,6 +71,7 @@ FOLLOW_TURN = Operation(
     responses=(STREAM_RESPONSE,),
     errors={
         400: "There is no event of that number (`code` is `logRewound`), or the tools have no such names.",
+        429: "The user or the workspace follows turns with as many connections as it may. The error says which.",
     }
     | _NO_TURN,
 )
