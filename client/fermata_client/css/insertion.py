@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fermata_client.css.parser import CssRule, parse_css
+from fermata_client.css.parser import CssRule
 from fermata_client.html.indentation import WHITESPACE, indent_at, is_at_line_start, reindent_text
 from fermata_client.html.splices import Splice
 
@@ -29,19 +29,27 @@ class SheetFormat:
         return reindent_text(text, indent=indent, unit=self.unit, newline=self.newline)
 
 
-def splice_before_group(sheet: bytes, rule: CssRule, group: CssRule, sheet_format: SheetFormat) -> Splice:
+def splice_before_group(
+    sheet: bytes, sheet_rules: Sequence[CssRule], rule: CssRule, group: CssRule, sheet_format: SheetFormat
+) -> Splice:
     """Insert a rule before a conditional group and its comments."""
     position = group.end - len(group.source)
     indent = indent_at(sheet, group.start)
-    gap = _gap_between(sheet, parse_css(sheet), sheet_format)
+    gap = _gap_between(sheet, sheet_rules, sheet_format)
     return Splice(position, position, sheet_format.reindent(rule.source, indent) + gap + indent)
 
 
-def splice_at_end(sheet: bytes, rules: Sequence[CssRule], group: CssRule | None, sheet_format: SheetFormat) -> Splice:
+def splice_at_end(
+    sheet: bytes,
+    sheet_rules: Sequence[CssRule],
+    rules: Sequence[CssRule],
+    group: CssRule | None,
+    sheet_format: SheetFormat,
+) -> Splice:
     """Insert rules at the end of a conditional group; None for the end of the sheet."""
     start, end = group.block_range if group and group.block_range else (0, len(sheet))
     content = sheet[start:end].rstrip(WHITESPACE)
-    siblings = group.rules if group else parse_css(sheet)
+    siblings = group.rules if group else sheet_rules
     group_indent = indent_at(sheet, group.start) if group else None
     indent = _sibling_indent(sheet, siblings, group_indent, sheet_format)
     gap = _gap_between(sheet, siblings, sheet_format) + indent
@@ -60,12 +68,15 @@ def splice_at_end(sheet: bytes, rules: Sequence[CssRule], group: CssRule | None,
     return Splice(position, end, lead + text + sheet_format.newline + closing_indent)
 
 
-def splice_leading(sheet: bytes, rule: CssRule, sheet_format: SheetFormat) -> Splice:
-    """Insert one of `LEADING_AT_RULES` after those that the sheet has."""
-    leading = [own for own in parse_css(sheet) if own.key.startswith(LEADING_AT_RULES)]
+def splice_leading(
+    sheet: bytes, sheet_rules: Sequence[CssRule], rules: Sequence[CssRule], sheet_format: SheetFormat
+) -> Splice:
+    """Insert some of `LEADING_AT_RULES` after those that the sheet has."""
+    leading = [own for own in sheet_rules if own.key.startswith(LEADING_AT_RULES)]
     position = leading[-1].end if leading else 0
     line_after = b"" if sheet[position : position + 1] in (b"\n", b"\r") else sheet_format.newline
-    return Splice(position, position, sheet_format.newline + sheet_format.indent + rule.source + line_after)
+    text = b"".join(sheet_format.newline + sheet_format.indent + rule.source for rule in rules)
+    return Splice(position, position, text + line_after)
 
 
 def _sibling_indent(

@@ -97,6 +97,21 @@ def test_nested_rules_are_merged_in_their_rule() -> None:
     assert counts == RuleCounts(created=1, updated=2)
 
 
+def test_a_nested_rule_never_follows_a_declaration_without_its_semicolon() -> None:
+    assert put(".a { b: c }\n", ".a { &:hover { d: e } }")[0] == ".a { b: c;\n  &:hover { d: e }\n}\n"
+    assert put(".a { b: c /* x */ }\n", ".a { f: g; &:hover { d: e } }")[0] == (
+        ".a { b: c; f: g; /* x */\n  &:hover { d: e }\n}\n"
+    )
+
+
+def test_rules_that_depend_on_each_other_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fermata_client.css.merge.MAX_PARSED_BYTES", 2_000)
+    sheet = "".join(f".x{number} {{ top: 0 }}\n" for number in range(50))
+    assert put(sheet, ".x1 { top: 1px }" * 2)[1] == RuleCounts(updated=2)
+    with pytest.raises(EditError, match="in several calls"):
+        put(sheet, ".x1 { top: 1px }" * 4)
+
+
 def test_syntax_the_grammar_does_not_know_is_carried_along() -> None:
     css = "@container card (width > 30rem) { .a { b: c } }\n@page :first { margin: 1in }"
     assert put("", css)[0].strip() == css
@@ -212,6 +227,11 @@ RULES = (
     "@font-face { font-family: F }",
     "@import 'x.css';",
     ".d { top: 2px }",
+    ".a { color: red; &:hover { top: 0 } }",
+    ".x { &:hover { left: 0 } &:focus { top: 0 } }",
+    "@supports (a: b) { @media (width > 9px) { .b { top: 5px } } }",
+    "@keyframes k { to { top: 1px } }",
+    ".b { top: 1px; top: 2px }",
 )
 SHEETS = (
     "",
@@ -219,10 +239,12 @@ SHEETS = (
     "\n  .b { left: 0 }\n\n  .x {}\n",
     "@media (width > 9px) { .c { top: 3px } }\n",
     ".x{}",
+    ".a{top:0}.b{left:0}\n@media (width > 9px){.a{left:0}}",
+    ".d { top: 0 }\n@keyframes k {}\n.x { top: 0 }\n@supports (a: b) { .b { left: 0 } }\n",
 )
 
 
-@given(st.sampled_from(SHEETS), st.sampled_from(("", "  ")), st.lists(st.sampled_from(RULES), min_size=1, max_size=5))
+@given(st.sampled_from(SHEETS), st.sampled_from(("", "  ")), st.lists(st.sampled_from(RULES), min_size=1, max_size=6))
 def test_rules_that_are_put_together_are_put_as_one_after_the_other(sheet: str, indent: str, rules: list[str]) -> None:
     def edit(*texts: str) -> list[bytes]:
         editor = StyleSheetEditor([sheet.encode()], [SheetFormat(indent.encode())])

@@ -35,14 +35,23 @@ def iter_growing_texts(pieces: tuple[str, ...]) -> Iterator[Growing]:
         yield Growing(repr(piece), lambda size, piece=piece: piece * (size // len(piece)))
 
 
-def test_new_rules_are_added_in_proportion_to_their_number() -> None:
-    document = HtmlDocument.parse((PAGE % "").encode(), path="index.html")
+PLAIN, NESTED = ".x%d { top: 0 }", ".x%d { top: 0; &:hover { left: 0 } }"
+GROUPS = ("%s", "@media (width > 1px) {\n%s\n}")
 
+
+@pytest.mark.parametrize("operation", ["merge", "replace"])
+@pytest.mark.parametrize("put_group", GROUPS)
+@pytest.mark.parametrize("put_rule", [PLAIN, NESTED, "@import 'x%d.css';", "@keyframes x%d { to { top: 0 } }"])
+@pytest.mark.parametrize("old", ["", PLAIN, NESTED, ".y%d { top: 0 }", "@media (width > 1px) { .x%d { top: 9px } }"])
+def test_rules_are_put_in_proportion_to_their_number(old: str, put_rule: str, put_group: str, operation: str) -> None:
     def prepare(size: int) -> Callable[[], object]:
-        css = "\n".join(f".x{number} {{ top: 0 }}" for number in range(size))
-        return lambda: WRITE_TOOLS["applyCss"](document, {"css": css})
+        old_rules, rules = (
+            "\n".join(rule % number for number in range(size)) if rule else "" for rule in (old, put_rule)
+        )
+        document = HtmlDocument.parse((PAGE.replace(".a { top: 0 }", old_rules) % "").encode(), path="index.html")
+        return lambda: WRITE_TOOLS["applyCss"](document, {"css": put_group % rules, "operation": operation})
 
-    assert 0 < measure_growth(prepare, 800, 800) <= MAX_GROWTH
+    assert measure_growth(prepare, 400, 400, noticeable_seconds=NOTICEABLE_SECONDS / 10) <= MAX_GROWTH
 
 
 def run_tools(document: HtmlDocument, tools: dict[str, Any], arguments: dict[str, Any]) -> None:
