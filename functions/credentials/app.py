@@ -15,7 +15,8 @@ from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.operations import api_keys, credentials, privacy
 
-EXPORT_URL_SECONDS = 3_600
+EXPORT_URL_SECONDS = 600
+"""For as long an address opens a file without a token. Whoever shows the export again gets new ones."""
 router = Router("credentials")
 
 

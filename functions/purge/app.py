@@ -16,22 +16,24 @@ MIN_REMAINING_MS = 30_000
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
-    """Handle the two schedules. The next run continues where the time ends."""
+    """Handle the three schedules. The next run continues where the time ends."""
     observability.reset_log_keys(request_id=context.aws_request_id)
 
     def has_time() -> bool:
         return bool(context.get_remaining_time_in_millis() > MIN_REMAINING_MS)
 
     jobs = run_open_jobs(get_resources(), has_time)
-    purged = 0 if event.get("jobsOnly") else _purge(has_time)
+    purged = 0 if event.get("jobsOnly") else _purge(has_time, is_whole_bin_read=bool(event.get("wholeBin")))
     return {"jobs": jobs, "purged": purged}
 
 
 prepare_function("dynamodb", "s3", "stepfunctions")
 
 
-def _purge(has_time: Callable[[], bool]) -> int:
-    return purge_deleted_conversations(get_resources(), has_time, _get_retention_days)
+def _purge(has_time: Callable[[], bool], *, is_whole_bin_read: bool) -> int:
+    return purge_deleted_conversations(
+        get_resources(), has_time, _get_retention_days, is_whole_bin_read=is_whole_bin_read
+    )
 
 
 def _get_retention_days(tenant: str) -> int:

@@ -1,7 +1,8 @@
 """Accept uploads to pre-signed S3 URLs at the front door, under `/_bucket`, and check them as S3 does.
 
 On AWS a pre-signed URL points to S3. Here it points to the front door, so that a browser needs only the service's own
-port. The emulator accepts no requests of browsers, so the front door checks the signature and stores the object.
+port. The emulator accepts no requests of browsers, so the front door checks the signature and stores the object. The
+files of an export are downloaded in the same way, by programs only.
 """
 
 import asyncio
@@ -9,6 +10,8 @@ import base64
 import hashlib
 from typing import NamedTuple
 from urllib.parse import unquote
+
+from botocore.exceptions import ClientError
 
 from local.aws_clients import get_client
 from local.request_signature import (
@@ -24,7 +27,9 @@ BUCKET_PATH_PREFIX = "/_bucket"
 MAX_UPLOAD_BYTES = 32 * 1024 * 1024
 """More than the service ever signs for; S3 itself accepts 5 GB."""
 UPLOADS_FOLDER = "uploads"
-"""The only part of a bucket that URLs are signed for (aws/uploads.py)."""
+"""The only part of a bucket to which URLs are signed for PUT (aws/uploads.py)."""
+EXPORTS_FOLDER = "exports"
+"""The only part of a bucket from which URLs are signed for GET (privacy/export.py)."""
 CHECKSUM_HEADER = "x-amz-checksum-sha256"
 ANY_ORIGIN = "*"
 CORS_HEADERS = {
@@ -90,6 +95,8 @@ class S3Uploads:
     ) -> BucketResponse:
         if method == "OPTIONS":
             return BucketResponse(200, {})
+        if method == "GET":
+            return await self._handle_download(path, query, headers)
         if method != "PUT":
             return _error_response("MethodNotAllowed")
         if error_code := self._find_error(path, query, headers, body):
@@ -97,8 +104,17 @@ class S3Uploads:
         await asyncio.to_thread(self._put_object, unquote(path), headers, body)
         return BucketResponse(200, {})
 
-    def _find_error(self, path: str, query: str, headers: dict[str, str], body: bytes) -> str | None:
-        request = HttpRequest("PUT", path, query, headers | {"host": self._endpoint.rpartition("/")[2]})
+    async def _handle_download(self, path: str, query: str, headers: dict[str, str]) -> BucketResponse:
+        """Respond with a file of an export, to a program: the bucket's CORS rule lets no page read one."""
+        if "origin" in headers or "sec-fetch-site" in headers:
+            return _error_response("AccessForbidden")
+        error_code = self._find_signature_error("GET", path, query, headers)
+        if error_code or not _is_inside(EXPORTS_FOLDER, unquote(path)):
+            return _error_response(error_code or "AccessDenied")
+        return await asyncio.to_thread(self._get_object, unquote(path))
+
+    def _find_signature_error(self, method: str, path: str, query: str, headers: dict[str, str]) -> str | None:
+        request = HttpRequest(method, path, query, headers | {"host": self._endpoint.rpartition("/")[2]})
         try:
             signature, unsigned_request = read_presigned_signature(request, self._credentials)
             signature.verify(unsigned_request, self._credentials, UNSIGNED_PAYLOAD)
@@ -106,7 +122,12 @@ class S3Uploads:
             return "AccessDenied"
         except SignatureRefusedError:
             return "SignatureDoesNotMatch"
-        if not _is_upload(unquote(path)):
+        return None
+
+    def _find_error(self, path: str, query: str, headers: dict[str, str], body: bytes) -> str | None:
+        if error_code := self._find_signature_error("PUT", path, query, headers):
+            return error_code
+        if not _is_inside(UPLOADS_FOLDER, unquote(path)):
             return "AccessDenied"
         checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
         return None if headers.get(CHECKSUM_HEADER, checksum) == checksum else "BadDigest"
@@ -116,14 +137,22 @@ class S3Uploads:
         content_type = headers.get("content-type", "binary/octet-stream")
         get_client("s3", self._endpoint).put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type)
 
+    def _get_object(self, path: str) -> BucketResponse:
+        bucket, _, key = path.removeprefix("/").partition("/")
+        try:
+            found = get_client("s3", self._endpoint).get_object(Bucket=bucket, Key=key)
+        except ClientError:
+            return _error_response("NoSuchKey")
+        return BucketResponse(200, {"content-type": found["ContentType"]}, found["Body"].read())
 
-def _is_upload(path: str) -> bool:
-    """Return whether a path leads to the part of a bucket where uploads are."""
+
+def _is_inside(wanted_folder: str, path: str) -> bool:
+    """Return whether a path leads to an object in this folder of a bucket."""
     folder, *names = path.split("/")[2:] or [""]
-    return folder == UPLOADS_FOLDER and bool(names) and not {"", ".", ".."} & set(names)
+    return folder == wanted_folder and bool(names) and not {"", ".", ".."} & set(names)
 
 
 def _error_response(code: str) -> BucketResponse:
-    status = {"MethodNotAllowed": 405, "BadDigest": 400, "EntityTooLarge": 400}.get(code, 403)
+    status = {"MethodNotAllowed": 405, "BadDigest": 400, "EntityTooLarge": 400, "NoSuchKey": 404}.get(code, 403)
     body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code></Error>'
     return BucketResponse(status, {"content-type": "application/xml"}, body.encode())

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import io
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -86,7 +87,7 @@ def test_a_signed_upload_is_stored(put: Put, stored: dict[str, bytes]) -> None:
         ({"key": "turns/local/t/x"}, 403, "AccessDenied"),
         ({"key": "uploads"}, 403, "AccessDenied"),
         ({"key": "uploads/../turns/x"}, 403, "AccessDenied"),
-        ({"method": "GET"}, 405, "MethodNotAllowed"),
+        ({"method": "GET"}, 403, "SignatureDoesNotMatch"),
         ({"method": "DELETE"}, 405, "MethodNotAllowed"),
     ],
 )
@@ -96,6 +97,59 @@ def test_any_other_request_is_refused_as_by_s3(
     said = put(**how)
     assert (said.status, f"<Code>{code}</Code>" in said.body.decode()) == (status, True)
     assert stored == {}
+
+
+EXPORT = "exports/local/job/part-0001.ndjson.gz"
+
+
+@pytest.fixture
+def get(monkeypatch: pytest.MonkeyPatch) -> Callable[..., BucketResponse]:
+    """Ask for a file whose address was signed for GET, with some differences."""
+    for name, value in credentials_environment().items():
+        monkeypatch.setenv(name, value)
+
+    class Client:
+        def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
+            return {"ContentType": "application/gzip", "Body": io.BytesIO(f"{Bucket}/{Key}".encode())}
+
+    monkeypatch.setattr("local.front_door.s3_uploads.get_client", lambda *_: Client())
+    blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata", Clock())
+    uploads = S3Uploads(ENDPOINT, get_run_credentials(), frozenset((EDITOR,)))
+
+    def ask(
+        method: str = "GET", key: str = EXPORT, seconds: int = 300, path: str = "", **headers: str
+    ) -> BucketResponse:
+        at = urlsplit(blobs.presign_get(key, seconds))
+        return asyncio.run(uploads.handle_upload(method, path or at.path, at.query, headers, b""))
+
+    return ask
+
+
+def test_a_file_of_an_export_is_downloaded_by_a_program(get: Callable[..., BucketResponse]) -> None:
+    said = get()
+    assert (said.status, said.body) == (200, f"fermata/{EXPORT}".encode())
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"origin": EDITOR},
+        {"origin": "http://evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"key": "turns/local/t/x"},
+        {"key": "uploads/local/abc/x"},
+        {"key": "exports/../turns/x"},
+        {"key": "exports"},
+        {"path": "/fermata/exports/local/other/part-0001.ndjson.gz"},
+        {"path": "/another/exports/local/job/part-0001.ndjson.gz"},
+        {"seconds": -1},
+        {"method": "PUT"},
+    ],
+)
+def test_no_page_and_no_other_file_is_given_out(get: Callable[..., BucketResponse], how: Any) -> None:
+    said = get(**how)
+    assert said.status == 403
+    assert b"part" not in said.body
 
 
 @pytest.mark.parametrize("known_key", ["test", "local", "another"])

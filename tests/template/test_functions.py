@@ -196,6 +196,12 @@ def test_deleted_conversations_are_purged_every_hour(deployed: Template) -> None
     assert [target["Input"] for target in hourly["Targets"]] == ['{"v":1}']
 
 
+def test_the_whole_bin_is_looked_through_every_day(deployed: Template) -> None:
+    daily = resources_of_type(deployed, "AWS::Events::Rule")["PurgeFunctionDaily"]
+    assert daily["ScheduleExpression"] == "rate(1 day)"
+    assert [target["Input"] for target in daily["Targets"]] == ['{"v":1,"wholeBin":true}']
+
+
 def test_requested_exports_and_erasures_begin_within_five_minutes(deployed: Template) -> None:
     jobs = resources_of_type(deployed, "AWS::Events::Rule")["PurgeFunctionJobs"]
     assert jobs["ScheduleExpression"] == "rate(5 minutes)"

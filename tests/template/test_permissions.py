@@ -179,6 +179,8 @@ def test_only_settings_and_purged_conversations_are_deleted(function_roles: dict
     for table in ("ConversationsTable", "BridgesTable", "PricingTable"):
         assert functions_that_may(function_roles, "dynamodb:DeleteItem", table) == set()
     assert functions_that_may(function_roles, "dynamodb:BatchWriteItem", "ConversationsTable") == {"purge"}
+    for key in ("conversations/bakery/c1/abc", "turns/bakery/t1/abc", "exports/bakery/j1/part", "uploads/bakery/u1/a"):
+        assert functions_that_may(function_roles, "s3:DeleteObjectVersion", f"Bucket/{key}") == {"purge"}
     assert functions_that_may(function_roles, "s3:DeleteObject", "Bucket/conversations/bakery/c1/abc") == {"purge"}
     assert functions_that_may(function_roles, "s3:DeleteObject", "Bucket/turns/bakery/t1/abc") == set()
 

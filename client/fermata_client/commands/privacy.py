@@ -1,5 +1,8 @@
 """`fermata privacy`: export or erase the data of a conversation, a user or a tenant."""
 
+import os
+from pathlib import Path
+
 import click
 
 from fermata_client.commands.errors import CommandError, report_errors
@@ -8,7 +11,7 @@ from fermata_client.commands.options import service_options
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.commands.stack_options import stack_options
 from fermata_client.service.json_members import without_none
-from fermata_client.stack.resources import StackLocation, open_stack_resources
+from fermata_client.stack.resources import StackLocation, find_local_stack, open_stack_resources
 
 JOB_ID_ARGUMENT = click.argument("job_id", metavar="ID")
 CONVERSATION_OPTION = click.option("--conversation", metavar="ID", help="The data of one conversation.")
@@ -58,6 +61,26 @@ def show_export(job_id: str, url: str | None, token: str | None) -> None:
         print_json(client.show_privacy_job("exports", job_id))
 
 
+@privacy.command("download")
+@JOB_ID_ARGUMENT
+@click.option(
+    "--out", "folder", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder to write to."
+)
+@service_options
+@report_errors
+def download_export(job_id: str, folder: Path, url: str | None, token: str | None) -> None:
+    """Download the files of the export ID into a folder that only you can read."""
+    with connect_to_service(url, token) as client:
+        job = client.show_privacy_job("exports", job_id)
+        if "downloads" not in job:
+            raise CommandError(_explain_missing_files(str(job["state"])))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for number, address in enumerate(job["downloads"], 1):
+            part = folder / f"part-{number:04d}.ndjson.gz"
+            _write_private_file(part, client.download_export_file(address))
+            click.echo(part)
+
+
 @privacy.command("erase-status")
 @JOB_ID_ARGUMENT
 @service_options
@@ -74,8 +97,22 @@ def run_jobs(stack: str | None, region: str | None) -> None:
     """Do now what is open in a deployment, without the time limit of its functions. An operator's command."""
     from fermata.privacy.run_jobs import run_open_jobs
 
-    count = run_open_jobs(open_stack_resources(StackLocation(stack, region)))
+    location = StackLocation(stack, region) if stack else find_local_stack(region) or StackLocation(None, region)
+    count = run_open_jobs(open_stack_resources(location))
     click.echo(f"{count} open job{'' if count == 1 else 's'} gone on with.")
+
+
+def _explain_missing_files(state: str) -> str:
+    if state == "expired":
+        return "The files of this export were deleted a day after it was done. Start another one."
+    return f"The export is not done yet ({state}). It begins within five minutes; ask again then."
+
+
+def _write_private_file(file: Path, content: bytes) -> None:
+    """Write a file that only the user can read, in place of one of the same name."""
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+        opened.write(content)
 
 
 def _start(

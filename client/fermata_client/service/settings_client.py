@@ -88,6 +88,10 @@ class SettingsClient:
         """Return the state of one of the `exports` or `erasures`."""
         return require_member(self._request("GET", path_of(kind, job_id)), "job", dict)
 
+    def download_export_file(self, address: str) -> bytes:
+        """Return a file of an export, from one of the addresses in its `downloads`. They are valid for ten minutes."""
+        return self._transport.download(address)
+
     def list_models(self, provider_id: str, credential_id: str) -> list[JsonObject]:
         """Return the models that a credential opens, in display order."""
         path = path_of("providers", provider_id, "models")

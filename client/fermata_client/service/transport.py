@@ -68,13 +68,23 @@ class Transport:
 
     def upload(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
         """Send bytes to a presigned address with PUT. The caller's token is not sent: the address itself authorizes."""
+        self._send_to_bucket("PUT", url, content, headers, "The upload of a value that is too large for a request")
+
+    def download(self, url: str) -> bytes:
+        """Return what is at a presigned address. The caller's token is not sent: the address itself authorizes."""
+        return self._send_to_bucket("GET", url, None, {}, "The download of a file").content
+
+    def _send_to_bucket(
+        self, method: str, url: str, content: bytes | None, headers: Mapping[str, str], what: str
+    ) -> httpx.Response:
         try:
-            request = self._http.build_request("PUT", url, content=content, headers=headers)
+            request = self._http.build_request(method, url, content=content, headers=headers)
             del request.headers["authorization"]
             response = self._http.send(request)
         except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ServiceUnreachableError("The upload of a value that is too large for a request failed.") from error
+            raise ServiceUnreachableError(f"{what} failed.") from error
         _raise_for_status(response)
+        return response
 
     @contextmanager
     def stream_events(

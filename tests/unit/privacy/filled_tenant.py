@@ -93,8 +93,9 @@ def count_ledger(resources: Resources) -> None:
 
 def list_rows(resources: Resources, *tables: str) -> list[Item]:
     names = tables or ("conversations", "bridges", "usage", "settings", "pricing")
-    raw = [item for name in names for item in resources.tables._client.scan(TableName=name)["Items"]]
-    return [deserialize_item(item) for item in raw]
+    client, settings = resources.tables._client, resources.settings.model_dump()
+    pages = [client.get_paginator("scan").paginate(TableName=settings[f"{name}_table"]) for name in names]
+    return [deserialize_item(item) for table in pages for page in table for item in page["Items"]]
 
 
 def list_objects(resources: Resources) -> dict[str, bytes]:

@@ -82,7 +82,10 @@ def test_a_large_export_has_several_parts(resources: Resources, stage: Stage, mo
     assert len(done.parts) > 2
 
 
-def test_an_export_without_time_goes_on_in_the_next_run(resources: Resources, stage: Stage) -> None:
+def test_an_export_without_time_goes_on_in_the_next_run(
+    resources: Resources, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "MAX_PART_BYTES", 50_000)
     create_privacy_job(resources, "export", DataSubject(kind="user", tenant="bakery", id=USER))
     answers = iter([True, False])
     assert run_open_jobs(resources, lambda: next(answers)) == 1

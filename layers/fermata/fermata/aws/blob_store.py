@@ -149,7 +149,7 @@ class BlobStore:
         return response["ContentLength"], response["Body"]
 
     def delete_folder(self, folder: str) -> int:
-        """Delete every object under `folder`, a thousand per request.
+        """Delete every object under `folder`, a thousand per request. Former versions stay for the recovery time.
 
         Returns:
             The number of deleted objects.
@@ -163,7 +163,7 @@ class BlobStore:
         return count
 
     def erase_folder(self, folder: str) -> int:
-        """Delete every object under `folder` in all its versions, also those that are deleted already.
+        """Delete every object under `folder` in all its versions, also those that are deleted already, for good.
 
         Returns:
             The number of deleted versions and marks of deletion.

@@ -202,12 +202,17 @@ def delete_conversation(resources: Resources, caller: Caller, conversation_id: s
     row = _get_own_row(resources, caller, conversation_id)
     if "deleted_at" in row:
         return conversation_from_item(row)
+    move_conversation_to_bin(resources, row)
+    return conversation_from_item(_get_own_row(resources, caller, conversation_id))
+
+
+def move_conversation_to_bin(resources: Resources, row: Item) -> None:
+    """Move a conversation into the bin by its row, whoever's it is. No prompt is accepted afterwards. Idempotent."""
     now = resources.clock.now_iso()
-    changes = {"deleted_at": now, "gpk": bin_partition_of_conversation(conversation_id), "gsk": now}
+    changes = {"deleted_at": now, "gpk": bin_partition_of_conversation(row["id"]), "gsk": now}
     condition = "attribute_exists(pk) AND attribute_not_exists(deleted_at)"
     with contextlib.suppress(ConditionFailed):  # deleted meanwhile, by a copy of this write or by another
         resources.tables.write_items(_build_update(resources, row, changes, condition))
-    return conversation_from_item(_get_own_row(resources, caller, conversation_id))
 
 
 def title_from_prompt(content: Sequence[Block]) -> str:

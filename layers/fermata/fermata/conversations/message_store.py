@@ -1,6 +1,7 @@
 """Message rows in DynamoDB: one per user prompt, model reply and tool result.
 
     t#<tenant>#c#<conversation>   m#<position>
+    t#<tenant>#c#<conversation>   u#<turn>        an undo, which may end without a message (decision 0265)
 
 Images and large blocks of a message are in S3 (block_store.py). Reading a row does not fetch them.
 """
@@ -29,6 +30,12 @@ def conversation_partition(tenant: str, conversation: str) -> str:
 
 def message_sort_key(position: int) -> str:
     return f"m#{position:08d}"
+
+
+def build_undo_put(resources: Resources, tenant: str, conversation: str, turn: str) -> Put:
+    """Build the write of the row by which an erasure finds an undo of the conversation's edits."""
+    pk = conversation_partition(tenant, conversation)
+    return Put(resources.settings.conversations_table, {"pk": pk, "sk": f"u#{turn}", "v": 1, "turn": turn})
 
 
 def group_into_lines(content: Iterable[Block]) -> list[list[Block]]:

@@ -35,7 +35,8 @@ def erase_tenant(resources: Resources, job: PrivacyJob, save: SaveJob, has_time:
     last_partition = ""
     for table, row, position in _iter_rows(resources, tenant, job.position):
         if row is not None and row["pk"] != last_partition:
-            job = add_counts(job, **_erase_row(resources, job, table, row))
+            counts = _erase_row(resources, job, table, row)
+            job = add_counts(job, **counts).model_copy(update={"found": job.found + counts.total()})
             # The rows of a turn were erased together, because its log has to be there while it is ended.
             last_partition = row["pk"] if _is_of_turn(resources, table, row) else ""
         if position != job.position:

@@ -1,20 +1,23 @@
-"""Erase a conversation, a user or a tenant in two passes (decision 0257).
+"""Erase a conversation, a user or a tenant in passes (decisions 0257 and 0265).
 
 The first pass deletes all that is there. Functions that read rows before that may still write for a quarter of an
-hour, the longest time that one can run. So a second pass after that time deletes what came late, and then the job names
-nobody any more. It leaves alone what the same user has begun since the first pass. Each pass may be interrupted
-anywhere: the next run deletes what is left.
+hour, the longest time that one can run. So another pass after that time deletes what came late, and another one after
+each that has found something. Then the job names nobody any more. Later passes leave alone what the same user has begun
+since the first one. Each pass may be interrupted anywhere: the next run goes on, and deletes what is left.
 """
 
 from collections.abc import Sequence
 
+from fermata.aws import observability
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
+from fermata.conversations.conversation_store import move_conversation_to_bin
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_content import erase_conversation, erase_partition, erase_turn
 from fermata.privacy.erase_tenant import erase_tenant
 from fermata.privacy.erase_user_rows import erase_user_rows
+from fermata.privacy.export import expire_exports
 from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_rows, list_turns_of_conversation
 from fermata.privacy.ledger_pseudonyms import rename_user_in_ledger
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, add_counts, save_privacy_job
@@ -23,8 +26,12 @@ from fermata.usage.rollups.rebuild import rebuild_rollups
 
 SETTLING_SECONDS = 20 * 60
 """Longer than any function runs (15 minutes), and its calls are repeated."""
+MAX_PASSES = 10
 MAX_REMEMBERED_IDS = 4_000
 """Ids that a job keeps for the second pass. What is beyond has rows in the ledger, which names them too."""
+
+_TURN_STEP, _CONVERSATION_STEP = "1-turn", "2-conversation"
+_STEPS_PER_SAVE = 25
 
 
 def run_erasure(resources: Resources, job: PrivacyJob, has_time: HasTime) -> PrivacyJob:
@@ -36,26 +43,31 @@ def run_erasure(resources: Resources, job: PrivacyJob, has_time: HasTime) -> Pri
     """
     subject = job.subject
     assert subject is not None
-    is_second_pass = job.state == "settling"
     if job.state == "waiting":
         job = save_privacy_job(resources, job.model_copy(update={"state": "running"}))
+    expire_exports(resources, subject)
     if subject.kind == "tenant":
         job, is_done = erase_tenant(resources, job, lambda changed: save_privacy_job(resources, changed), has_time)
     else:
         job, is_done = _erase_person_or_conversation(resources, job, subject, has_time)
-    if not is_done:
-        return job
-    return _finish(resources, job) if is_second_pass else _settle(resources, job)
+    return _end_pass(resources, job) if is_done else job
 
 
-def _settle(resources: Resources, job: PrivacyJob) -> PrivacyJob:
+def _end_pass(resources: Resources, job: PrivacyJob) -> PrivacyJob:
+    """Make the job wait for another pass, or finish it after one that has found nothing."""
     now = resources.clock.time()
-    update = {"state": "settling", "passed_at": iso_from_epoch(now), "not_before": int(now) + SETTLING_SECONDS}
-    return save_privacy_job(resources, job.model_copy(update=update))
+    passes = job.passes + 1
+    if job.state == "settling" and (not job.found or passes >= MAX_PASSES):
+        return _finish(resources, job)
+    wait = {"state": "settling", "not_before": int(now) + SETTLING_SECONDS, "passes": passes}
+    begin = {"found": 0, "position": (), "passed_at": job.passed_at or iso_from_epoch(now)}
+    return save_privacy_job(resources, job.model_copy(update=wait | begin))
 
 
 def _finish(resources: Resources, job: PrivacyJob) -> PrivacyJob:
     """Turn the job into a receipt, which names nobody."""
+    if job.found:
+        observability.log_warning("privacy.erasure_unsettled", job=job.id, found=job.found)
     forgotten = {"subject": None, "salt": "", "conversations": (), "turns": (), "position": ()}
     done = {"state": "done", "done_at": iso_from_epoch(resources.clock.time())}
     return save_privacy_job(resources, job.model_copy(update=forgotten | done))
@@ -68,30 +80,48 @@ def _erase_person_or_conversation(
     # Stored before anything is deleted that leads to them.
     remembered = {"conversations": conversations[:MAX_REMEMBERED_IDS], "turns": turns[:MAX_REMEMBERED_IDS]}
     job = save_privacy_job(resources, job.model_copy(update=remembered))
-    for turn in turns:
-        job = add_counts(job, **erase_turn(resources, subject.tenant, turn))
+    # In this order, because a conversation leads to its turns.
+    steps = [(_TURN_STEP, turn) for turn in sorted(turns)]
+    steps += [(_CONVERSATION_STEP, conversation) for conversation in sorted(conversations)]
+    for number, step in enumerate((step for step in steps if step > job.position), 1):
+        job = _erase_step(resources, job, subject.tenant, step)
         if not has_time():
             return save_privacy_job(resources, job), False
+        if number % _STEPS_PER_SAVE == 0:
+            job = save_privacy_job(resources, job)
     job = save_privacy_job(resources, job)
-    for conversation in conversations:
-        job = add_counts(job, **erase_conversation(resources, subject.tenant, conversation))
-        if not has_time():
-            return save_privacy_job(resources, job), False
     if subject.kind == "user":
         job = add_counts(job, **erase_user_rows(resources, subject, job.erased_name))
         job = _rename_in_ledger(resources, job, subject, conversations)
     return save_privacy_job(resources, job), True
 
 
+def _erase_step(resources: Resources, job: PrivacyJob, tenant: str, step: tuple[str, str]) -> PrivacyJob:
+    kind, subject_id = step
+    erase = erase_turn if kind == _TURN_STEP else erase_conversation
+    counts = erase(resources, tenant, subject_id)
+    update = {"position": step, "found": job.found + counts.total()}
+    return add_counts(job, **counts).model_copy(update=update)
+
+
 def _find_ids(resources: Resources, job: PrivacyJob, subject: DataSubject) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the conversations and the turns of the subject, those that were found before first."""
+    """Return the conversations and the turns of the subject, those that were found before first.
+
+    The conversations are closed before their turns are listed, so that none begins afterwards.
+    """
     conversations = dict.fromkeys(job.conversations)
     if subject.kind == "conversation":
         conversations[subject.id] = None
-    conversations |= dict.fromkeys(row["id"] for row in iter_conversations(resources, subject, job.requested_at))
+    for row in iter_conversations(resources, subject, job.requested_at):
+        conversations[row["id"]] = None
+        if "deleted_at" not in row:
+            move_conversation_to_bin(resources, row)
     turns = dict.fromkeys(job.turns)
-    ledger_rows = iter_ledger_rows(resources, subject, [job.erased_name])
-    turns |= dict.fromkeys(row["turn"] for row in ledger_rows if _is_before_first_pass(job, row))
+    for row in iter_ledger_rows(resources, subject, [job.erased_name]):
+        if _is_before_first_pass(job, row):
+            turns[row["turn"]] = None
+        if row["at"] <= job.requested_at:  # also one that was purged, whose blobs may have former versions
+            conversations[row["conversation"]] = None
     for conversation in conversations:
         turns |= dict.fromkeys(list_turns_of_conversation(resources, subject.tenant, conversation))
     return tuple(conversations), tuple(turns)

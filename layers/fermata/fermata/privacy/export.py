@@ -2,6 +2,7 @@
 
 A line is `{"table", "row"}`, or `{"blob", "base64"}` for what a row keeps in the bucket. Secrets are left out: sealed
 keys, hashes of API keys, and the tokens of callbacks. A run that is stopped begins again, and writes the same files.
+They are deleted after a day, or when data is erased that may be in them.
 """
 
 import base64
@@ -20,34 +21,68 @@ from fermata.conversations.message_store import conversation_partition
 from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_rows, list_turns_of_conversation
-from fermata.privacy.privacy_job import HasTime, PrivacyJob, save_privacy_job
+from fermata.privacy.privacy_job import HasTime, PrivacyJob, list_open_jobs, save_privacy_job
 from fermata.turns.turn import build_turn_pk
 from fermata.usage.audit.user_labels import labels_partition
 from fermata.usage.budgets.budget_accounts import BudgetAccount
 
 MAX_PART_BYTES = 16 * 1024 * 1024
 """Of a part before it is compressed; a line may exceed it."""
+EXPORT_SECONDS = 86_400
+"""How long the files of an export are kept."""
 _SECRET_ATTRIBUTES = frozenset({"token", "sealed_key", "secrets", "sealed", "kms_key_id"})
 Line = dict[str, Any]
 
 
 def run_export(resources: Resources, job: PrivacyJob, has_time: HasTime) -> PrivacyJob:
-    """Write the files of an export, and make the job a list of them."""
-    assert job.subject is not None
-    folder = f"exports/{job.subject.tenant}/{job.id}"
+    """Write the files of an export, and make the job a list of them. When they are a day old, delete them.
+
+    Raises:
+        ConditionFailed: Another run has gone on with the job.
+    """
+    subject = job.subject
+    assert subject is not None
+    if job.state == "done":
+        return _expire_export(resources, job, subject.tenant)
+    job = save_privacy_job(resources, job.model_copy(update={"state": "running"}))
+    folder = _export_folder(subject.tenant, job.id)
     parts: list[str] = []
     lines = 0
-    for body, count in _iter_parts(iter_export_lines(resources, job.subject)):
+    for body, count in _iter_parts(iter_export_lines(resources, subject)):
+        if parts and not has_time():
+            return save_privacy_job(resources, job)  # others come first in the next run
         key = f"{folder}/part-{len(parts) + 1:04d}.ndjson.gz"
         resources.blobs.put_file(key, gzip.compress(body, mtime=0), "application/gzip")
         parts.append(key)
         lines += count
-        if not has_time():
-            return job
-    done = {"state": "done", "done_at": iso_from_epoch(resources.clock.time()), "subject": None, "salt": ""}
+    now = resources.clock.time()
+    done = {"state": "done", "done_at": iso_from_epoch(now), "not_before": int(now) + EXPORT_SECONDS, "salt": ""}
     return save_privacy_job(
         resources, job.model_copy(update={**done, "parts": tuple(parts), "counts": {"lines": lines}})
     )
+
+
+def expire_exports(resources: Resources, erased: DataSubject) -> None:
+    """Delete the files of exports that may hold data of a subject that is erased."""
+    for job in list_open_jobs(resources, erased.tenant):
+        # What is running now is done before the second pass. A tenant that is erased needs none of its exports.
+        is_wanted = job.kind == "export" and (job.state == "done" or erased.kind == "tenant")
+        if is_wanted and job.subject is not None and _may_overlap(job.subject, erased):
+            _expire_export(resources, job, erased.tenant)
+
+
+def _may_overlap(one: DataSubject, other: DataSubject) -> bool:
+    return one.kind != other.kind or one.id == other.id
+
+
+def _expire_export(resources: Resources, job: PrivacyJob, tenant: str) -> PrivacyJob:
+    resources.blobs.erase_folder(_export_folder(tenant, job.id))
+    expired = {"state": "expired", "subject": None, "salt": "", "parts": ()}
+    return save_privacy_job(resources, job.model_copy(update=expired))
+
+
+def _export_folder(tenant: str, job_id: str) -> str:
+    return f"exports/{tenant}/{job_id}"
 
 
 def iter_export_lines(resources: Resources, subject: DataSubject) -> Iterator[Line]:

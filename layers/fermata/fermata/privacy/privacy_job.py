@@ -1,9 +1,10 @@
 """Store the jobs that export and erase data, in the settings table, so that they survive whoever runs them.
 
-    privacy#open            <id>                   a job that is not done, as the runner finds it
+    privacy#open            <id>                   a job with something left to do, as the runner finds it
     privacy#<tenant hash>   <id>                   the job, with its progress and its receipt
 
-Neither key names a person. The job itself names its subject until it is done (decision 0257).
+Neither key names a person. The job itself names its subject while there is something left to do (decision 0257). An
+export has until its files are deleted.
 """
 
 import hashlib
@@ -17,12 +18,15 @@ from fermata.aws.clock import iso_from_epoch, new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
-from fermata.domain.errors import NotFound
+from fermata.domain.errors import NotFound, TooManyRequests
 from fermata.privacy.data_subject import DataSubject, make_erased_name
 
 JobKind = Literal["export", "erasure"]
-JobState = Literal["waiting", "running", "settling", "done"]
+JobState = Literal["waiting", "running", "settling", "done", "expired"]
 HasTime = Callable[[], bool]
+MAX_OPEN_JOBS = 100
+"""Jobs of a tenant that are not done. Each may read whole tables."""
+_BUSY_SECONDS = 300
 _OPEN_PARTITION = "privacy#open"
 
 
@@ -30,14 +34,16 @@ class PrivacyJob(DomainModel):
     """One export or erasure.
 
     Attributes:
-        subject: Whose data it is; None when the job is done, because the receipt names nobody.
+        subject: Whose data it is; None when nothing is left to do, because the receipt names nobody.
         erased_name: What stands in the ledger for the subject.
         salt: Makes the erased names of a tenant's users; empty when the job is done.
         not_before: Epoch seconds before which nothing is to be done.
         counts: What was deleted, rewritten or exported so far, by kind. Repeated work is not counted twice.
         conversations: Conversations of the subject that were found, so that a second pass finds what came late.
         turns: The same of turns.
-        position: The table and the keys where the scan of a tenant's rows goes on.
+        position: Where the pass goes on: the table and the keys of a tenant's rows; else what was erased last.
+        passes: How many passes are done.
+        found: How much the current pass has found to delete.
         must_rebuild: Whether rollups still hold names that the ledger does not have any more.
         passed_at: ISO instant at which the first pass was done.
         parts: S3 keys of the parts of an export.
@@ -58,6 +64,8 @@ class PrivacyJob(DomainModel):
     conversations: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     position: tuple[str, ...] = ()
+    passes: int = 0
+    found: int = 0
     must_rebuild: bool = False
     passed_at: str = ""
     parts: tuple[str, ...] = ()
@@ -78,10 +86,32 @@ class PrivacyJob(DomainModel):
 
 
 def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject) -> PrivacyJob:
-    """Store a job for the next run. The caller has checked that it may be done."""
+    """Store a job for the next run. The caller has checked that it may be done.
+
+    Returns:
+        The job, or an equal one that has not begun.
+
+    Raises:
+        TooManyRequests: The tenant has MAX_OPEN_JOBS that are not done.
+    """
+    others = [job for job in list_open_jobs(resources, subject.tenant) if job.state != "done"]
+    for job in others:
+        if (job.kind, job.subject, job.state) == (kind, subject, "waiting"):
+            return job
+    if len(others) >= MAX_OPEN_JOBS:
+        text = f"{MAX_OPEN_JOBS} exports and erasures of this tenant are not done yet. Ask again when some are."
+        raise TooManyRequests(text, retry_after=_BUSY_SECONDS)
+    job = _build_job(resources, kind, subject)
+    table = resources.settings.settings_table
+    pointer: Item = {"pk": _OPEN_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
+    resources.tables.write_items(Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True))
+    return job
+
+
+def _build_job(resources: Resources, kind: JobKind, subject: DataSubject) -> PrivacyJob:
     now = iso_from_epoch(resources.clock.time())
     salt = secrets.token_hex(16)
-    job = PrivacyJob(
+    return PrivacyJob(
         id=new_id(),
         kind=kind,
         tenant_hash=hash_tenant_name(subject.tenant),
@@ -91,10 +121,6 @@ def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject
         requested_at=now,
         updated_at=now,
     )
-    table = resources.settings.settings_table
-    pointer: Item = {"pk": _OPEN_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
-    resources.tables.write_items(Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True))
-    return job
 
 
 def get_privacy_job(resources: Resources, tenant: str, job_id: str, kind: JobKind) -> PrivacyJob:
@@ -109,15 +135,21 @@ def get_privacy_job(resources: Resources, tenant: str, job_id: str, kind: JobKin
     return job
 
 
-def list_open_jobs(resources: Resources) -> list[PrivacyJob]:
-    """Return the jobs that are not done, of all tenants."""
+def list_open_jobs(resources: Resources, tenant: str | None = None) -> list[PrivacyJob]:
+    """Return the jobs that have something left to do: first what nobody has gone on with for the longest time.
+
+    Args:
+        tenant: Whose jobs; None for those of all tenants.
+    """
     pointers = resources.tables.query_items(resources.settings.settings_table, _OPEN_PARTITION)
-    found = (_read_job(resources, pointer["tenant_hash"], pointer["sk"]) for pointer in pointers)
-    return [job for job in found if job is not None]
+    own_hash = None if tenant is None else hash_tenant_name(tenant)
+    wanted = [pointer for pointer in pointers if own_hash in (None, pointer["tenant_hash"])]
+    found = (_read_job(resources, pointer["tenant_hash"], pointer["sk"]) for pointer in wanted)
+    return sorted((job for job in found if job is not None), key=lambda job: (job.updated_at, job.id))
 
 
 def save_privacy_job(resources: Resources, job: PrivacyJob) -> PrivacyJob:
-    """Store the progress of a job. When it is done, the runner does not find it any more.
+    """Store the progress of a job. When nothing is left to do, the runner does not find it any more.
 
     Raises:
         ConditionFailed: Another run has gone on with it.
@@ -130,7 +162,7 @@ def save_privacy_job(resources: Resources, job: PrivacyJob) -> PrivacyJob:
     except ConditionFailed as refused:
         if refused.item is None or PrivacyJob.model_validate(refused.item) != saved:
             raise
-    if saved.state == "done":
+    if saved.state == "expired" or (saved.state == "done" and saved.kind == "erasure"):
         resources.tables.write_items(Delete(table, _OPEN_PARTITION, saved.id))
     return saved
 

@@ -187,7 +187,7 @@ def test_a_repeat_joins_though_what_it_refers_to_has_expired(stage: Stage) -> No
         raise Gone("This upload has expired.")
 
     again = {"idempotency_key": "k", "snapshot": LazySnapshot("digest", fetch_expired)}
-    stage.resources.blobs.delete_folder("uploads")
+    stage.resources.blobs.erase_folder("uploads")
     assert stage.start_turn("Look", pictures=(uploaded,), **again).id == turn.id
     announced = announce_test_upload(stage.resources, "image", image).ref
     assert announced != uploaded.blob

@@ -193,6 +193,7 @@ def _commit_turn(
             turn.model_copy(update={"limits_shard": counter.shard}),
             TurnState(next_position=position, context_tokens=conversation.context_tokens),
             build_claim_update(resources, conversation, turn, position),
+            message_store.build_undo_put(resources, turn.tenant, conversation.id, turn.id),
             *build_idempotency_puts(resources, turn, request.idempotency_key, request.digest),
             count_writes=count_writes,
         )

@@ -10,7 +10,7 @@ class PrivacyJobView(ResponseModel):
 
     id: str
     kind: Literal["export", "erasure"]
-    state: Literal["waiting", "running", "settling", "done"]
+    state: Literal["waiting", "running", "settling", "done", "expired"]
     requested_at: InstantField
     updated_at: InstantField
     done_at: InstantField | None
@@ -18,7 +18,7 @@ class PrivacyJobView(ResponseModel):
     erased_name: str | None = None
     """The pseudonym under which the ledger goes on."""
     downloads: list[str] | None = None
-    """URLs of the parts of an export, for an hour."""
+    """URLs of the parts of an export, for ten minutes."""
 
 
 class PrivacyJobResponse(ResponseModel):

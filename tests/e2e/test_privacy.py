@@ -1,0 +1,116 @@
+"""Export and erase a person's data with the commands of docs/privacy.md, while the person's turn runs."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fermata.credentials import credential_store, scope_defaults
+from fermata.domain.caller import Caller
+from fermata_client.cli import main
+from fermata_client.service.connection_files import PROJECT_CONNECTION_FILE, write_connection_file
+from local.cloud import LocalCloud
+from local.run import describe_connection
+from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
+from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession, make_snapshot, open_http
+from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step
+from tests.tenant_tokens import TokenSigner, make_tenant
+from tests.unit.privacy.filled_tenant import find_traces
+from tests.waiting import wait_until
+
+PERSON = "grace-41d8"
+PROMPT = "a-private-wish-of-grace"
+
+
+@pytest.fixture(scope="module")
+def registry(resources: LocalResources) -> TokenSigner:
+    """A tenant of its own, because a run goes on with the jobs of all."""
+    signer = make_tenant(resources, "registry", issuer="http://127.0.0.1/registry")
+    caller = Caller(tenant="registry", user="admin", capabilities=frozenset((*CAPABILITIES, *EDITOR_CAPABILITIES)))
+    credential = credential_store.create_credential(resources, caller, "anthropic", "apiKey", "demo", "demo")
+    scope_defaults.set_default(resources, caller, "site", credential.id, "fermata-demo")
+    return signer
+
+
+@pytest.fixture
+def fermata(
+    cloud: LocalCloud, registry: TokenSigner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """The command line in a folder of which `make run` has told the local cloud's address."""
+    write_connection_file(tmp_path / PROJECT_CONNECTION_FILE, describe_connection(cloud))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Result:
+        where = {"FERMATA_URL": cloud.url, "FERMATA_TOKEN": registry.sign_token("admin")}
+        return CliRunner().invoke(main, list(arguments), env=where)
+
+    return run
+
+
+@pytest.fixture
+def person(
+    cloud: LocalCloud, resources: LocalResources, model: DemoModelClient, registry: TokenSigner
+) -> Iterator[ChatSession]:
+    token = registry.sign_token(PERSON, (*CAPABILITIES, *EDITOR_CAPABILITIES))
+    session = ChatSession(cloud, resources, model, token, tenant="registry")
+    yield session
+    session.close()
+
+
+def read_export(folder: Path) -> list[dict[str, object]]:
+    parts = sorted(folder.glob("*.ndjson.gz"))
+    return [json.loads(line) for part in parts for line in gzip.decompress(part.read_bytes()).splitlines()]
+
+
+def test_a_persons_data_is_exported_downloaded_and_erased_with_the_documented_commands(
+    cloud: LocalCloud,
+    resources: LocalResources,
+    person: ChatSession,
+    fermata: Callable[..., Result],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    person.run_turn(
+        tool_call_step(INSERT_CALL),
+        text_step("Done."),
+        snapshot=lambda: make_snapshot("Home"),
+        executor=lambda _: OK_RESULT,
+    )
+    waiting = person.start_turn(tool_call_step(INSERT_CALL), words=PROMPT)
+    waiting.wait_for_event("toolRequest")
+    export = fermata("privacy", "export", "--user", PERSON).stdout.strip()
+    assert "not done yet" in fermata("privacy", "download", export, "--out", "early").stderr
+    run_jobs(lambda: cloud.invoke_function("purge", {"v": 1, "jobsOnly": True}), fermata, "export", export, "done")
+    downloaded = fermata("privacy", "download", export, "--out", "mine")
+    assert downloaded.exit_code == 0, downloaded.output
+    text = json.dumps(read_export(tmp_path / "mine"))
+    assert PROMPT in text
+    assert PERSON in text
+    assert (tmp_path / "mine").stat().st_mode & 0o077 == 0, "other people on the machine cannot read it"
+
+    erasure = fermata("privacy", "erase", "--user", PERSON, "--yes").stdout.strip()
+    monkeypatch.setattr("fermata.privacy.erasure.SETTLING_SECONDS", 0)
+    run_jobs(lambda: fermata("privacy", "run"), fermata, "erase", erasure, "settling")
+    assert waiting.wait_for_end()[-1]["type"] == "cancelled"
+    receipt = run_jobs(lambda: fermata("privacy", "run"), fermata, "erase", erasure, "done")
+    assert receipt["counts"]["turns"] == 2
+    assert find_traces(resources, PERSON, PROMPT) == []
+    with open_http(cloud, person.token) as http:
+        assert http.get("/conversations", params={"scope": "site"}).json()["conversations"] == []
+
+
+def run_jobs(
+    run: Callable[[], object], fermata: Callable[..., Result], kind: str, job: str, state: str
+) -> dict[str, Any]:
+    """Run the open jobs until this one has a state. The schedule may be at it at the same time."""
+
+    def find_job() -> dict[str, Any]:
+        run()
+        found: dict[str, Any] = json.loads(fermata("privacy", f"{kind}-status", job).stdout)
+        return found if found["state"] == state else {}
+
+    return wait_until(find_job, f"the {kind} is {state}")

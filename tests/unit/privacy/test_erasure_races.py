@@ -1,0 +1,226 @@
+"""Erasures meet prompts, undos, other jobs and the end of their time."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.resources import Resources
+from fermata.conversations.purge import purge_deleted_conversations
+from fermata.domain.errors import ApiError, TooManyRequests
+from fermata.privacy import erasure, export, privacy_job
+from fermata.privacy.data_subject import DataSubject
+from fermata.privacy.erasure import SETTLING_SECONDS
+from fermata.privacy.export import EXPORT_SECONDS
+from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
+from fermata.privacy.run_jobs import run_open_jobs
+from tests.resources import TestClock
+from tests.unit.privacy.filled_tenant import (
+    ADA,
+    BEN,
+    NAME,
+    SECRETS_OF_ADA,
+    USER,
+    fill_tenant,
+    find_traces,
+    list_objects,
+    list_rows,
+    run_edited_turn,
+)
+from tests.unit.turns.stage import Stage
+
+OF_ADA = DataSubject(kind="user", tenant="bakery", id=USER)
+OF_ALL = DataSubject(kind="tenant", tenant="bakery", id="bakery")
+
+
+@pytest.fixture
+def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    resources.blobs._client.put_bucket_versioning(
+        Bucket=resources.settings.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    filled = Stage(resources, monkeypatch, caller=ADA)
+    fill_tenant(resources, filled)
+    return filled
+
+
+def run_to_the_end(resources: Resources, clock: TestClock, job: PrivacyJob) -> PrivacyJob:
+    for _ in range(9):
+        run_open_jobs(resources)
+        found = get_privacy_job(resources, "bakery", job.id, job.kind)
+        if found.state == "done":
+            return found
+        clock.advance(SETTLING_SECONDS)
+    raise AssertionError(f"the job is still {found.state}")
+
+
+def interfere(
+    monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], object], *, after: bool = False
+) -> list[bool]:
+    """Act once, right before or after the first call of a function of the erasure."""
+    original, acted = getattr(erasure, name), list[bool]()
+
+    def replaced(*args: Any) -> Any:
+        result = original(*args) if after else None
+        if not acted:
+            acted.append(True)
+            act()
+        return result if after else original(*args)
+
+    monkeypatch.setattr(erasure, name, replaced)
+    return acted
+
+
+@pytest.mark.parametrize("name", ["_find_ids", "erase_turn", "erase_conversation"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_prompt_that_comes_while_a_pass_runs_is_refused_or_erased(
+    resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch, name: str, after: bool
+) -> None:
+    stage.cancel_turn()
+
+    def prompt() -> None:
+        """In the newest conversation, as a browser does that has it open."""
+        with suppress(ApiError):
+            stage.start_turn("my-prompt-is-private", idempotency_key="late")
+
+    acted = interfere(monkeypatch, name, prompt, after=after)
+    run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", OF_ADA))
+    assert acted
+    assert find_traces(resources, USER, NAME, *SECRETS_OF_ADA) == []
+
+
+@pytest.mark.parametrize("subject", [OF_ADA, OF_ALL], ids=["user", "tenant"])
+def test_a_pass_that_finds_something_is_followed_by_another(
+    resources: Resources, stage: Stage, clock: TestClock, subject: DataSubject
+) -> None:
+    """A function that ran while the second pass erased its turn writes the next entry of a log that is gone."""
+    log_entry = stage.stored_items(stage.turn.pk)[1]
+    job = create_privacy_job(resources, "erasure", subject)
+    for _ in range(2):
+        run_open_jobs(resources)
+        resources.tables.write_items(Put("bridges", log_entry, if_absent=True))
+        clock.advance(SETTLING_SECONDS)
+    run_to_the_end(resources, clock, job)
+    assert find_traces(resources, *SECRETS_OF_ADA) == []
+    assert [row for row in list_rows(resources, "bridges") if row["pk"] == log_entry["pk"]] == []
+
+
+def test_an_undo_that_was_cancelled_at_once_is_erased_with_its_user(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    stage.cancel_turn()
+    stage.new_conversation()
+    run_edited_turn(stage)
+    stage.start_undo()
+    stage.cancel_turn()
+    run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", OF_ADA))
+    assert [row for row in list_rows(resources, "bridges") if "#turn#" in row["pk"]] == []
+
+
+def test_a_person_with_many_turns_is_erased_in_several_runs_of_which_each_goes_on(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    for _ in range(12):
+        stage.new_conversation()
+        stage.start_turn("my-prompt-is-private")
+        stage.cancel_turn()
+    looked: Counter[str] = Counter()
+    resources.blobs._client.meta.events.register(
+        "before-parameter-build.s3.ListObjectVersions", lambda params, **_: looked.update([params["Prefix"]])
+    )
+    create_privacy_job(resources, "erasure", OF_ADA)
+    for _ in range(5):
+        steps = itertools.count()
+        run_open_jobs(resources, lambda steps=steps: next(steps) < 5)
+    twice = [folder for folder, times in looked.items() if times > 1 and folder.startswith("turns/")]
+    assert twice == [], "no run repeats what an earlier one has done"
+    assert len(looked) > 12
+
+
+def test_a_job_that_never_gets_done_does_not_keep_the_others_from_their_turn(
+    resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "MAX_PART_BYTES", 10_000)
+    create_privacy_job(resources, "export", OF_ALL)
+    clock.advance(1)
+    create_privacy_job(resources, "export", DataSubject(kind="user", tenant="bakery", id=BEN.user))
+    for _ in range(2):
+        clock.advance(300)
+        answers = iter([True])
+        run_open_jobs(resources, lambda answers=answers: next(answers, False))
+    done = [row["subject"]["id"] for row in list_rows(resources, "settings") if row.get("state") == "done"]
+    assert done == [BEN.user]
+
+
+def test_the_same_request_again_is_the_same_job(resources: Resources) -> None:
+    first = create_privacy_job(resources, "export", OF_ALL)
+    assert create_privacy_job(resources, "export", OF_ALL).id == first.id
+    assert create_privacy_job(resources, "export", OF_ADA).id != first.id
+    assert create_privacy_job(resources, "erasure", OF_ADA).id != first.id
+
+
+def test_a_tenant_has_a_limited_number_of_jobs_at_once(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(privacy_job, "MAX_OPEN_JOBS", 3)
+    for number in range(3):
+        create_privacy_job(resources, "export", DataSubject(kind="user", tenant="bakery", id=f"user-{number}"))
+    with pytest.raises(TooManyRequests) as refused:
+        create_privacy_job(resources, "export", OF_ADA)
+    assert refused.value.retry_after
+    create_privacy_job(resources, "export", DataSubject(kind="user", tenant="florist", id=USER))
+    run_open_jobs(resources)
+    create_privacy_job(resources, "export", OF_ADA)
+
+
+def test_the_files_of_an_export_are_deleted_in_all_versions_after_a_day(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    job = create_privacy_job(resources, "export", OF_ADA)
+    run_open_jobs(resources)
+    done = get_privacy_job(resources, "bakery", job.id, "export")
+    clock.advance(EXPORT_SECONDS - 1)
+    assert run_open_jobs(resources) == 0
+    assert [key for key in list_objects(resources) if key.startswith("exports/")]
+    clock.advance(1)
+    assert run_open_jobs(resources) == 1
+    expired = get_privacy_job(resources, "bakery", job.id, "export")
+    assert (expired.state, expired.parts, expired.subject) == ("expired", (), None)
+    assert expired.counts == done.counts
+    assert [key for key in list_objects(resources) if key.startswith("exports/")] == []
+    assert run_open_jobs(resources) == 0
+
+
+@pytest.mark.parametrize("exported", [OF_ADA, OF_ALL], ids=["user", "tenant"])
+@pytest.mark.parametrize("erased", [OF_ADA, OF_ALL], ids=["user", "tenant"])
+def test_an_erasure_deletes_the_exports_of_before(
+    resources: Resources, stage: Stage, clock: TestClock, exported: DataSubject, erased: DataSubject
+) -> None:
+    create_privacy_job(resources, "export", exported)
+    run_open_jobs(resources)
+    run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", erased))
+    assert find_traces(resources, USER, NAME, *SECRETS_OF_ADA) == []
+    assert [key for key in list_objects(resources) if key.startswith("exports/")] == []
+    if erased is OF_ALL:
+        assert find_traces(resources, "bakery") == []
+
+
+def test_former_versions_of_a_conversation_that_was_purged_before_are_erased(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    clock.advance(31 * 86_400)
+    assert purge_deleted_conversations(resources) == 1
+    [purged] = {
+        entry["Key"].split("/")[2] for entry in list_deletion_marks(resources) if "conversations/" in entry["Key"]
+    }
+    run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", OF_ADA))
+    assert [key for key in list_objects(resources) if purged in key] == []
+    assert list_deletion_marks(resources) == []
+
+
+def list_deletion_marks(resources: Resources) -> list[Any]:
+    listed = resources.blobs._client.list_object_versions(Bucket=resources.settings.bucket)
+    return listed.get("DeleteMarkers", [])
