@@ -225,6 +225,24 @@ def test_an_unreadable_image_has_a_code_of_its_own_and_is_not_retried(status: in
     assert (error.code, error.retryable) == ("provider_images", False)
 
 
+@pytest.mark.parametrize(
+    ("words", "says_no_images"),
+    [
+        ("Could not process image", False),
+        ("messages.0.content.1.image.source: cannot read image data", False),
+        ("Unable to decode the image", False),
+        ("this model does not support image input", True),
+        ("No endpoints found that support image input", True),
+        ("Invalid content type. image_url is only supported by certain models.", True),
+        ("Image input is not supported by this model", True),
+        ("this model is missing data required for image input", True),
+    ],
+)
+def test_a_model_without_vision_is_told_from_an_unreadable_image(words: str, says_no_images: bool) -> None:
+    error = error_from_response("Peer", 400, {}, openai_error_body(words), KEY)
+    assert (error.code, error.says_no_images) == ("provider_images", says_no_images)
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
 def test_other_failures_are_not_mistaken_for_image_errors(status: int) -> None:
     assert (

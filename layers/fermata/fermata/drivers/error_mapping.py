@@ -71,6 +71,12 @@ _UNREADABLE_IMAGE = re.compile(
     re.I,
 )
 """Matches what servers say of an image they cannot read, or of a model without vision."""
+_NO_IMAGES = re.compile(
+    r"support\w{0,9}\s{1,9}(?:\w{1,40}\s{1,9}){0,2}(?:images?|image_url|vision)\b|image_url is only supported|"
+    r"data required for image|\bimages? (?:input )?(?:is|are) not supported",
+    re.I,
+)
+"""Matches what they say of a model without vision only."""
 _IMAGE_ERROR_STATUSES = (400, 404, 415, 422, 500)
 _SPENT_ADVICE = "The account of this API key has no credit left. Check your account balance."
 _GENERAL_CODES = (Failure.BAD_REQUEST.code, Failure.SERVER_ERROR.code)
@@ -100,6 +106,7 @@ def error_from_response(
     )
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
+    error.says_no_images = code == Failure.UNREADABLE_IMAGE.code and _NO_IMAGES.search(words) is not None
     return error
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from fermata.conversations.block_predicates import is_reasoning
 from fermata.conversations.history.fitting import FetchBlocks, fit_history
 from fermata.conversations.history.image_selection import select_images
+from fermata.conversations.history.learned_limits import is_limits_mark
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import HistoryRepair, repair_history
 from fermata.conversations.history.stale_results import ResultElision, elide_stale_results
@@ -107,4 +108,4 @@ def _is_model_independent(message: Message) -> bool:
 
 def _readable_block(block: Block, profile: ModelProfile) -> Block | None:
     is_foreign = is_reasoning(block) and (block.provider, block.model) != (profile.provider, profile.model)
-    return None if is_foreign else replace_surrogates_in_block(block)
+    return None if is_foreign or is_limits_mark(block) else replace_surrogates_in_block(block)

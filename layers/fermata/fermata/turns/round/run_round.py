@@ -57,6 +57,7 @@ def run_round(context: TurnContext, connection: ProviderConnection) -> None:
 
 
 def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, response: ModelResponse) -> None:
+    response = context.limits.mark_response(response)
     calls = [block for block in response.blocks if isinstance(block, ToolCallBlock)]
     forced = outcome.forced_answer
     if response.stop is FinishReason.REFUSAL:
@@ -199,7 +200,8 @@ def _reduce_request(context: TurnContext, error: ProviderError) -> bool:
     """Send less of what the provider has complained about. Returns False when nothing can be left out."""
     if error.code == Failure.REQUEST_TOO_LARGE.code:
         return context.reduce_history(error.window_tokens)
-    return error.code == Failure.UNREADABLE_IMAGE.code and context.reduce_images()
+    is_about_images = error.code == Failure.UNREADABLE_IMAGE.code
+    return is_about_images and context.reduce_images(says_no_images=error.says_no_images)
 
 
 def _build_notices(response: ModelResponse) -> tuple[Event, ...]:

@@ -2,14 +2,14 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
-from fermata.conversations.history.conversation_history import ConversationHistory
-from fermata.conversations.history.image_selection import count_images, filter_earlier_turns
+from fermata.conversations.history.conversation_history import ConversationHistory, read_first_batch
+from fermata.conversations.history.learned_limits import ModelKey
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.credentials.open_endpoint import open_endpoint
@@ -33,6 +33,7 @@ from fermata.turns.round.forced_answer import (
     force_answer_of_stuck_model,
 )
 from fermata.turns.round.heartbeat import Heartbeat
+from fermata.turns.round.history_limits import HistoryLimits
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round_commit import RoundCommit, write_round_commit
 from fermata.turns.turn import Turn
@@ -94,11 +95,15 @@ class TurnContext:
         return self._snapshot[1]
 
     def load_history(self) -> tuple[Message, ...]:
-        """Return the messages for the model, compiled within the limits of `model_profile`."""
+        """Return the messages for the model, compiled within `limits`."""
         if self.history is None:
             turn = self.turn
+            newest = self.prefetched_messages
+            if newest is None:
+                newest = read_first_batch(self.resources, turn.tenant, turn.conversation)
+            self.limits.read_learned(newest)
             self.history = ConversationHistory(
-                self.resources, turn.tenant, turn.conversation, self.model_profile, self.prefetched_messages
+                self.resources, turn.tenant, turn.conversation, self.model_profile, newest
             )
             self._progress = TurnProgress(turn.id, self._is_edit)
         return self.history.compile_messages()
@@ -130,50 +135,22 @@ class TurnContext:
     def reduce_history(self, stated_window_tokens: int | None = None) -> bool:
         """Send less, after the provider has said that the history or its number of images exceeds a limit.
 
-        First the images of earlier turns are left out, then half of the history, then half again. If the provider has
-        said how large its context window is, the history is cut to that at once.
-
         Args:
-            stated_window_tokens: What the provider has said.
+            stated_window_tokens: How large the context window is, if the provider has said so.
 
         Returns:
             False when nothing more can be left out.
         """
         messages = self.load_history()
-        token_count = estimate_tokens(messages)
-        image_count = sum(map(count_images, messages))
-        profile = self._build_model_profile(stated_window_tokens)
-        if stated_window_tokens and profile.max_history_tokens < token_count:
-            self.model_profile = replace(self.model_profile, max_history_tokens=profile.max_history_tokens)
-        elif not self._omit_earlier_images(messages):
-            self.model_profile = replace(
-                self.model_profile, max_history_tokens=token_count // 2, max_images=max(1, image_count // 2)
-            )
+        self.limits.reduce_tokens(messages, stated_window_tokens)
         self.history = None
-        return estimate_tokens(self.load_history()) < token_count
+        return estimate_tokens(self.load_history()) < estimate_tokens(messages)
 
-    def reduce_images(self) -> bool:
-        """Send fewer images, after the provider has said that it cannot read one or that its model reads none.
-
-        First the images of earlier turns are left out, then all.
-
-        Returns:
-            False when there are none.
-        """
-        messages = self.load_history()
-        if not self._omit_earlier_images(messages):
-            if not any(map(count_images, messages)):
-                return False
-            self.model_profile = replace(self.model_profile, reads_images=False)
-        self.history = None
-        return True
-
-    def _omit_earlier_images(self, messages: tuple[Message, ...]) -> bool:
-        """Omit the images of earlier turns. Returns False when there is none among the messages."""
-        earlier_messages = filter_earlier_turns(messages)
-        if not self.model_profile.reads_earlier_images or not any(map(count_images, earlier_messages)):
+    def reduce_images(self, *, says_no_images: bool) -> bool:
+        """Send fewer images, as `HistoryLimits.reduce_images`. Returns False when there are none."""
+        if not self.limits.reduce_images(self.load_history(), says_no_images=says_no_images):
             return False
-        self.model_profile = replace(self.model_profile, reads_earlier_images=False)
+        self.history = None
         return True
 
     def reload(self) -> None:
@@ -222,8 +199,16 @@ class TurnContext:
         )
 
     @cached_property
+    def limits(self) -> HistoryLimits:
+        """How much of the conversation the model is sent."""
+        turn = self.turn
+        key = ModelKey(turn.provider, turn.model, turn.credential)
+        return HistoryLimits(self._build_model_profile, key, self.resources.clock)
+
+    @property
     def model_profile(self) -> ModelProfile:
-        return self._build_model_profile()
+        """The limits within which the history is compiled."""
+        return self.limits.profile
 
     def _build_model_profile(self, stated_window_tokens: int | None = None) -> ModelProfile:
         return build_model_profile(
