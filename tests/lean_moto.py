@@ -8,7 +8,9 @@ import base64
 import copy
 import functools
 import json
+import re
 from collections import defaultdict
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -112,6 +114,7 @@ def route_requests_directly(patch: pytest.MonkeyPatch) -> None:
 def visit_expressions_once(patch: pytest.MonkeyPatch) -> None:
     """Moto looks up at every node what to do with it, and counts the clauses of every part of an expression anew."""
     patch.setattr(DepthFirstTraverser, "traverse", _traverse)
+    patch.setattr("moto.dynamodb.comparisons.re", SimpleNamespace(compile=functools.cache(re.compile)))
     for validator in (ActionCountValidator, OverlappingPathsValidator):  # the whole expression has all clauses
         patch.setattr(validator, "traverse", lambda self, root: next(iter(self._processing_map().values()))(root))
 

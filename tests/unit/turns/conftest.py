@@ -10,6 +10,7 @@ from moto.dynamodb.models import dynamodb_backends
 
 from fermata.aws.resources import Resources
 from fermata.aws.vault import Vault
+from tests.copied_clients import copy_clients
 from tests.lean_moto import make_moto_lean
 from tests.resources import REGION, TestClock, amid_call, make_resources
 from tests.unit.turns.stage import Stage
@@ -23,6 +24,7 @@ def shared_resources() -> Iterator[Resources]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         make_moto_lean(patch)
+        copy_clients(patch)
         resources = make_resources()
         one_call_at_a_time(resources.tables._client)
         yield resources
