@@ -16,6 +16,7 @@ from fermata_client.commands.models import models
 from fermata_client.commands.print_token import token
 from fermata_client.commands.privacy import privacy
 from fermata_client.commands.report_wrong_usage import UsageReportingGroup
+from fermata_client.commands.tables import tables
 from fermata_client.commands.tenants import tenant
 from fermata_client.commands.undo import undo
 
@@ -44,5 +45,6 @@ main.add_command(connect)
 main.add_command(token)
 main.add_command(privacy)
 main.add_command(tenant)
+main.add_command(tables)
 main.add_command(doctor)
 main.add_command(completion)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fermata_client.stack.table_backups import STACK_TABLES
 from tests.template import templates
 from tests.template.templates import Template
 
@@ -118,6 +119,17 @@ def test_a_parameter_takes_the_arn_that_dynamodb_reports(source: Template) -> No
 
 def test_a_table_without_a_stream_cannot_be_adopted_for_the_ledger(source: Template) -> None:
     assert not matches(source["Parameters"]["AdoptedUsageStream"]["AllowedPattern"], ARN)
+
+
+def test_a_restored_table_is_given_what_the_template_gives_to_its_own(deployed: Template) -> None:
+    known = {table.output: table for table in STACK_TABLES}
+    assert {name for name in deployed["Outputs"] if name.endswith("TableName")} == set(known)
+    for output, table in known.items():
+        name = deployed["Outputs"][output]["Value"]["Ref"]
+        properties = deployed["Resources"][name]["Properties"]
+        assert PARAMETERS[name] == table.parameter
+        assert table.has_stream == ("StreamSpecification" in properties)
+        assert table.has_expiry == ("TimeToLiveSpecification" in properties)
 
 
 def matches(pattern: str, value: str) -> bool:

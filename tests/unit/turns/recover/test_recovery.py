@@ -9,7 +9,7 @@ from fermata.domain.errors import Conflict
 from fermata.domain.events import ErrorEvent, RoundStartedEvent
 from fermata.domain.model_io import TextDelta
 from fermata.turns.recover.recover_open_turns import recover_open_turns
-from fermata.turns.recover.recover_turn import recover_turn
+from fermata.turns.recover.recover_turn import TABLES_RESTORED_NAME, recover_turn
 from tests.faults import ProcessDied
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import make_patient_tool, run_until_waiting
@@ -176,6 +176,24 @@ def test_a_paused_turn_whose_execution_was_aborted_ends(stage: Stage) -> None:
     stage.recover_turn(execution_number=1)
     assert stage.event_types()[-3:] == ["toolResult", "usage", "error"]
     assert machine.invocation.token in stage.workflow.outputs
+    invariants.check_invariants(stage)
+
+
+def test_a_paused_turn_whose_tables_were_restored_goes_on_in_the_first_execution_that_has_a_free_number(
+    stage: Stage,
+) -> None:
+    """The restored row has the number of an execution before the one that ran when it was stopped."""
+    run_until_waiting(stage, "deleteNode")
+    for n in (1, 2):
+        set_execution_status(stage, "ABORTED", TABLES_RESTORED_NAME, n)
+    stage.recover_turn(execution_number=2)
+    assert stage.turn_row()["n"] == 1, "the event of the stopped execution is about another number"
+    stage.recover_turn()
+    stage.recover_turn()
+    assert stage.turn_row()["n"] == 3
+    stage.answer_request(OK)
+    stage.script_replies("Done.")
+    assert StateMachine(stage, n=3).run() == "Finished"
     invariants.check_invariants(stage)
 
 

@@ -22,6 +22,8 @@ BROKEN_UNDO_ERROR = ErrorEvent(
 ABORTED_TURN_ERROR = ErrorEvent(message="The turn was stopped by an operator.", code="aborted", retryable=True)
 REPORTED_FAILURE_NAME = "TurnFailed"
 """Error of the workflow's state Failed: the state before it has ended the turn, or could not."""
+TABLES_RESTORED_NAME = "TablesRestored"
+"""Error that an operator gives an execution whose turn goes on from restored tables (decision 0254)."""
 
 
 def recover_turn(
@@ -82,7 +84,7 @@ def _start_missing_execution(resources: Resources, turn: Turn, start_grace_secon
 def _stop_or_continue(resources: Resources, turn: Turn, last_entry: LogEntry, status: str, error: str) -> None:
     if status == "RUNNING":
         _resume_answered_hold(resources, turn, last_entry)
-    elif status == "ABORTED":
+    elif status == "ABORTED" and error != TABLES_RESTORED_NAME:
         stop_turn(resources, turn, ABORTED_TURN_ERROR)
     elif status == "TIMED_OUT" or (status == "FAILED" and error == REPORTED_FAILURE_NAME):
         stop_turn(resources, turn, _get_broken_error(turn))
