@@ -6,6 +6,8 @@ import { memoryReceipts } from "./receipts.js";
 import { canonicalJson, checkSchema, listErrors } from "./schema.js";
 import { pathOf } from "./transport.js";
 
+/** Milliseconds until what could not be answered is tried again. */
+const RETRY_DELAY = 5000;
 /** A request can be repeated for as long as its turn waits for it, which is far less. */
 const MAX_RECEIPT_AGE = 2 * 24 * 3600 * 1000;
 /** The schema of the call that takes an edit back. It is never offered to a model, so no list has it. */
@@ -70,8 +72,8 @@ export class ToolDispatcher {
 
   /** Forget what was seen: the log was rewound. */
   startAgain() {
-    this.#open.clear();
-    this.#handled.clear();
+    this.#open = new Map();
+    this.#handled = new Set();
     this.#decidedSeq = 0;
     this.#isDoubtful = true;
   }
@@ -112,18 +114,42 @@ export class ToolDispatcher {
 
   /** @param {() => Promise<void>} job */
   #enqueue(job) {
-    this.#queue = this.#queue.then(job).catch((error) => {
-      if (!this.#over.signal.aborted) this.#service.report(error);
-    });
+    this.#queue = this.#queue.then(job).catch((error) => this.#giveUp(error));
   }
 
+  /**
+   * Report an error that will not pass, and throw one that may.
+   *
+   * @param {any} error
+   */
+  #giveUp(error) {
+    if (this.#over.signal.aborted) return;
+    if (error?.retryable) throw error;
+    this.#service.report(error);
+  }
+
+  /** Carry out what is open. What cannot be answered now is tried again for as long as the turn waits for it. */
   async #carryOutOpen() {
+    for (;;) {
+      try {
+        return await this.#carryOutEach();
+      } catch (error) {
+        const mayPass = /** @type {import("./errors.js").FermataError} */ (error)?.retryable;
+        if (!mayPass || this.#over.signal.aborted) throw error;
+        this.#isDoubtful = true;
+        await this.#service.wait(RETRY_DELAY, this.#over.signal);
+      }
+    }
+  }
+
+  async #carryOutEach() {
     if (this.#isDoubtful) await this.#askWhatIsOpen();
-    for (const request of this.#open.values()) {
-      if (this.#over.signal.aborted) return;
-      this.#open.delete(request.requestId);
-      this.#handled.add(request.requestId);
-      await this.#carryOut(request);
+    const [open, handled] = [this.#open, this.#handled]; // others take their place when the log is rewound
+    for (const request of open.values()) {
+      if (this.#over.signal.aborted || open !== this.#open) return;
+      await this.#carryOut(request).catch((error) => this.#giveUp(error));
+      handled.add(request.requestId);
+      open.delete(request.requestId);
     }
   }
 

@@ -154,6 +154,29 @@ test("a result whose acknowledgement was lost is sent again, and the call not do
   assert.equal(executor.calls.length, 1);
 });
 
+test("a request that cannot be answered for long is answered when the service is there again", async () => {
+  const service = newService(request(2));
+  const none = Array.from({ length: 6 }, () => noNetwork);
+  service.on("GET", "/tools/site", ...none, () => json(200, { tools: TOOLS }));
+  service.on("GET", "/bridges/t1", () => bridge(2, [request(2)]));
+  const executor = newExecutor();
+  await run(service, executor);
+  assert.deepEqual([executor.calls.length, results(service).length, service.problems], [1, 1, []]);
+  assert.ok(service.waits.includes(5000));
+});
+
+test("a request whose answer is refused is not carried out again", async () => {
+  const service = newService(request(2), request(3));
+  service.on("POST", "/tool-result", () => json(403, { error: "You may not write." }));
+  const executor = newExecutor();
+  await run(service, executor);
+  assert.deepEqual(
+    executor.calls.map(({ effectKey }) => effectKey),
+    ["t1/1/2", "t1/1/3"],
+  );
+  assert.ok(service.problems.every(({ name }) => name === "ForbiddenError"));
+});
+
 test("a request that somebody else has answered, or that is too old, is no error", async () => {
   for (const status of [404, 409]) {
     const service = newService(request(2));

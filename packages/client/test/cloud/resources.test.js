@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Fermata } from "@fermata/client";
+import { checkSchema } from "../../src/schema.js";
+import { newClient, scripted } from "../support/cloud.js";
+import { FakeService, json } from "../support/fake-service.js";
+
+/** Operations that an editor or a console does not need from this client, and why. */
+const LEFT_OUT = {
+  editorBridge: "only Instatic's own editor asks it",
+  listConnectors: "only Instatic's own pages ask it",
+  askTestModel: "only the command line's check of a deployment asks it",
+  showHealth: "for monitoring",
+  showHealthHere: "for monitoring",
+  showVersion: "for monitoring",
+  showVersionHere: "for monitoring",
+  showOpenApi: "for generators",
+};
+
+test("every operation of the service has a method, and every method an operation", async () => {
+  const { paths } = await (await fetch(`${process.env.FERMATA_URL}/admin/api/ai/openapi.json`)).json();
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => ({
+      id: operationId,
+      line: `${method.toUpperCase()} ${path
+        .replace("/admin/api/ai", "")
+        .replaceAll(/\{\w+\}/g, "x")
+        .replace("images/x", "images/1")}`,
+    })),
+  );
+  const service = new FakeService();
+  const fermata = new Fermata({ ...service.options, wait: async () => {} });
+  service.on("POST", "/conversations", () => json(201, { conversation: { id: "x" } }));
+  for (const resource of Object.values(fermata)) {
+    for (const method of Object.values(resource)) await callWithIds(method);
+  }
+  const ignore = () => {};
+  await fermata.start({ scope: "x", prompt: "x" }).catch(ignore);
+  await fermata.undo("x").catch(ignore);
+  await fermata.follow("x").result.catch(ignore);
+  await fermata.answer("x", "x", { ok: true }).catch(ignore);
+  await fermata.start({ scope: "x", prompt: "x", snapshot: "x".repeat(5_000_000) }).catch(ignore);
+  const called = new Set(service.requests.map(({ method, path }) => `${method} ${path}`));
+  const missing = operations.filter(({ id, line }) => !called.has(line) && !(id in LEFT_OUT)).map(({ id }) => id);
+  assert.deepEqual(missing, [], "operations without a method: add one, or say in LEFT_OUT why there is none");
+  const lines = new Set(operations.map(({ line }) => line));
+  assert.deepEqual(
+    [...called].filter((line) => !lines.has(line) && !/object|undefined/.test(line)),
+    [],
+  );
+});
+
+/** Call a method with the id `x` wherever it takes one. */
+async function callWithIds(method) {
+  const named = { providerId: "x", credentialId: "x", scope: "x" };
+  for (const values of [["x", {}, {}], ["x", "x", 1], [named]]) {
+    await Promise.resolve()
+      .then(() => method(...values))
+      .catch(() => {});
+  }
+}
+
+test("every schema of every tool has only keywords that the client checks", async () => {
+  const fermata = newClient();
+  let count = 0;
+  for (const { name } of await fermata.scopes.list()) {
+    for (const tool of await fermata.tools.list(name)) {
+      checkSchema(tool.inputSchema, ` of ${tool.name}`);
+      count += 1;
+    }
+  }
+  assert.ok(count > 50);
+});
+
+test("conversations are begun, listed, renamed, read and deleted", async () => {
+  const { conversations } = newClient();
+  const made = await conversations.create({ scope: "content", title: "First" });
+  assert.equal((await conversations.update(made.id, { title: "Second" })).title, "Second");
+  const page = await conversations.list({ scope: "content", limit: 1 });
+  assert.deepEqual(
+    page.conversations.map(({ id, title }) => [id, title]),
+    [[made.id, "Second"]],
+  );
+  assert.deepEqual((await conversations.get(made.id)).conversation.messages, []);
+  await conversations.remove(made.id);
+  await assert.rejects(conversations.get(made.id), { name: "NotFoundError" });
+});
+
+test("credentials, models and defaults are set and removed", async () => {
+  const { credentials, models, defaults } = newClient();
+  const before = await defaults.list();
+  const made = await credentials.create({
+    providerId: "anthropic",
+    authMode: "apiKey",
+    displayLabel: `Second ${Math.random()}`,
+    apiKey: "demo",
+  });
+  assert.equal((await credentials.get(made.id)).id, made.id);
+  assert.equal((await credentials.update(made.id, { displayLabel: `${made.displayLabel}!` })).displayLabel.at(-1), "!");
+  assert.equal((await credentials.test(made.id)).ok, true);
+  const [model] = await models.list({ providerId: "anthropic", credentialId: made.id });
+  const choice = { credentialId: made.id, modelId: model.id };
+  assert.equal((await defaults.update("data", choice)).modelId, model.id);
+  await assert.rejects(credentials.remove(made.id), { name: "ConflictError" });
+  await defaults.remove("data");
+  await credentials.remove(made.id);
+  assert.ok(!(await credentials.list()).some(({ id }) => id === made.id));
+  await defaults.update("data", before.data);
+});
+
+test("budgets are set and read, and the audit has what a turn has used", async () => {
+  const fermata = newClient();
+  const budgets = await fermata.budgets.update({ tenant: { monthlyUsd: 1000 } });
+  assert.deepEqual((await fermata.budgets.get()).tenant, budgets.tenant);
+  const turn = await fermata.start({ scope: "site", prompt: scripted("text") });
+  await turn.result;
+  const audit = await fermata.audit.get({
+    since: new Date(Date.now() - 3_600_000),
+    tz: "Europe/Berlin",
+    billable: true,
+  });
+  assert.ok(Array.isArray(audit.byDay) && audit.totals.promptTokens >= 0);
+  await fermata.budgets.update({});
+});
+
+test("keys for servers are made, rotated and revoked", async () => {
+  const { apiKeys } = newClient();
+  const made = await apiKeys.create({ label: "A server", capabilities: ["ai.chat"] });
+  const rotated = await apiKeys.rotate(made.apiKey.id, { overlapSeconds: 0 });
+  assert.notEqual(made.key, rotated.key);
+  assert.ok((await newClient({ token: rotated.key }).scopes.list()).length > 0);
+  await apiKeys.remove(made.apiKey.id);
+  assert.ok((await apiKeys.list()).some(({ id }) => id === made.apiKey.id));
+});
