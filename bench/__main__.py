@@ -25,6 +25,7 @@ from bench.aws_latencies import write_latencies
 from bench.driver_decoding import STREAM_LENGTHS, measure_stream_decoding
 from bench.harness import BenchHarness, open_harness
 from bench.import_time import measure_import_ratio
+from bench.package_sizes import measure_package_sizes
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
 from bench.synthetic_ledger import ROW_COUNT
 from bench.turn_cost import TurnShape
@@ -107,6 +108,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     """
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
+    yield from measure_package_sizes()
     turn_limits = {
         "MaxRounds": str(size.late_round + size.repetitions + 10),
         "MaxRepeatedCalls": "0",

@@ -35,9 +35,10 @@ export function newEditor(pieces = []) {
     async execute({ toolName, input, effectKey }) {
       calls.push(effectKey);
       const before = [...pieces];
-      if (toolName === "read_document") return { ok: true, data: { html: pieces.join("") }, revision: revision() };
+      if (toolName === "read_document")
+        return { ok: true, data: { html: `<main uid="root">${pieces.join("")}</main>` }, revision: revision() };
       if (toolName === "restore") pieces.splice(0, pieces.length, ...input.patch.pieces);
-      else pieces.push(input.html);
+      else pieces.push(input.html ?? input.css);
       const inverse = { tool: "restore", input: { patch: { pieces: before } } };
       return { ok: true, data: { nodeIds: [`n${pieces.length}`] }, revision: revision(), inverse };
     },
