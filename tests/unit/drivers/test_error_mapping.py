@@ -292,6 +292,24 @@ def test_a_reason_is_shown_on_one_line_without_control_characters(odd: str) -> N
         ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
         ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
         ("the model is loaded with context length of only 4096 tokens: context length exceeded", 4096),
+        ("Range of input length should be [1, 98304]", 98_304),
+        (
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens",
+            8193,
+        ),
+        ("Please reduce the length of the messages. Current length is 40000 while limit is 8192", 8192),
+        ("Invalid request: Your request exceeded model token limit: 131072", 131_072),
+        ("prompt token count of 135291 exceeds the limit of 128000", 128_000),
+        (
+            "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.",
+            272_000,
+        ),
+        ("Requested 140000 tokens, but the model only supports 131072", 131_072),
+        ("Number of input tokens (9000) exceeds maximum (8192)", 8192),
+        ("Prompt length 9000 exceeds maximum 8192", 8192),
+        ("prompt (9000) > max_model_len 8192", 8192),
+        ("too many tokens: total number of tokens in the prompt cannot exceed 8000", 8000),
+        ("Token count exceeds the model maximum", None),
         ("Your input exceeds the context window of this model.", None),
         ("messages: too many images: 101 > 100", None),
         ("image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes", None),
@@ -300,4 +318,32 @@ def test_a_reason_is_shown_on_one_line_without_control_characters(odd: str) -> N
 )
 def test_the_window_that_a_refusal_states_is_read(words: str, window: int | None) -> None:
     body = json.dumps({"error": {"message": words}}).encode()
-    assert error_from_response("X", 400, {}, body, "").window_tokens == window
+    error = error_from_response("X", 400, {}, body, "")
+    assert error.window_tokens == window
+    assert (error.code == "provider_overflow") is (words != "Invalid request of 8192 tokens")
+
+
+RATE = "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested {}. Sorry."
+
+
+@pytest.mark.parametrize("status", [413, 429])
+def test_a_request_that_exceeds_the_rate_by_itself_is_too_large(status: int) -> None:
+    """Waiting does not help: every later prompt of the conversation would be refused as well."""
+    body = openai_error_body(RATE.format("45,000"), "rate_limit_exceeded", "tokens")
+    error = error_from_response("Peer", status, {}, body, KEY)
+    assert (error.code, error.retryable, error.window_tokens) == ("provider_overflow", False, 30_000)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [RATE.format(20_000), "tokens per min (TPM): Limit 30000, Used 20000, Requested 15000. Please try again in 10s."],
+)
+def test_a_request_within_the_rate_is_repeated(words: str) -> None:
+    error = error_from_response("Peer", 429, {}, openai_error_body(words, "rate_limit_exceeded", "tokens"), KEY)
+    assert (error.code, error.retryable) == ("provider_quota", True)
+
+
+def test_a_request_that_is_too_large_is_not_repeated_whatever_its_status() -> None:
+    body = openai_error_body("the request exceeds the available context size", "server_error", "server_error")
+    error = error_from_response("Peer", 500, {}, body, KEY)
+    assert (error.code, error.retryable) == ("provider_overflow", False)

@@ -65,13 +65,16 @@ _HISTORY_REFUSAL = (
     r"content (?:block|element)|parts field|(?:each|every|empty|all|text) (?:message|parameter)|"
     r"final (?:block|assistant)|"
     r"non-?empty|non-whitespace|trailing whitespace|prefill|duplicate|item .{0,80}not found|item pairs|user query|"
-    r"2 or more assistant|conversation"
+    r"2 or more assistant|conversation|messages? (?:parameter|\u53c2\u6570)|content field|message content|"
+    r"content is empty|must not be empty|expected 'content'|function name|base64 decod"
 )
 """Matches a refusal of what was said before, in the words of any provider."""
 _TEMPLATE_REFUSAL = (
     r"jinja|raise_exception|chat.?template|template: ?:|while executing \w*(?:expression|statement)|"
     r"roles must alternate|unexpected role|system role not|single tool-calls|item pairs from|filter 'items'|"
-    r"value is not callable|user query found|2 or more assistant|cannot pass both|parse tool call arguments"
+    r"value is not callable|user query found|2 or more assistant|cannot pass both|parse tool call arguments|"
+    r"can only concatenate str|'[\w ]{1,30} object' has no attribute|list object has no element|"
+    r"of type undefined is not"
 )
 """Matches what templates of models, and those who run them, say of messages."""
 _REFUSED_HISTORY = f"{_HISTORY_REFUSAL}|{_TEMPLATE_REFUSAL}"

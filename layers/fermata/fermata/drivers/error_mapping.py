@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from fermata.domain.errors import ProviderError
+from fermata.drivers.overflow_refusals import exceeds_rate_by_itself, find_stated_window, says_too_large
 from fermata.drivers.retry_policy import Failure, is_retryable_response, is_retryable_status
 from fermata.drivers.secret_veil import REDACTED_KEY, SecretVeil
 from fermata.drivers.spent_credit import is_credit_spent
@@ -50,19 +51,6 @@ _FAILURES = {
     "too_many_images": Failure.REQUEST_TOO_LARGE,
 }
 """By the `code` or `type` of an error; the first that is known counts. `spent_credit.py` has those of spent credit."""
-_OVERFLOW = re.compile(
-    r"context[ _-]?(?:length|window|size|limit)|"
-    r"(?:prompt|input|request)(?!\[\d+\]\.\w*(?:id|name)\b)\W{1,9}(?:\w{1,40}\W{1,9}){0,3}too (?:long|large)|"
-    r"maximum prompt length|maximum number of tokens|too[ _]many[ _](?:input[ _])?(?:tokens|images)|reduce the length|"
-    r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w{0,9}\b.{0,40}\bimages?\b",
-    re.I | re.S,
-)
-_STATED_WINDOW = re.compile(
-    r"(?:context|prompt) (?:length|size|window)(?: is| of)?(?: only)?\W{1,3}(\d[\d,]{3,9})\b|"
-    r"(?:tokens|\+ \d+) > (\d[\d,]{3,9})\b|with (\d[\d,]{3,9}) maximum context|tokens allowed \((\d[\d,]{3,9})\b",
-    re.I,
-)
-"""Matches how large a context window is, in the words of a refusal."""
 _UNREADABLE_IMAGE = re.compile(
     r"(?:process|decode|read|parse|support|accept|understand)\w{0,9}\s{1,9}"
     r"(?:\w{1,40}\s{1,9}){0,2}(?:images?\b|image_url|vision\b)|"
@@ -81,6 +69,8 @@ _IMAGE_ERROR_STATUSES = (400, 404, 415, 422, 500)
 _SPENT_ADVICE = "The account of this API key has no credit left. Check your account balance."
 _GENERAL_CODES = (Failure.BAD_REQUEST.code, Failure.SERVER_ERROR.code)
 """The codes of failures about which the words may say more."""
+_FINAL_CODES = (Failure.UNREADABLE_IMAGE.code, Failure.REQUEST_TOO_LARGE.code)
+"""The same request will be refused again, whatever its status says."""
 
 
 def error_from_response(
@@ -92,11 +82,12 @@ def error_from_response(
     failure = _find_failure(payload, words)
     code = (failure or Failure.BAD_REQUEST).code
     if code == Failure.BAD_REQUEST.code:  # servers use it for everything; the status may say more
-        too_large = status == 413 or _is_overflow(status, words, body)
-        code = Failure.REQUEST_TOO_LARGE.code if too_large else _failure_from_status(status).code
+        code = _failure_from_status(status).code
+    if _is_too_large(status, code, words, body):
+        code = Failure.REQUEST_TOO_LARGE.code
     if code in _GENERAL_CODES and status in _IMAGE_ERROR_STATUSES and _UNREADABLE_IMAGE.search(words):
         code = Failure.UNREADABLE_IMAGE.code
-    may_pass = code != Failure.UNREADABLE_IMAGE.code and is_retryable_response(status, headers, failure)
+    may_pass = code not in _FINAL_CODES and is_retryable_response(status, headers, failure)
     error = ProviderError(
         code,
         _build_message(label, status, words[:MAX_PROVIDER_REASON_CHARS].strip(), failure),
@@ -105,7 +96,7 @@ def error_from_response(
         status=status,
     )
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
-    error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
+    error.window_tokens = find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
     error.says_no_images = code == Failure.UNREADABLE_IMAGE.code and _NO_IMAGES.search(words) is not None
     return error
 
@@ -116,15 +107,15 @@ def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
     words = redact_secrets(_get_words(payload), api_key, MAX_DETAIL_CHARS)
     reason = words or redact_secrets(str(payload.get("type") or payload.get("code") or "no reason given"), api_key)
     code, is_retryable = _classify_stream_error(payload, words)
-    if code in _GENERAL_CODES and not is_retryable and _OVERFLOW.search(words):
-        code = Failure.REQUEST_TOO_LARGE.code
+    if code in _GENERAL_CODES and says_too_large(words):
+        code, is_retryable = Failure.REQUEST_TOO_LARGE.code, False
     status = _get_status(payload)
     reason = reason[:MAX_PROVIDER_REASON_CHARS].strip()
     is_spent = (code, is_retryable) == (Failure.QUOTA_SPENT.code, False)
     message = f"{label} stream error: {reason}" + (f". {_SPENT_ADVICE}" if is_spent else "")
     error = ProviderError(code, message, retryable=is_retryable, status=status)
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
-    error.window_tokens = _find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
+    error.window_tokens = find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
     return error
 
 
@@ -220,14 +211,12 @@ def _iter_error_names(payload: Mapping[str, Any]) -> Iterator[str]:
             yield name
 
 
-def _is_overflow(status: int, words: str, body: bytes) -> bool:
+def _is_too_large(status: int, code: str, words: str, body: bytes) -> bool:
+    """Return whether less of the conversation may be accepted; a rate limit passes, unless one request exceeds it."""
+    if code == Failure.RATE_LIMITED.code:
+        return exceeds_rate_by_itself(words)
     text = f"{words} {body[:MAX_DETAIL_CHARS].decode('utf-8', 'replace')}"
-    return status in (400, 422) and _OVERFLOW.search(text) is not None
-
-
-def _find_stated_window(words: str) -> int | None:
-    stated = _STATED_WINDOW.search(words)
-    return int(next(filter(None, stated.groups())).replace(",", "")) if stated else None
+    return code in _GENERAL_CODES and (status == 413 or (status in (400, 422, 500) and says_too_large(text)))
 
 
 def _is_spend_limit(payload: Mapping[str, Any]) -> bool:
