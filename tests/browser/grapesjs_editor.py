@@ -13,12 +13,14 @@ import contextlib
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.threaded_server import ThreadedServer
@@ -26,10 +28,12 @@ from tests.threaded_server import ThreadedServer
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = REPOSITORY / "packages"
 IMPORTS = {
+    "grapesjs": "/node_modules/grapesjs/dist/grapes.mjs",
     "grapesjs-fermata": "/grapesjs/src/index.js",
     "@fermata/client": "/client/src/index.js",
     "@fermata/panel": "/panel/src/index.js",
 }
+NOTHING: Mapping[str, str] = MappingProxyType({})
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -55,10 +59,11 @@ async ({html, css, config, options}) => {
 """
 RESET = """
 async ({html, css}) => {
+  editor.Pages.select(editor.Pages.getAll()[0]);
   editor.Pages.getAll().slice(1).forEach(page => editor.Pages.remove(page));
-  editor.Css.clear();
-  editor.setComponents(html);
+  editor.Pages.getAll()[0].set({name: "", slug: null, template: null}, {silent: true});
   editor.setStyle(css);
+  editor.setComponents(html);
   executor.document.code.load({});
   await new Promise(done => setTimeout(done, 10));
   editor.UndoManager.clear();
@@ -75,6 +80,8 @@ class QuietFiles(SimpleHTTPRequestHandler):
         **SimpleHTTPRequestHandler.extensions_map,
         ".js": "text/javascript",
         ".mjs": "text/javascript",
+        ".html": "text/html",
+        ".css": "text/css",
     }
 
     def __init__(self, *arguments: Any) -> None:
@@ -103,6 +110,34 @@ def serve_editor() -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}/"
         finally:
             server.shutdown()
+
+
+def route_editor(page: Page, origin: str, folder: Path = PACKAGES, replacements: Mapping[str, str] = NOTHING) -> str:
+    """Serve the files of a folder at an origin whose pages may call the service. Returns the address of the editor.
+
+    Args:
+        replacements: texts to replace in scripts, such as the address of the service.
+    """
+
+    def fulfill(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        kind = QuietFiles.extensions_map.get(Path(path).suffix, "application/octet-stream")
+        if path == "/":
+            route.fulfill(body=PAGE, content_type="text/html")
+        elif path.endswith(".png"):
+            route.fulfill(body=PICTURE, content_type="image/png")
+        elif not (folder / path.lstrip("/")).is_file():
+            route.fulfill(status=404, body="")
+        elif replacements and path.endswith(".js"):
+            text = (folder / path.lstrip("/")).read_text()
+            for old, new in replacements.items():
+                text = text.replace(old, new)
+            route.fulfill(body=text, content_type=kind)
+        else:
+            route.fulfill(path=folder / path.lstrip("/"), content_type=kind)
+
+    page.route(f"{origin}/**", fulfill)
+    return f"{origin}/"
 
 
 class GrapesEditor:

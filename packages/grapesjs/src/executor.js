@@ -253,7 +253,7 @@ export class GrapesExecutor {
       return { ok: false, conflict: true, error: error.message, ...changes, revision };
     }
     if (error instanceof ToolError) return { ok: false, error: error.message, revision };
-    this.editor.logError?.(String(error));
+    this.editor.log(String(error), { level: "error", ns: "fermata" });
     return { ok: false, error: `The editor failed: ${/** @type {Error} */ (error).message}`, revision };
   }
 }

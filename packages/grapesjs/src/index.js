@@ -1,3 +1,4 @@
+import { Assistant } from "./assistant.js";
 import { parseCss } from "./css/parse-css.js";
 import { rulesToGrapes } from "./css/rule-json.js";
 import { createExecutor, GrapesExecutor } from "./executor.js";
@@ -8,7 +9,7 @@ export { createExecutor, GrapesExecutor };
 
 /**
  * @typedef {object} FermataOptions
- * @property {any} [client] a `Fermata` of `@fermata/client`, which the panel uses
+ * @property {any} [client] a `Fermata` of `@fermata/client`, or options for one
  * @property {HTMLElement | false} [panel] the panel's element; `<fermata-panel>` where it is loaded; false for none
  * @property {Record<string, any>} [panelOptions] properties to set on the panel
  * @property {string} [scope] the assistant to ask; `site` by default
@@ -25,9 +26,9 @@ const UNDO_STEPS = 5_000;
  *
  *     grapesjs.init({ plugins: [fermata], pluginsOpts: { [fermata]: { client } } })
  *
- * It adds the commands `fermata:execute`, `fermata:snapshot`, `fermata:undo-turn`, `fermata:code-assets`,
- * `fermata:mount` and `fermata:open`, and triggers `fermata:edit` after each edit and `fermata:code` when a script or
- * style sheet of the site was changed.
+ * It adds the commands `fermata:ask`, `fermata:execute`, `fermata:snapshot`, `fermata:undo-turn`, `fermata:code-assets`,
+ * `fermata:mount` and `fermata:open`, and triggers `fermata:turn` when a turn was started, `fermata:edit` after each edit
+ * and `fermata:code` when a script or style sheet of the site was changed.
  * @param {any} editor
  * @param {FermataOptions} [opts]
  */
@@ -37,8 +38,9 @@ export default function fermata(editor, opts = {}) {
   if (opts.parserCss !== false) useOwnCssParser(editor);
   keepUndoSteps(editor, opts.undoSteps ?? UNDO_STEPS);
   const executor = createExecutor(editor, { runScripts: opts.runScripts });
-  const panel = new PanelView(editor, executor, opts);
-  addCommands(editor, executor, panel);
+  const assistant = new Assistant(editor, executor, opts);
+  const panel = new PanelView(editor, assistant, opts);
+  addCommands(editor, assistant, panel);
   if (opts.panel !== false) editor.onReady(() => panel.addButton());
 }
 
@@ -47,7 +49,8 @@ function useOwnCssParser(editor) {
   const config = editor.Parser.getConfig();
   if (config.parserCss) return;
   config.parserCss = (/** @type {string} */ css) => {
-    const onRefusal = (/** @type {string} */ message) => editor.logWarning(`fermata: ${message}`);
+    const onRefusal = (/** @type {string} */ message) =>
+      editor.log(`fermata: ${message}`, { level: "warning", ns: "fermata" });
     return parseCss(css, { onRefusal }).flatMap(rulesToGrapes);
   };
 }
@@ -63,12 +66,14 @@ function keepUndoSteps(editor, count) {
 
 /**
  * @param {any} editor
- * @param {GrapesExecutor} executor
+ * @param {Assistant} assistant
  * @param {PanelView} panel
  */
-function addCommands(editor, executor, panel) {
+function addCommands(editor, assistant, panel) {
+  const { executor } = assistant;
   /** @type {Record<string, (options: any) => unknown>} */
   const commands = {
+    "fermata:ask": (options) => assistant.ask(options),
     "fermata:execute": (request) => executor.execute(request),
     "fermata:snapshot": () => executor.snapshot(),
     "fermata:undo-turn": ({ turnId }) => executor.undoTurn(turnId),

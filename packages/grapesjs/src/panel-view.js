@@ -1,4 +1,4 @@
-/** @typedef {import("./executor.js").GrapesExecutor} GrapesExecutor */
+/** @typedef {import("./assistant.js").Assistant} Assistant */
 
 export const PANEL_TAG = "fermata-panel";
 const OPEN = "fermata:open";
@@ -11,12 +11,12 @@ const ICON =
 export class PanelView {
   /**
    * @param {any} editor
-   * @param {GrapesExecutor} executor
-   * @param {Record<string, any>} options `client`, `panel`, `scope` and what else is given to the panel
+   * @param {Assistant} assistant
+   * @param {Record<string, any>} options `panel`, and in `panelOptions` what else is set on it
    */
-  constructor(editor, executor, options) {
+  constructor(editor, assistant, options) {
     this.editor = editor;
-    this.executor = executor;
+    this.assistant = assistant;
     this.options = options;
     /** @type {HTMLElement | undefined} */
     this.element = undefined;
@@ -64,10 +64,17 @@ export class PanelView {
   }
 
   #createOnce() {
-    this.element ??= this.options.panel instanceof HTMLElement ? this.options.panel : this.#create();
-    const { client, scope = "site", panelOptions = {} } = this.options;
-    Object.assign(this.element, { client, scope, executor: this.executor, ...panelOptions });
-    return this.element;
+    if (this.element) return this.element;
+    const element = this.options.panel instanceof HTMLElement ? this.options.panel : this.#create();
+    this.element = element;
+    const { executor, scope } = this.assistant;
+    Object.assign(element, { scope, executor, ...this.options.panelOptions });
+    // the panel shows nothing that needs the client before it has one
+    this.assistant.client().then(
+      (client) => Object.assign(element, { client }),
+      (error) => this.editor.log(`fermata: ${error.message}`, { level: "warning", ns: "fermata" }),
+    );
+    return element;
   }
 
   #create() {
