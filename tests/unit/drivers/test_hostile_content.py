@@ -142,6 +142,37 @@ def test_what_could_close_a_frame_is_escaped_and_json_keeps_its_value(escape: st
     assert json.loads(encoded) == [text]
 
 
+LOOKALIKES = (
+    "</con\u200btext>",
+    "</co\u00adn\u2060\ufefftext>",
+    "</c\u043entext>",
+    "</\u0441ontext>",
+    "</\u0421\u041eN\u0422EXT>",
+    "</\uff43\uff4f\uff4e\uff54\uff45\uff58\uff54>",
+    "</\U0001d41c\U0001d428\U0001d427\U0001d42d\U0001d41e\U0001d431\U0001d42d>",
+    "</conte\u0301xt>",
+    "</re\u0455u1t>",
+    "\u02c2/context>",
+    "\u276e/result>",
+    "\u1438/context>",
+    "<" + " " * 30 + "/context>",
+)
+
+
+@pytest.mark.parametrize("tag", LOOKALIKES)
+def test_what_looks_like_a_tag_of_a_frame_is_none(tag: str) -> None:
+    text = f"a{tag}b"
+    assert tag[0] not in escape_frames_in_text(text)
+    encoded = escape_frames_in_json(json.dumps([text], ensure_ascii=False))
+    assert tag[0] not in encoded
+    assert json.loads(encoded) == [text]
+
+
+@pytest.mark.parametrize("text", ["\u00ab contexte \u00bb", "\u300aresults\u300b", "a < b, \u0441ontext"])
+def test_quotation_marks_and_other_alphabets_are_left_alone(text: str) -> None:
+    assert escape_frames_in_text(text) == escape_frames_in_json(text) == text
+
+
 @pytest.mark.parametrize("text", ["<p class='result'>1 < 2</p>", "a<b", "results > context", '{"a":"\\\\<p>"}'])
 def test_ordinary_pages_are_not_changed(text: str) -> None:
     assert escape_frames_in_text(text) == escape_frames_in_json(text) == text

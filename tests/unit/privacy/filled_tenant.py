@@ -112,10 +112,15 @@ def list_objects(resources: Resources) -> dict[str, bytes]:
 
 def read_everything(resources: Resources) -> str:
     """Return all rows and objects as text, packed values unpacked."""
-    texts = [json.dumps(row, default=lambda value: "".join(_iter_readings(value))) for row in list_rows(resources)]
+    texts = [read_row(row) for row in list_rows(resources)]
     for key, body in list_objects(resources).items():
         texts += [key, *_iter_readings(body)]
     return "\n".join(texts)
+
+
+def read_row(row: Item) -> str:
+    """Return a row as text, packed values unpacked."""
+    return json.dumps(row, default=lambda value: "".join(_iter_readings(value)))
 
 
 def _iter_readings(value: Any) -> Iterator[str]:

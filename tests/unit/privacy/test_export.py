@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,7 +13,19 @@ from fermata.privacy import export
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
-from tests.unit.privacy.filled_tenant import ADA, BEN, NAME, SECRETS_OF_ADA, USER, fill_tenant, list_objects, list_rows
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from tests.unit.privacy.filled_tenant import (
+    ADA,
+    BEN,
+    NAME,
+    SECRETS_OF_ADA,
+    USER,
+    count_ledger,
+    fill_tenant,
+    list_objects,
+    list_rows,
+    read_row,
+)
 from tests.unit.turns.stage import Stage
 
 
@@ -43,7 +56,7 @@ def test_a_users_export_has_rows_blobs_journal_ledger_and_images(resources: Reso
     assert done.counts == {"lines": len(lines)}
     assert [secret for secret in SECRETS_OF_ADA if secret not in text] == []
     assert NAME in text
-    assert {line["table"] for line in lines if "table" in line} == {"conversations", "bridges", "usage"}
+    assert {line["table"] for line in lines if "table" in line} == {"conversations", "bridges", "usage", "settings"}
     assert {row["sk"][:2] for row in rows} >= {"me", "m#", "tu", "e#", "p#", "j#", "r0", "en"}
     own_counts = user_limits_partition("bakery", USER)
     assert [row["sk"] for row in rows if row["pk"] == own_counts] == ["counts"]
@@ -52,6 +65,29 @@ def test_a_users_export_has_rows_blobs_journal_ledger_and_images(resources: Reso
     mine = {row["id"] for row in rows if row["sk"] == "meta"}
     assert exported
     assert {key for key in stored if key.startswith("conversations/") and key.split("/")[2] in mine} <= exported
+
+
+def test_every_row_that_names_a_user_or_holds_words_of_theirs_is_in_the_export(
+    resources: Resources, stage: Stage
+) -> None:
+    """Except rollups, which are computed from the ledger, and the job itself."""
+    count_ledger(resources)
+    stored = list_rows(resources)
+    _, lines = export_subject(resources, "user", USER)
+    exported = {(line["row"]["pk"], line["row"]["sk"]) for line in lines if "row" in line}
+    about_user = [row for row in stored if any(text in read_row(row) for text in (USER, NAME, *SECRETS_OF_ADA))]
+    keys = [(row["pk"], row["sk"]) for row in about_user if "#rollup#" not in row["pk"]]
+    assert len(keys) > 20
+    assert [key for key in keys if key not in exported] == []
+
+
+def test_an_export_names_no_other_user_of_a_setting(resources: Resources, stage: Stage) -> None:
+    limits = BudgetLimits(daily_usd=Decimal(1))
+    set_budgets(resources, ADA, Budgets(tenant=limits, users={USER: limits, BEN.user: limits}))
+    _, lines = export_subject(resources, "user", USER)
+    budgets = [line["row"] for line in lines if line.get("row", {}).get("sk") == "budgets"]
+    assert [list(row["users"]) for row in budgets if "users" in row] == [[USER]]
+    assert BEN.user not in json.dumps(lines)
 
 
 def test_an_export_holds_nothing_of_another_user(resources: Resources, stage: Stage) -> None:

@@ -13,13 +13,16 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest, ServiceUnavailable, Unauthorized
+from fermata.wire.auth import authentication
 from fermata.wire.auth.authentication import authenticate
+from fermata.wire.auth.jwks import MAX_KEYS_TRIED
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.resources import TestClock, resources_of_new_process
 from tests.tenant_tokens import TokenSigner, make_tenant
 
 RSA = rsa.generate_private_key(65537, 2048)
 EC = ec.generate_private_key(ec.SECP256R1())
+UNPUBLISHED_EC = ec.generate_private_key(ec.SECP256R1())
 
 
 @pytest.fixture
@@ -220,3 +223,20 @@ def test_the_log_does_not_repeat_what_a_key_server_says(
 
 def to_base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def test_of_a_thousand_keys_a_token_names_one_and_few_are_tried_for_one_that_names_none(
+    local: Resources, bakery: TokenSigner, server: FixedResponseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each comparison takes a tenth of a millisecond, and anybody can send a token that fits none."""
+    others = [ec.generate_private_key(ec.SECP256R1()) for _ in range(25)]
+    padding = [to_jwk(others[number % 25], f"k{number}") for number in range(999)]
+    publish(server, *padding, to_jwk(EC, "the last"))
+    assert authenticate(local, sign_with(bakery, EC, "ES256", "the last"), "GET").user == "ada"
+    tried: list[Any] = []
+    original = authentication._decode
+    monkeypatch.setattr(authentication, "_decode", lambda *args: tried.append(args) or original(*args))
+    for kid in (None, "k1", "k999"):
+        with pytest.raises(Unauthorized):
+            authenticate(local, sign_with(bakery, UNPUBLISHED_EC, "ES256", kid), "GET")
+    assert len(tried) == MAX_KEYS_TRIED + 1

@@ -9,8 +9,34 @@ import re
 from typing import Literal
 
 FrameTag = Literal["context", "result"]
-_TAG_START = re.compile(r"[<\u2039\u2329\u27e8\u3008\ufe64\uff1c](?=[\W_]{0,16}+(?:context|result))", re.IGNORECASE)
-"""The start of a tag that reads like one of a frame, also with spaces, invisible characters or another bracket.
+_BRACKETS = "<\u02c2\u1438\u2039\u2329\u276c\u276e\u2770\u27e8\u29fc\u3008\ufe64\uff1c"
+_INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff\u0300-\u036f\ufe00-\ufe0f"
+_LOOKALIKES = {
+    "c": "\u0441\u03f2\u1d04\u217d\uff43",
+    "o": "0\u043e\u03bf\u0585\u1d0f\uff4f",
+    "n": "\u0578\u057c\u0274\uff4e",
+    "t": "\u0442\u03c4\u1d1b\uff54",
+    "e": "\u0435\u0451\u212e\u1d07\uff45",
+    "x": "\u0445\u03c7\u00d7\u2179\uff58",
+    "r": "\u0433\u1d26\u0280\uff52",
+    "s": "5\u0455\ua731\uff53",
+    "u": "\u03c5\u057d\u1d1c\uff55",
+    "l": "1i|\u0131\u04cf\u0456\u03b9\u217c\u029f\uff4c",
+}
+"""Characters that look like a letter of a tag's name, besides the letters for mathematics."""
+
+
+def _spell_tag(name: str) -> str:
+    """Return a pattern of a tag's name in any spelling that looks like it."""
+    letters = (f"[{letter}{_LOOKALIKES[letter]}\U0001d400-\U0001d7ff]" for letter in name)
+    return f"[{_INVISIBLE}]{{0,4}}+".join(letters)
+
+
+_TAG_START = re.compile(
+    rf"[{_BRACKETS}](?=[\W_]{{0,32}}+(?:{_spell_tag('context')}|{_spell_tag('result')}))", re.IGNORECASE
+)
+"""The start of a tag that reads like one of a frame, also with spaces, invisible characters, look-alikes of its letters
+or another bracket.
 
 The lookahead is bounded, so that the search is linear.
 """

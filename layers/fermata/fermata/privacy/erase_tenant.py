@@ -12,6 +12,7 @@ from fermata.aws.resources import Resources
 from fermata.privacy.erase_content import erase_partition, erase_turn
 from fermata.privacy.ledger_pseudonyms import copy_to_erased_tenant
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, add_counts
+from fermata.turns.turn import build_turn_pk
 from fermata.usage.ledger.ledger_store import is_ledger_row
 from fermata.wire.auth.tenant_store import list_tenant_index_keys
 
@@ -38,7 +39,7 @@ def erase_tenant(resources: Resources, job: PrivacyJob, save: SaveJob, has_time:
             counts = _erase_row(resources, job, table, row)
             job = add_counts(job, **counts).model_copy(update={"found": job.found + counts.total()})
             # The rows of a turn were erased together, because its log has to be there while it is ended.
-            last_partition = row["pk"] if _is_of_turn(resources, table, row) else ""
+            last_partition = row["pk"] if _find_turn_id(resources, tenant, table, row) else ""
         if position != job.position:
             job = save(job.model_copy(update={"position": position}))
         if not has_time():
@@ -88,8 +89,8 @@ def _iter_rows(
 
 def _erase_row(resources: Resources, job: PrivacyJob, table: str, row: Item) -> Counter[str]:
     assert job.subject is not None
-    if _is_of_turn(resources, table, row):
-        return erase_turn(resources, job.subject.tenant, row["pk"].rpartition("#turn#")[2])
+    if turn_id := _find_turn_id(resources, job.subject.tenant, table, row):
+        return erase_turn(resources, job.subject.tenant, turn_id)
     counts: Counter[str] = Counter(rows=1, conversations=int(_is_conversation(resources, table, row)))
     if table == resources.settings.usage_table and is_ledger_row(row):
         copy_to_erased_tenant(resources, row, job.erased_name, job.salt)
@@ -98,8 +99,11 @@ def _erase_row(resources: Resources, job: PrivacyJob, table: str, row: Item) -> 
     return counts
 
 
-def _is_of_turn(resources: Resources, table: str, row: Item) -> bool:
-    return table == resources.settings.bridges_table and "#turn#" in row["pk"]
+def _find_turn_id(resources: Resources, tenant: str, table: str, row: Item) -> str:
+    """Return the id of the turn that a row belongs to, or nothing. Users choose what else is in a key."""
+    partition, beginning = row["pk"], build_turn_pk(tenant, "")
+    is_of_turn = table == resources.settings.bridges_table and partition.startswith(beginning)
+    return str(partition.removeprefix(beginning)) if is_of_turn else ""
 
 
 def _is_conversation(resources: Resources, table: str, row: Item) -> bool:

@@ -6,15 +6,14 @@ from collections import Counter
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Update
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
-from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_content import erase_partition
-from fermata.turns.start.idempotency import idempotency_partition
+from fermata.privacy.find_subject_rows import (
+    AUTHOR_ATTRIBUTES,
+    iter_settings_by_user,
+    list_bridges_partitions_of_user,
+)
 from fermata.usage.audit.user_labels import labels_partition
-from fermata.usage.budgets.budget_accounts import BudgetAccount
-
-_AUTHOR_ATTRIBUTES = ("user", "updated_by", "created_by")
-_SETTINGS_PARTITIONS = ("", "#apikeys")
 
 
 def erase_user_rows(resources: Resources, subject: DataSubject, erased_name: str) -> Counter[str]:
@@ -23,24 +22,18 @@ def erase_user_rows(resources: Resources, subject: DataSubject, erased_name: str
     usage, bridges = resources.settings.usage_table, resources.settings.bridges_table
     digest = hashlib.sha256(user.encode()).hexdigest()
     rows = erase_partition(resources, usage, labels_partition(tenant), lambda sort_key: sort_key == digest)
-    rows += erase_partition(resources, bridges, BudgetAccount.for_user(tenant, user).pk)
-    rows += erase_partition(resources, bridges, user_limits_partition(tenant, user))
-    rows += erase_partition(resources, bridges, idempotency_partition(tenant, user))
+    rows += sum(erase_partition(resources, bridges, pk) for pk in list_bridges_partitions_of_user(subject))
     objects = resources.blobs.erase_folder(upload_folder(tenant, user))
-    partitions = [f"t#{tenant}{suffix}" for suffix in _SETTINGS_PARTITIONS]
-    renamed = sum(_rename_authors(resources, partition, user, erased_name) for partition in partitions)
+    renamed = sum(
+        _rename_authors(resources, row, user, erased_name) for row in iter_settings_by_user(resources, subject)
+    )
     renamed += _remove_own_budget(resources, tenant, user)
     return Counter(rows=rows, objects=objects, settings=renamed)
 
 
-def _rename_authors(resources: Resources, pk: str, user: str, erased_name: str) -> int:
-    table = resources.settings.settings_table
-    renamed = 0
-    for row in resources.tables.query_items(table, pk):
-        for attribute in _AUTHOR_ATTRIBUTES:
-            if row.get(attribute) == user:
-                renamed += _rename(resources, row, attribute, erased_name)
-    return renamed
+def _rename_authors(resources: Resources, row: Item, user: str, erased_name: str) -> int:
+    named = [attribute for attribute in AUTHOR_ATTRIBUTES if row.get(attribute) == user]
+    return sum(_rename(resources, row, attribute, erased_name) for attribute in named)
 
 
 def _rename(resources: Resources, row: Item, attribute: str, erased_name: str) -> int:

@@ -18,19 +18,25 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
 from fermata.conversations.message_store import conversation_partition
-from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy.data_subject import DataSubject
-from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_rows, list_turns_of_conversation
+from fermata.privacy.find_subject_rows import (
+    iter_conversations,
+    iter_ledger_rows,
+    iter_settings_by_user,
+    list_bridges_partitions_of_user,
+    list_turns_of_conversation,
+)
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, list_open_jobs, save_privacy_job
 from fermata.turns.turn import build_turn_pk
 from fermata.usage.audit.user_labels import labels_partition
-from fermata.usage.budgets.budget_accounts import BudgetAccount
 
 MAX_PART_BYTES = 16 * 1024 * 1024
 """Of a part before it is compressed; a line may exceed it."""
 EXPORT_SECONDS = 86_400
 """How long the files of an export are kept."""
 _SECRET_ATTRIBUTES = frozenset({"token", "sealed_key", "secrets", "sealed", "kms_key_id"})
+_ABOUT_OTHERS = frozenset({"users", "lifted"})
+"""Attributes of a setting that name other users than the one who entered it."""
 Line = dict[str, Any]
 
 
@@ -121,11 +127,21 @@ def _iter_user_rows(resources: Resources, subject: DataSubject) -> Iterator[Line
     for row in resources.tables.query_items(usage, labels_partition(subject.tenant)):
         if row["user"] == subject.id:
             yield _to_line("usage", row)
-    bridges = _tables(resources)["bridges"]
-    account = BudgetAccount.for_user(subject.tenant, subject.id)
-    for partition in (account.pk, user_limits_partition(subject.tenant, subject.id)):
-        yield from (_to_line("bridges", row) for row in resources.tables.query_items(bridges, partition))
+    for partition in list_bridges_partitions_of_user(subject):
+        rows = resources.tables.query_items(_tables(resources)["bridges"], partition)
+        yield from (_to_line("bridges", row) for row in rows)
+    for row in iter_settings_by_user(resources, subject):
+        yield _to_line("settings", {name: value for name, value in row.items() if name not in _ABOUT_OTHERS})
+    yield from _iter_own_budget(resources, subject)
     yield from _iter_blobs(resources, upload_folder(subject.tenant, subject.id))
+
+
+def _iter_own_budget(resources: Resources, subject: DataSubject) -> Iterator[Line]:
+    """Yield the user's own limits of the row that holds those of all users."""
+    row = resources.tables.get_item(_tables(resources)["settings"], f"t#{subject.tenant}", "budgets") or {}
+    if subject.id in row.get("users", {}):
+        own = {"pk": row["pk"], "sk": row["sk"], "users": {subject.id: row["users"][subject.id]}}
+        yield _to_line("settings", own)
 
 
 def _iter_tenant(resources: Resources, tenant: str) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Find the rows of a subject: its conversations, its turns and its rows in the ledger."""
+"""Find the rows of a subject: conversations, turns, ledger rows, counts of a user, settings that a user entered."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,9 +14,14 @@ from fermata.conversations.conversation_store import (
 )
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.scopes import SCOPES
+from fermata.limits.limit_keys import user_limits_partition
 from fermata.privacy.data_subject import DataSubject
+from fermata.turns.start.idempotency import idempotency_partition
+from fermata.usage.budgets.budget_accounts import BudgetAccount
 from fermata.usage.ledger.ledger_store import FIRST_LEDGER_MONTH, read_ledger_rows
 
+AUTHOR_ATTRIBUTES = ("user", "updated_by", "created_by")
+"""Attributes of settings that hold the id of the user who entered them."""
 _DAY_SECONDS = 86_400
 
 
@@ -64,3 +69,21 @@ def list_turns_of_conversation(resources: Resources, tenant: str, conversation: 
     named = [row["claim"] for row in rows if row.get("claim")]
     named += [row["turn"] for row in rows if row.get("turn")]
     return list(dict.fromkeys(named))
+
+
+def list_bridges_partitions_of_user(subject: DataSubject) -> list[str]:
+    """Return the partitions of the table `bridges` that are a user's own, besides turns."""
+    account = BudgetAccount.for_user(subject.tenant, subject.id)
+    return [
+        account.pk,
+        user_limits_partition(subject.tenant, subject.id),
+        idempotency_partition(subject.tenant, subject.id),
+    ]
+
+
+def iter_settings_by_user(resources: Resources, subject: DataSubject) -> Iterator[Item]:
+    """Yield the tenant's settings and API keys that a user has entered."""
+    for pk in (f"t#{subject.tenant}", f"t#{subject.tenant}#apikeys"):
+        for row in resources.tables.query_items(resources.settings.settings_table, pk):
+            if any(row.get(attribute) == subject.id for attribute in AUTHOR_ATTRIBUTES):
+                yield row

@@ -20,6 +20,8 @@ from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.wire.auth.key_set_source import KEY_SET_FETCH_SECONDS, KeySetSource
 
 MAX_KEY_SET_BYTES = 256 * 1024
+MAX_KEYS_TRIED = 20
+"""How many keys a token may be compared with. In a larger set a token has to name its key."""
 _ALGORITHMS = ("RS256", "ES256")
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
@@ -39,7 +41,8 @@ def get_signing_keys(resources: Resources, url: str, algorithm: str, key_id: str
 
     def select(keys: Sequence[PyJWK]) -> Sequence[PyJWK]:
         fitting = [key for key in keys if key.algorithm_name == algorithm]
-        return fitting if key_id is None else [key for key in fitting if key.key_id == key_id]
+        named = fitting if key_id is None else [key for key in fitting if key.key_id == key_id]
+        return named[:MAX_KEYS_TRIED]
 
     return _get_source(resources, url).find_keys(select)
 
