@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import tree_sitter_css
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node
 
 from fermata_client.html.edit_error import EditError
+from fermata_client.html.syntax_tree import parse_syntax
 
 BLOCK_NODE_TYPES = frozenset({"block", "keyframe_block_list"})
 CONDITIONAL_AT_RULES = ("@media", "@supports", "@container", "@layer", "@scope", "@starting-style")
+TOO_MUCH_UNKNOWN = "A style sheet has too much in it that is no CSS, so that it cannot be read. Correct or remove it."
+MAX_RULE_DEPTH = 50
 CLOSING_BRACKETS = {"{": "}", "(": ")", "[": "]"}
 
 _LANGUAGE = Language(tree_sitter_css.language())
@@ -74,8 +77,12 @@ class CssRule:
 
 
 def parse_css(source: bytes) -> list[CssRule]:
-    """Parse any bytes. What the grammar does not know is kept as opaque rules."""
-    return list(_iter_rules(source, Parser(_LANGUAGE).parse(source).root_node))
+    """Parse any bytes. What the grammar does not know is kept as opaque rules.
+
+    Raises:
+        EditError: there is so much of it that parsing takes too long, or rules lie too deep in each other.
+    """
+    return list(_iter_rules(source, parse_syntax(_LANGUAGE, source, TOO_MUCH_UNKNOWN).root_node, 0))
 
 
 def find_rule(rules: Sequence[CssRule], path: tuple[str, ...]) -> CssRule | None:
@@ -116,7 +123,9 @@ def rule_key(prelude: str) -> str:
     return _BLANK_BESIDE_MARK.sub("", key) if key.startswith("@") else key
 
 
-def _iter_rules(source: bytes, node: Node) -> Iterator[CssRule]:
+def _iter_rules(source: bytes, node: Node, depth: int) -> Iterator[CssRule]:
+    if depth > MAX_RULE_DEPTH:
+        raise EditError(f"Rules of a style sheet lie more than {MAX_RULE_DEPTH} deep in each other.")
     comments_start: int | None = None
     for child in node.children:
         if child.type.endswith("comment"):
@@ -124,11 +133,11 @@ def _iter_rules(source: bytes, node: Node) -> Iterator[CssRule]:
             continue
         if not child.is_named or child.type == "declaration":
             continue
-        yield _rule_from_node(source, child, child.start_byte if comments_start is None else comments_start)
+        yield _rule_from_node(source, child, child.start_byte if comments_start is None else comments_start, depth)
         comments_start = None
 
 
-def _rule_from_node(source: bytes, node: Node, comments_start: int) -> CssRule:
+def _rule_from_node(source: bytes, node: Node, comments_start: int, depth: int) -> CssRule:
     block = next((child for child in node.children if child.type in BLOCK_NODE_TYPES), None)
     prelude_end = block.start_byte if block else node.end_byte
     prelude = source[node.start_byte : prelude_end].decode("utf-8", "replace")
@@ -142,7 +151,7 @@ def _rule_from_node(source: bytes, node: Node, comments_start: int) -> CssRule:
         leading_comments=source[comments_start : node.start_byte],
         block_range=(block.start_byte + 1, block.end_byte - 1) if block else None,
         declarations=tuple(_declaration_from_node(source, child) for child in children if child.type == "declaration"),
-        rules=tuple(_iter_rules(source, block)) if block else (),
+        rules=tuple(_iter_rules(source, block, depth + 1)) if block else (),
         is_opaque=any(child.type == "ERROR" for child in children),
     )
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import tree_sitter_html
-from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter import Language, Node, Tree
 
+from fermata_client.html.syntax_tree import parse_syntax
 from fermata_client.html.tags import (
     FOREIGN_TAGS,
     HEAD_TAGS,
@@ -27,6 +28,7 @@ from fermata_client.html.template_preamble import TEMPLATE_CODE, UTF8_BOM, pream
 from fermata_client.html.tree import Attribute, Element, HtmlTree
 
 _LANGUAGE = Language(tree_sitter_html.language())
+TOO_MANY_UNCLOSED = "Too many tags of this HTML are not closed, so that it cannot be read. Close them first."
 _TAG_NAME = re.compile(rb"</?[A-Za-z][^\s/>]*")
 _END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*+)[^>]*>")
 _ATTRIBUTES = (
@@ -59,13 +61,18 @@ _OPAQUE_GROUPS = ("open", "code", "stray")
 
 
 def parse_html(source: bytes, *, is_foreign: bool = False) -> HtmlTree:
-    """Parse a page or a fragment. Any bytes have a tree.
+    """Parse a page or a fragment. Any bytes have a tree, unless it takes too long.
 
     Args:
         is_foreign: the fragment is from an SVG or MathML element, where `<path/>` has no content.
+
+    Raises:
+        EditError: so many tags are not closed that parsing takes too long.
     """
     masked = _mask_opaque(source)
-    return _TreeBuilder(source, is_foreign).build(_iter_tags(masked, Parser(_LANGUAGE).parse(masked)))
+    return _TreeBuilder(source, is_foreign).build(
+        _iter_tags(masked, parse_syntax(_LANGUAGE, masked, TOO_MANY_UNCLOSED))
+    )
 
 
 def _hide(code: re.Match[bytes]) -> bytes:

@@ -12,6 +12,7 @@ from html import unescape
 
 from fermata_client.html.active_content import (
     ActiveContent,
+    check_nesting_depth,
     find_active_content_in_fragment,
     is_active_attribute,
     is_active_element,
@@ -76,6 +77,7 @@ def _last_opening(markup: bytes) -> str:
 def _extract_content(source: bytes) -> bytes:
     """Reduce a whole document to the content of its body and the style elements of its head."""
     tree = parse_html(source)
+    check_nesting_depth(tree)
     body, html, head = (tree.find_first(tag) for tag in ("body", "html", "head"))
     if body is None and html is None:
         return source.removeprefix(UTF8_BOM)

@@ -124,6 +124,13 @@ def test_what_is_no_html_is_refused(tmp_path: Path, name: str, content: str) -> 
     assert (result.exit_code, result.stderr) == (1, f"fermata: {name} is not an HTML page.\n")
 
 
+def test_a_page_whose_styles_cannot_be_read_is_refused_with_a_sentence(file: Path, url: str) -> None:
+    file.write_text(f"<style>{'.a {' * 2_000}{'}' * 2_000}</style><p>x</p>")
+    result = run_command("edit", str(file), "x", "--url", url, "--token", "good")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "fermata: Rules of a style sheet lie more than 50 deep in each other.\n"
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

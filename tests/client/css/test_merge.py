@@ -112,6 +112,19 @@ def test_rules_that_depend_on_each_other_without_end_are_refused(monkeypatch: py
         put(sheet, ".x1 { top: 1px }" * 4)
 
 
+@pytest.mark.parametrize("opening", ["@media (a) {", ".a {", "@supports (a: b) {"])
+def test_rules_that_lie_too_deep_in_each_other_are_refused(opening: str) -> None:
+    assert parse_css((opening * 50 + "}" * 50).encode())
+    with pytest.raises(EditError, match="more than 50 deep"):
+        put("", opening * 3_000 + "}" * 3_000)
+
+
+def test_what_takes_too_long_to_parse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fermata_client.html.syntax_tree.MAX_PARSE_SECONDS", -1.0)
+    with pytest.raises(EditError, match="no CSS, so that it cannot be read"):
+        parse_css(b"a:" * 3_000)
+
+
 def test_syntax_the_grammar_does_not_know_is_carried_along() -> None:
     css = "@container card (width > 30rem) { .a { b: c } }\n@page :first { margin: 1in }"
     assert put("", css)[0].strip() == css

@@ -1,8 +1,12 @@
 """The tree: where elements begin and end, in pages as people write them."""
 
+import pytest
 from hypothesis import given
 
+from fermata_client.html.browser_parser import FragmentContext
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.parser import parse_html
+from fermata_client.html.sanitize import sanitize_html
 from fermata_client.html.tree import Element
 from tests.client.html_strategies import BAKERY, tag_soup
 
@@ -120,3 +124,16 @@ def test_elements_of_any_text_nest_and_never_overlap(source: str) -> None:
     starts = [element.start for element in page.elements]
     assert starts == sorted(set(starts))
     assert all(source.encode()[start : start + 1] == b"<" for start in starts)
+
+
+def test_a_page_that_takes_too_long_to_parse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fermata_client.html.syntax_tree.MAX_PARSE_SECONDS", -1.0)
+    with pytest.raises(EditError, match="are not closed, so that it cannot be read"):
+        parse_html(b"<b x=' '" * 3_000)
+
+
+def test_the_depth_of_new_elements_is_checked_before_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fermata_client.html.active_content.MAX_NESTING_DEPTH", 9)
+    monkeypatch.setattr("fermata_client.html.sanitize.find_unfinished_tag", pytest.fail)
+    with pytest.raises(EditError, match="more than 9 deep"):
+        sanitize_html("<div>" * 10, FragmentContext())
