@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -63,14 +62,14 @@ handler_pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="handler")
 router = Router("stream_turns")
 
 
-@cache
 def get_log_poller(resources: Resources) -> LogPoller:
-    return LogPoller(resources)
+    """Return the poller that all streams of this process share, also when the first two begin at once."""
+    return resources.cache.get_shared(("log poller",), lambda: LogPoller(resources))
 
 
-@cache
 def get_abandonment_watcher(resources: Resources) -> AbandonmentWatcher:
-    return AbandonmentWatcher(resources)
+    """Return the watcher that counts the readers of this process."""
+    return resources.cache.get_shared(("abandonment watcher",), lambda: AbandonmentWatcher(resources))
 
 
 def require_existing_scope(request: HttpRequest) -> None:

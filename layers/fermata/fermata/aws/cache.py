@@ -64,5 +64,5 @@ class TTLCache:
         if len(self._entries) >= MAX_CACHE_ENTRIES:
             self._entries = {other: entry for other, entry in list(self._entries.items()) if entry[0] > now}
         if len(self._entries) >= MAX_CACHE_ENTRIES:
-            self._entries = {}
+            self._entries = {other: entry for other, entry in list(self._entries.items()) if entry[0] == math.inf}
         self._entries[key] = (now + seconds, value)

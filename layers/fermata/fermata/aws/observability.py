@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics, Tracer
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger, Tracer
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 logger = Logger(service="fermata", log_uncaught_exceptions=False, utc=True)
 TRACED_LIBRARIES = ("botocore",)
@@ -59,7 +59,7 @@ def emit_metrics(values: dict[str, float], dimensions: dict[str, str] | None = N
         dimensions: Few, because CloudWatch bills every set of them.
         properties: Anything else that belongs on the line.
     """
-    metrics = Metrics(namespace="Fermata", service="fermata")
+    metrics = EphemeralMetrics(namespace="Fermata", service="fermata")  # Metrics would share its state between threads
     for name, value in values.items():
         metrics.add_metric(name=name, unit=METRIC_UNITS[name], value=value)
     for name, text in (dimensions or {}).items():

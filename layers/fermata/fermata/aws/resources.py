@@ -1,6 +1,7 @@
 """Hold the per-process dependencies: settings, clock, and the AWS clients, which are created on first use."""
 
 import gc
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -37,6 +38,8 @@ S3_CONFIG = CLIENT_CONFIG.merge(Config(signature_version="s3v4", s3={"addressing
 ServiceName = Literal["dynamodb", "s3", "kms", "stepfunctions"]
 SERVICES: tuple[ServiceName, ...] = get_args(ServiceName)
 _clients_created_early: dict[str, Any] = {}
+_client_creation_lock = threading.Lock()
+"""boto3's session must not create clients in two threads at once, as the first requests of a process would let it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,10 @@ class Resources:
 
     settings: Settings
     clock: Clock
+
+    def __post_init__(self) -> None:
+        """Create the cache, whose values all threads share, before there is a second thread."""
+        _ = self.cache
 
     @classmethod
     def from_environment(cls) -> "Resources":
@@ -126,4 +133,5 @@ def _create_missing_clients(services: Iterable[ServiceName]) -> None:
 
 
 def _create_client(service: Any) -> Any:
-    return boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)
+    with _client_creation_lock:
+        return boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)
