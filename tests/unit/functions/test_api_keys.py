@@ -134,6 +134,30 @@ def test_a_revoked_key_is_refused_and_stays_listed(resources: Resources, bakery:
         authenticate_api_key(resources_of_new_process(resources), key)
 
 
+def test_a_process_that_has_read_a_key_accepts_it_for_a_minute_after_its_end(
+    resources: Resources, clock: TestClock
+) -> None:
+    key, text = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
+    warm = resources_of_new_process(resources)
+    assert authenticate_api_key(warm, text)
+    revoke_api_key(resources, "bakery", key.id)
+    clock.advance(59)
+    assert authenticate_api_key(warm, text), "documented in docs/api-keys.md"
+    clock.advance(2)
+    with pytest.raises(Unauthorized):
+        authenticate_api_key(warm, text)
+
+
+@pytest.mark.parametrize("other", ["bakery-2", "baker", "bakery-", "b"])
+def test_no_key_is_mistaken_for_that_of_a_tenant_with_a_similar_name(
+    resources: Resources, bakery: TokenSigner, other: str
+) -> None:
+    make_tenant(resources, other)
+    _, key = create_key(bakery)
+    for changed in (key.replace("fmk_bakery_", f"fmk_{other}_"), key.replace("fmk_bakery_", f"fmk_bakery_{other}_")):
+        assert call(changed, "GET", CONVERSATIONS)[0] == 401
+
+
 def test_a_write_that_lands_again_does_not_make_a_revoked_key_valid(resources: Resources, bakery: TokenSigner) -> None:
     """The creation and the rotation of a key are repeated after its end."""
     view, key = create_key(bakery)

@@ -10,7 +10,9 @@ import pytest
 from fermata.aws.blob_store import turn_folder
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
+from fermata.domain.errors import Conflict
 from fermata.limits.limit_keys import user_limits_partition
+from fermata.privacy import privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
@@ -18,6 +20,7 @@ from fermata.privacy.run_jobs import run_open_jobs
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import TestClock, resources_of_new_process
+from tests.tenant_tokens import make_tenant
 from tests.unit.privacy.filled_tenant import (
     ADA,
     BEN,
@@ -158,17 +161,41 @@ def test_a_user_whose_name_looks_like_a_key_is_gone_with_the_tenant(
     assert find_traces(resources, odd.user, "odd-prompt") == []
 
 
-def test_a_tenant_that_was_added_again_is_left_alone_by_the_second_pass(
+def test_a_tenant_is_added_again_only_when_its_erasure_is_done(
     resources: Resources, stage: Stage, clock: TestClock
 ) -> None:
-    from tests.tenant_tokens import make_tenant
-
+    """Else a late copy of a delete would hit the new tenant, or rows that came late would be the new tenant's."""
     create_privacy_job(resources, "erasure", DataSubject(kind="tenant", tenant="bakery", id="bakery"))
     run_open_jobs(resources)
-    clock.advance(SETTLING_SECONDS)
+    for _ in range(3):
+        with pytest.raises(Conflict, match="being erased"):
+            make_tenant(resources, "bakery")
+        clock.advance(SETTLING_SECONDS)
+        run_open_jobs(resources)
+        if not resources.tables.query_items(resources.settings.settings_table, "privacy#open"):
+            break
     make_tenant(resources, "bakery")
     run_open_jobs(resources)
     assert resources.tables.get_item(resources.settings.settings_table, "t#bakery", "tenant")
+
+
+def test_a_job_whose_run_is_stopped_after_its_last_write_is_closed_by_the_next(
+    resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def die(*_: Any) -> None:
+        raise KilledError
+
+    job = create_privacy_job(resources, "erasure", DataSubject(kind="user", tenant="bakery", id=USER))
+    run_open_jobs(resources)
+    clock.advance(SETTLING_SECONDS)
+    with monkeypatch.context() as patched:
+        patched.setattr(privacy_job, "close_privacy_job", die)
+        with pytest.raises(KilledError):
+            run_open_jobs(resources)
+    assert get_privacy_job(resources, "bakery", job.id, "erasure").state == "done"
+    assert run_open_jobs(resources) == 0
+    assert resources.tables.query_items(resources.settings.settings_table, "privacy#open") == []
+    assert "privacy.job_failed" not in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["user", "tenant"])

@@ -23,6 +23,7 @@ from fermata.privacy.ledger_pseudonyms import rename_user_in_ledger
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, add_counts, save_privacy_job
 from fermata.usage.rollups.edition_row import RollupEdition, read_edition_row
 from fermata.usage.rollups.rebuild import rebuild_rollups
+from fermata.wire.auth.tenant_erasure_mark import build_erasure_mark_delete
 
 SETTLING_SECONDS = 20 * 60
 """Longer than any function runs (15 minutes), and its calls are repeated."""
@@ -66,6 +67,9 @@ def _end_pass(resources: Resources, job: PrivacyJob) -> PrivacyJob:
 
 def _finish(resources: Resources, job: PrivacyJob) -> PrivacyJob:
     """Turn the job into a receipt, which names nobody."""
+    assert job.subject is not None
+    if job.subject.kind == "tenant":
+        resources.tables.write_items(build_erasure_mark_delete(resources, job.subject.tenant))
     if job.found:
         observability.log_warning("privacy.erasure_unsettled", job=job.id, found=job.found)
     forgotten = {"subject": None, "salt": "", "conversations": (), "turns": (), "position": ()}

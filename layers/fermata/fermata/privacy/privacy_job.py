@@ -20,6 +20,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import NotFound, TooManyRequests
 from fermata.privacy.data_subject import DataSubject, make_erased_name
+from fermata.wire.auth.tenant_erasure_mark import build_erasure_mark_put
 
 JobKind = Literal["export", "erasure"]
 JobState = Literal["waiting", "running", "settling", "done", "expired"]
@@ -104,7 +105,10 @@ def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject
     job = _build_job(resources, kind, subject)
     table = resources.settings.settings_table
     pointer: Item = {"pk": _OPEN_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
-    resources.tables.write_items(Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True))
+    writes = [Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True)]
+    if kind == "erasure" and subject.kind == "tenant":
+        writes.append(build_erasure_mark_put(resources, subject.tenant))
+    resources.tables.write_items(*writes)
     return job
 
 
@@ -162,9 +166,14 @@ def save_privacy_job(resources: Resources, job: PrivacyJob) -> PrivacyJob:
     except ConditionFailed as refused:
         if refused.item is None or PrivacyJob.model_validate(refused.item) != saved:
             raise
-    if saved.state == "expired" or (saved.state == "done" and saved.kind == "erasure"):
-        resources.tables.write_items(Delete(table, _OPEN_PARTITION, saved.id))
+    if saved.subject is None:
+        close_privacy_job(resources, saved)
     return saved
+
+
+def close_privacy_job(resources: Resources, job: PrivacyJob) -> None:
+    """Delete the row by which the runner finds a job with nothing left to do. Idempotent."""
+    resources.tables.write_items(Delete(resources.settings.settings_table, _OPEN_PARTITION, job.id))
 
 
 def add_counts(job: PrivacyJob, **numbers: int) -> PrivacyJob:

@@ -4,7 +4,7 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.privacy.erasure import run_erasure
 from fermata.privacy.export import run_export
-from fermata.privacy.privacy_job import HasTime, PrivacyJob, list_open_jobs
+from fermata.privacy.privacy_job import HasTime, PrivacyJob, close_privacy_job, list_open_jobs
 
 
 def run_open_jobs(resources: Resources, has_time: HasTime = lambda: True) -> int:
@@ -15,7 +15,9 @@ def run_open_jobs(resources: Resources, has_time: HasTime = lambda: True) -> int
     """
     run = 0
     for job in list_open_jobs(resources):
-        if job.not_before <= resources.clock.time() and has_time():
+        if job.subject is None:  # an earlier run was stopped right after its last write
+            close_privacy_job(resources, job)
+        elif job.not_before <= resources.clock.time() and has_time():
             _run_job(resources, job, has_time)
             run += 1
     return run

@@ -29,6 +29,7 @@ from fermata.wire.auth.tenant import (
     generate_tenant_secret,
     normalize_origin,
 )
+from fermata.wire.auth.tenant_erasure_mark import check_tenant_is_not_erased
 
 _CACHE_SECONDS = 60
 DEFAULT_SECRET_OVERLAP_SECONDS = 86_400
@@ -66,8 +67,9 @@ def add_tenant(
 
     Raises:
         InvalidRequest: A value is not allowed.
-        Conflict: The name or the issuer belongs to another tenant.
+        Conflict: The name or the issuer belongs to another tenant, or a tenant of this name is being erased.
     """
+    check_tenant_is_not_erased(resources, name)
     is_local = resources.settings.fermata_stage == "local"
     if secret and jwks_url:
         raise InvalidRequest("Give a secret (HS256) or a JWKS URL (RS256, ES256), not both.")
