@@ -40,6 +40,6 @@ def measure_package_sizes() -> Iterator[ResultRow]:
 
 def measure_gzipped_size(entry: Path) -> int:
     """Return the bytes of a module with all that it imports, minified and compressed."""
-    command = [PACKAGES / "node_modules/.bin/esbuild", entry, "--bundle", "--minify", "--format=esm"]
+    command = [str(PACKAGES / "node_modules/.bin/esbuild"), str(entry), "--bundle", "--minify", "--format=esm"]
     bundled = subprocess.run(command, capture_output=True, check=True, cwd=PACKAGES)
     return len(gzip.compress(bundled.stdout, 9))
