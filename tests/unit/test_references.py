@@ -23,6 +23,8 @@ LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 ANCHORED = re.compile(r"\b(?P<document>(?:docs/[\w./-]+|README|CONTRIBUTING)\.md)#(?P<anchor>[\w-]+)")
 HEADING = re.compile(r"^#+ +(?P<title>.+?) *#*$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+SCRIPT_BLOCKS = ("```js", "```html", "```ts")
+"""How blocks begin whose names are none of Python's."""
 DOTTED_NAME = re.compile(
     r"(?<![\w./-])(?:bench|fermata|fermata_client|functions|local|tests)(?:\.[A-Za-z_]\w*)+(?::\w+)?"
 )
@@ -70,7 +72,8 @@ def list_links(path: Path, text: str) -> list[tuple[str, str]]:
     """Target and anchor of every link of a Markdown document to this repository. A target is relative to it."""
     if path.suffix != ".md":
         return []
-    targets = [match["target"] for match in LINK.finditer(text) if not re.match(r"\w+:", match["target"])]
+    prose = FENCED.sub("", text)
+    targets = [match["target"] for match in LINK.finditer(prose) if not re.match(r"\w+:", match["target"])]
     return [(target or path.name, anchor) for target, _, anchor in (target.partition("#") for target in targets)]
 
 
@@ -126,7 +129,7 @@ def find_missing_names(path: Path, text: str) -> Iterable[str]:
     """Dotted names and imports in the code blocks of a document that nothing in the project has."""
     if path.suffix != ".md":
         return set()
-    code = "\n".join(FENCED.findall(text))
+    code = "\n".join(block for block in FENCED.findall(text) if not block.startswith(SCRIPT_BLOCKS))
     imports = [(match["module"], match["names"].split(", ")) for match in IMPORTED_NAMES.finditer(code)]
     imported = {f"{module}:{name}" for module, names in imports for name in names if DOTTED_NAME.fullmatch(module)}
     return {name for name in {*DOTTED_NAME.findall(code), *imported} if not can_be_resolved(name)}
