@@ -199,6 +199,8 @@ def test_the_providers_own_words_are_quoted(body: bytes, words: str) -> None:
         "At most 20 images may be provided in one request",
         "messages: too many images in the request",
         "Request too large for the model",
+        "total message size 10176584 exceeds limit 2097152",
+        "You passed 9000 input tokens and requested 0 output tokens. However, the model's context length is only 8192",
     ],
 )
 def test_a_request_that_is_too_large_has_a_code_of_its_own(words: str) -> None:

@@ -11,9 +11,9 @@ import pytest
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import ModelResponse, StreamPart, TextDelta
-from fermata.drivers.protocols.chat_completions.cumulative_text import CumulativeText
+from fermata.drivers.protocols.cumulative_text import CumulativeText
 from fermata.drivers.transport.http_connection import HttpConnection
-from tests.strict import anthropic, chat, openai
+from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import ScriptedResponse
 from tests.unit.drivers.conversation_builders import message_from_response, user_message
@@ -97,6 +97,34 @@ def test_a_call_is_read_once_with_its_arguments(
     (call,) = response.blocks
     assert isinstance(call, ToolCallBlock)
     assert (call.tool_name, call.input, call.malformed) == ("insertHtml", PARENT, None)
+
+
+def test_of_a_message_that_begins_anew_only_the_second_is_kept(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    """A gateway turned to another server in the middle. The calls of both would be the same one twice."""
+    again = anthropic.message_start(input_tokens=5)
+    again["message"]["id"] = "msg_2"
+    stream = anthropic.encode_sse(
+        anthropic.message_start(input_tokens=5),
+        anthropic.text_block(0, "I inse"),
+        anthropic.tool_use_block(1, "toolu_1", "insertHtml", ARGUMENTS),
+        again,
+        anthropic.text_block(0, "I insert it."),
+        anthropic.tool_use_block(1, "toolu_2", "insertHtml", ARGUMENTS),
+        anthropic.message_stop("tool_use"),
+    )
+    shown, response = ask("anthropic", stream, running, connection)
+    assert shown == "I inse\n\nI insert it."
+    assert [block.kind for block in response.blocks] == ["text", "toolCall"]
+
+
+def test_lines_of_ollama_that_hold_the_whole_text_so_far_are_shown_once(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    lines = (ollama.make_line(text) for text in ("I", "I read", "I read it."))
+    stream = ollama.encode_ndjson(*lines, ollama.done_line())
+    assert ask("ollama", stream, running, connection)[0] == "I read it."
 
 
 MESSAGE = event("output_item.added", item={"type": "message", "id": "msg_1", "content": []})

@@ -10,6 +10,7 @@ _TOO_LARGE = re.compile(
     r"exceed\w{0,3} (?:the )?(?:model |model's )?(?:input )?token (?:limit|count)|max_model_len|range of input length|"
     r"(?:prompt|input|request|message)s?\W{0,3} (?:token |tokens |length )?(?:count |length )?(?:of )?"
     r"\(?[\d,]{0,12}\)? ?(?:tokens? )?exceeds? (?:the )?(?:\w{1,20} ){0,2}(?:limit|maximum)|token count exceeds|"
+    r"message size \d{1,12} exceeds|"
     r"inputs?\W{0,3} tokens\b.{0,40}(?:<=|less than)|requested \d[\d,]{3,9} tokens, but",
     re.I | re.S,
 )

@@ -1,10 +1,10 @@
 """Notice calls that a model has written as text (decision 0196)."""
 
-import json
 import re
 from collections.abc import Sequence
 
 from fermata.domain.blocks import Block
+from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.S)
 _MARKUP = re.compile(
@@ -12,6 +12,7 @@ _MARKUP = re.compile(
     r"<\uff5ctool\u2581calls?|<\|?\uff5c?DSML|<\|python_tag\|>|<\|channel\|>commentary to=",
 )
 """Matches how models of many makers write calls when their server does not read them."""
+_INPUT_MEMBERS = {"arguments", "parameters"}
 WRITTEN_CALL_WARNING = (
     "The model wrote a tool call as text, so nothing was done. Ask it to go on, or choose another model."
 )
@@ -33,7 +34,7 @@ def _is_bare_call(text: str) -> bool:
     if not (text.startswith("{") and text.endswith("}")):
         return False
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = read_bounded_json(text)
+    except UnreadableJson:
         return False
-    return isinstance(value.get("name"), str) and bool(value.keys() & {"arguments", "parameters"})
+    return isinstance(value, dict) and isinstance(value.get("name"), str) and bool(value.keys() & _INPUT_MEMBERS)

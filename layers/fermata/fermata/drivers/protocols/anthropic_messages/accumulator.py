@@ -81,6 +81,7 @@ class MessagesAccumulator:
         self._blocks: list[tuple[int, _ContentBlock]] = []
         self._newest_by_index: dict[int, _ContentBlock] = {}
         self._usage: dict[str, Any] = {}
+        self._message_id = ""
         self._stop_reason = ""
         self._stop_details: dict[str, Any] = {}
 
@@ -107,7 +108,7 @@ class MessagesAccumulator:
                 return TextDelta(text=text) if (text := block.get_text("text")) else None
             case "message_start":
                 self.has_usage = True
-                self._update_usage(as_dict(event.get("message")).get("usage"))
+                return self._start_message(as_dict(event.get("message")))
             case "message_delta":
                 delta = as_dict(event.get("delta"))
                 self._stop_reason = as_text(delta.get("stop_reason")) or self._stop_reason
@@ -118,6 +119,19 @@ class MessagesAccumulator:
             case "error":
                 self.stream_error = event.get("error") or {}
         return None
+
+    def _start_message(self, message: dict[str, Any]) -> StreamPart | None:
+        """Begin the message. A gateway may begin another one, from another server: no call of the first is run then."""
+        self._update_usage(message.get("usage"))
+        message_id = as_text(message.get("id"))
+        is_other = bool(self._message_id and message_id) and message_id != self._message_id
+        self._message_id = message_id or self._message_id
+        if not is_other or not self._blocks:
+            return None
+        was_shown = any(block.get_text("text") for _, block in self._blocks)
+        self._blocks.clear()
+        self._newest_by_index.clear()
+        return TextDelta(text="\n\n") if was_shown else None
 
     @property
     def tokens(self) -> TokenUsage:

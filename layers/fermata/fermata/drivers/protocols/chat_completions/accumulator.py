@@ -8,7 +8,6 @@ from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta,
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall
-from fermata.drivers.protocols.chat_completions.cumulative_text import CumulativeText
 from fermata.drivers.protocols.chat_completions.merge_reasoning_details import merge_reasoning_details
 from fermata.drivers.protocols.chat_completions.nonstandard_fields import iter_usages, read_thinking_part
 from fermata.drivers.protocols.chat_completions.request import (
@@ -16,6 +15,7 @@ from fermata.drivers.protocols.chat_completions.request import (
     REASONING_DETAILS_FIELD,
     REASONING_FIELDS,
 )
+from fermata.drivers.protocols.cumulative_text import CumulativeText
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning

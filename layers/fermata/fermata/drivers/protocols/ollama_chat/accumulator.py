@@ -7,6 +7,7 @@ from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBloc
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
+from fermata.drivers.protocols.cumulative_text import CumulativeText
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
@@ -31,6 +32,7 @@ class OllamaAccumulator:
         self._request_body = request_body
         self._expected_tokens = expected_tokens
         self._text: list[str] = []
+        self._text_deltas = CumulativeText()
         self._thinking: list[str] = []
         self._calls: list[ToolCallBlock] = []
         self._last_line: dict[str, Any] = {}
@@ -50,7 +52,7 @@ class OllamaAccumulator:
         text = as_text(message.get("content"))
         if event.get("done") and len(self._text) > 1 and text == "".join(self._text):
             text = ""  # the last line repeats the whole text
-        if text:
+        if text := self._text_deltas.add(text) + (self._text_deltas.flush() if event.get("done") else ""):
             self._text.append(text)
             yield TextDelta(text=text)
         calls = [_build_call(call) for call in as_dict_list(message.get("tool_calls"))]
