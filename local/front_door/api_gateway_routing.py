@@ -71,6 +71,8 @@ class ApiGateway:
         self._routes = sorted(_read_routes(document), key=lambda route: route.sort_key)
 
     def find_route(self, method: str, path: str) -> Route | None:
+        if not path.startswith("/"):  # a target that names a host, as for a proxy: no client of an API sends one
+            return None
         parts = _split_path(path)
         return next((route for route in self._routes if route.matches(method, parts)), None)
 

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
+from fermata.privacy.privacy_job import hash_tenant_name
 from fermata_client.cli import main
 from fermata_client.service.connection_files import PROJECT_CONNECTION_FILE, write_connection_file
 from local.cloud import LocalCloud
 from local.run import describe_connection
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession, make_snapshot, open_http
-from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step
+from tests.e2e.demo_model_client import DemoModelClient, held_text_step, text_step, tool_call_step
+from tests.e2e.fault_rules import FaultRules
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.privacy.filled_tenant import find_traces
 from tests.waiting import wait_until
@@ -101,6 +104,44 @@ def test_a_persons_data_is_exported_downloaded_and_erased_with_the_documented_co
     assert find_traces(resources, PERSON, PROMPT) == []
     with open_http(cloud, person.token) as http:
         assert http.get("/conversations", params={"scope": "site"}).json()["conversations"] == []
+
+
+def test_an_erasure_that_is_killed_goes_on_while_the_persons_answer_still_streams(
+    cloud: LocalCloud,
+    resources: LocalResources,
+    person: ChatSession,
+    fermata: Callable[..., Result],
+    faults: FaultRules,
+    tmp_path: Path,
+) -> None:
+    """The function that erases dies in the middle of a turn's rows. The round's function goes on writing meanwhile."""
+    gate = tmp_path / "gate"
+    person.run_turn(tool_call_step(INSERT_CALL), text_step("Done."), executor=lambda _: OK_RESULT)
+    streaming = person.start_turn(held_text_step(f"Hello, {PERSON}, {PROMPT}. " * 40, gate), words=PROMPT)
+    streaming.wait_for_event("text")
+    erasure = fermata("privacy", "erase", "--user", PERSON, "--yes").stdout.strip()
+
+    def purge() -> Any:
+        return cloud.invoke_function("purge", {"v": 1, "jobsOnly": True})
+
+    with faults.expect_fault("dynamodb.BatchWriteItem", "exit", when="after"):
+        purge()
+    gate.touch()
+    run_jobs(purge, fermata, "erase", erasure, "settling")
+    streaming.wait_for_end()
+    wait_until(lambda: cloud.worker_pids("round", busy=True) == [], "the round's function has ended")
+    for _ in range(3):
+        make_due(resources, "registry", erasure)
+        purge()
+    assert json.loads(fermata("privacy", "erase-status", erasure).stdout)["state"] == "done"
+    assert find_traces(resources, PERSON, PROMPT) == []
+
+
+def make_due(resources: LocalResources, tenant: str, job: str) -> None:
+    """Let the next pass of an erasure begin now instead of after twenty minutes."""
+    key = (f"privacy#{hash_tenant_name(tenant)}", job)
+    update = Update(resources.settings.settings_table, *key, "SET not_before = :now", {":now": 0})
+    resources.tables.write_items(update)
 
 
 def run_jobs(

@@ -133,7 +133,15 @@ def test_what_is_passed_on_reaches_the_function_and_no_aws_service(
 
 
 @pytest.mark.parametrize(
-    "path", ["/echo/../../../../_ministack/reset", "/echo/%2e%2e/%2e%2e/_ministack/reset", "//_ministack/reset"]
+    "path",
+    [
+        "/echo/../../../../_ministack/reset",
+        "/echo/%2e%2e/%2e%2e/_ministack/reset",
+        "//_ministack/reset",
+        "http://evil.example/_ministack/reset",
+        "http://evil.example/echo/../../../_ministack/reset",
+        "@evil.example/_ministack/reset",
+    ],
 )
 def test_no_path_leads_out_of_the_api(door: str, emulator: EmulatorProcess, path: str) -> None:
     address = httpx.URL(door)
