@@ -23,6 +23,7 @@ from bench import (
 )
 from bench.aws_latencies import write_latencies
 from bench.driver_decoding import STREAM_LENGTHS, measure_stream_decoding
+from bench.editor_tools import measure_editor_tools
 from bench.harness import BenchHarness, open_harness
 from bench.import_time import measure_import_ratio
 from bench.package_sizes import measure_package_sizes
@@ -109,6 +110,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
     yield from measure_package_sizes()
+    yield measure_editor_tools(max(2, size.repetitions // 4))
     turn_limits = {
         "MaxRounds": str(size.late_round + size.repetitions + 10),
         "MaxRepeatedCalls": "0",

@@ -1,13 +1,14 @@
 /** Writes the one file that a page without modules loads: the global `grapesjs-fermata` is the plugin. */
 
+import { mkdir, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 
 const SOURCE = new URL("src/index.js", import.meta.url).pathname;
-const TARGET = new URL("dist/grapesjs-fermata.min.js", import.meta.url).pathname;
+const FOLDER = new URL("dist/umd/", import.meta.url).pathname;
 
 await build({
   entryPoints: [SOURCE],
-  outfile: TARGET,
+  outfile: `${FOLDER}grapesjs-fermata.min.js`,
   bundle: true,
   minify: true,
   format: "iife",
@@ -24,3 +25,6 @@ await build({
       "})(globalThis);",
   },
 });
+// the package is one of modules, and this file is none
+await mkdir(FOLDER, { recursive: true });
+await writeFile(`${FOLDER}package.json`, '{ "type": "commonjs" }\n');

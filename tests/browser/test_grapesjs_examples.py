@@ -1,6 +1,7 @@
 """The examples of the GrapesJS plugin, in its README and in examples/grapesjs, do what they say."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,20 @@ def test_the_page_builder_of_the_examples_is_edited_and_brought_back(
     expect(page.locator("#answer")).to_contain_text("were taken back", timeout=30_000)
     assert frame.locator("main").inner_html() == before
     assert Path(REPOSITORY / "examples" / "grapesjs" / "README.md").exists()
+
+
+def test_a_page_without_modules_loads_the_plugin_by_its_name(browser: Chromium, page: Page) -> None:
+    subprocess.run(["node", "build.js"], cwd=PACKAGES / "grapesjs", check=True, capture_output=True)
+    page.goto(route_editor(page, EDITOR_ORIGINS[0]))
+    page.add_script_tag(path=PACKAGES / "grapesjs/dist/umd/grapesjs-fermata.min.js")
+    result = page.evaluate(
+        """async () => {
+          const editor = grapesjs.init({
+            container: "#gjs", storageManager: false, telemetry: false, cssIcons: "", components: "<h1>Bread</h1>",
+            plugins: ["grapesjs-fermata"], pluginsOpts: {"grapesjs-fermata": {panel: false}},
+          });
+          await new Promise(done => editor.onReady(done));
+          return editor.runCommand("fermata:execute", {toolName: "read_document", input: {}});
+        }"""
+    )
+    assert "Bread" in result["data"]["html"]

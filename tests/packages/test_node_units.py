@@ -18,6 +18,11 @@ def test_the_client_follows_answers_and_checks_as_its_tests_say(tmp_path: Path) 
     assert report.skipped == ()
 
 
+def test_the_plugin_of_grapesjs_reads_css_as_its_tests_say() -> None:
+    require_node()
+    run_node_tests(list_test_files(PACKAGES / "grapesjs" / "test")).check()
+
+
 def test_a_node_test_that_fails_is_reported_by_its_name(tmp_path: Path) -> None:
     require_node()
     (tmp_path / "some.test.js").write_text(

@@ -62,6 +62,18 @@ def test_the_client_installs_into_an_empty_project_that_type_checks_and_runs(pro
     assert installed - {".package-lock.json"} == {"@fermata"}
 
 
+def test_the_plugin_of_grapesjs_installs_with_its_types_and_the_file_for_pages_without_modules(project: Path) -> None:
+    packed = json.loads(run("npm", "pack", "--json", "--pack-destination", project, folder=PACKAGES / "grapesjs"))
+    run("npm", "install", "--no-audit", "--no-fund", project / packed[0]["filename"], folder=project)
+    (project / "consumer.ts").write_text(CONSUMER.with_name("grapesjs_consumer.ts").read_text())
+    (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": COMPILER_OPTIONS, "include": ["*.ts"]}))
+    run(TSC, "-p", "tsconfig.json", folder=project)
+    bundle = "console.log(typeof require('grapesjs-fermata/umd'))"
+    assert run("node", "--input-type=commonjs", "-e", bundle, folder=project) == "function\n"
+    installed = {path.name for path in (project / "node_modules").iterdir()}
+    assert installed - {".package-lock.json"} == {"@fermata", "grapesjs-fermata"}
+
+
 @pytest.mark.parametrize("entry", SIZED_ENTRIES, ids=lambda entry: entry.key)
 def test_a_package_is_as_small_as_it_says(entry: SizedEntry) -> None:
     require_node_packages()

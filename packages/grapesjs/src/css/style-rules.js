@@ -6,7 +6,7 @@ import { normalizePrelude, splitOutsideBrackets } from "./tokens.js";
 /** @typedef {import("./parse-css.js").SheetRule} SheetRule */
 /** @typedef {import("./parse-css.js").Style} Style */
 /** @typedef {import("./rule-json.js").RuleJson} RuleJson */
-/** @typedef {{key: string, json: RuleJson, at: number}} StoredRule A rule of the editor and its place. */
+/** @typedef {{key: string, json: RuleJson, text: string, at: number}} StoredRule A rule of the editor, its JSON as a text, its place. */
 
 const STORED_MEMBERS = [
   "selectors",
@@ -49,6 +49,14 @@ export function keyOfJson(json) {
  * @returns {RuleJson}
  */
 export function jsonOfRule(rule) {
+  return JSON.parse(JSON.stringify(membersOfRule(rule)));
+}
+
+/**
+ * @param {any} rule
+ * @returns {RuleJson}
+ */
+function membersOfRule(rule) {
   const { attributes } = rule;
   const selectors = rule.getSelectors().models.map((/** @type {any} */ one) => {
     const name = one.get("name");
@@ -60,7 +68,13 @@ export function jsonOfRule(rule) {
     const value = name === "selectors" ? selectors : attributes[name];
     if (value && (name === "selectors" || name === "style" || value.length !== 0)) json[name] = value;
   }
-  return JSON.parse(JSON.stringify({ ...json, style: rule.getStyle("", { skipResolve: true }) }));
+  return { ...json, style: rule.getStyle("", { skipResolve: true }) };
+}
+
+/** @param {any} rule */
+function hasDeclarations(rule) {
+  for (const _ in rule.attributes.style) return true;
+  return false;
 }
 
 /** The rules of an editor, read and written as style sheets do. */
@@ -77,21 +91,19 @@ export class StyleRules {
 
   /** @returns {any[]} the rules that have declarations */
   all() {
-    return this.editor.Css.getAll().models.filter((/** @type {any} */ rule) => {
-      for (const _ in rule.attributes.style) return true;
-      return false;
-    });
+    return this.editor.Css.getAll().models.filter(hasDeclarations);
   }
 
   /** @returns {Map<string, StoredRule>} by key, in order */
   stored() {
     /** @type {Map<string, StoredRule>} */
     const stored = new Map();
-    const models = this.editor.Css.getAll().models;
-    for (const rule of this.all()) {
+    this.editor.Css.getAll().models.forEach((/** @type {any} */ rule, /** @type {number} */ at) => {
+      if (!hasDeclarations(rule)) return;
       const key = keyOfRule(rule);
-      stored.set(key, { key, json: jsonOfRule(rule), at: models.indexOf(rule) });
-    }
+      const text = JSON.stringify(membersOfRule(rule));
+      stored.set(key, { key, json: JSON.parse(text), text, at });
+    });
     return stored;
   }
 
@@ -111,14 +123,15 @@ export class StyleRules {
     const rules = parseCss(css);
     if (!rules.length) refuse("There is no CSS rule in this. Send rules like `.name { property: value }`.");
     const animations = new Set();
+    const byKey = this.#byKey();
     for (const rule of rules) {
       if (/keyframes$/.test(rule.atRule)) {
         const name = `${rule.atRule} ${rule.params}`;
         const isFirst = !animations.has(name);
         animations.add(name);
         if (isFirst) counts[this.#clearAnimation(rule) ? "updated" : "created"]++;
-        this.#putRule(rule, { replace: true, keep: false });
-      } else counts[this.#putRule(rule, { replace, keep })]++;
+        this.#putRule(rule, byKey, { replace: true, keep: false });
+      } else counts[this.#putRule(rule, byKey, { replace, keep })]++;
     }
     return counts;
   }
@@ -135,16 +148,18 @@ export class StyleRules {
 
   /**
    * @param {SheetRule} rule
+   * @param {Map<string, any>} byKey the rules that there are; new ones are added
    * @param {{replace: boolean, keep: boolean}} options
    * @returns {"created" | "updated" | "kept"}
    */
-  #putRule(rule, { replace, keep }) {
+  #putRule(rule, byKey, { replace, keep }) {
     /** @type {"created" | "updated" | "kept"} */
     let effect = "updated";
     for (const json of rulesToGrapes(rule)) {
-      const existing = json.singleAtRule ? undefined : this.find(keyOfJson(json));
+      const key = keyOfJson(json);
+      const existing = json.singleAtRule ? undefined : byKey.get(key);
       if (!existing) {
-        this.editor.Css.addCollection([json]);
+        byKey.set(key, this.editor.Css.addCollection([json])[0]);
         effect = "created";
       } else if (keep) effect = effect === "updated" ? "kept" : effect;
       else
@@ -153,9 +168,9 @@ export class StyleRules {
     return effect;
   }
 
-  /** @param {string} key */
-  find(key) {
-    return this.all().findLast((rule) => keyOfRule(rule) === key);
+  /** @returns {Map<string, any>} */
+  #byKey() {
+    return new Map(this.all().map((rule) => [keyOfRule(rule), rule]));
   }
 
   /**
@@ -216,17 +231,19 @@ export class StyleRules {
   }
 
   /**
-   * Bring a rule into a state.
-   * @param {string} key
-   * @param {RuleJson | null} json null for no rule
-   * @param {number} at where a rule that does not exist is put
+   * Bring rules into a state.
+   * @param {{key: string, to: RuleJson | null, at: number}[]} changes `to` is null for no rule; `at` is the place of a new
+   *   one
    */
-  set(key, json, at) {
-    const existing = this.find(key);
-    if (!json) {
-      if (existing) this.editor.Css.getAll().remove(existing);
-    } else if (existing) existing.setStyle(json.style);
-    else this.editor.Css.addCollection([json], { at: Math.min(at, this.editor.Css.getAll().length) });
+  set(changes) {
+    const rules = this.editor.Css.getAll();
+    const byKey = changes.length ? this.#byKey() : new Map();
+    for (const { key, to, at } of changes) {
+      const existing = byKey.get(key);
+      if (!to) rules.remove(existing ?? []);
+      else if (existing) existing.setStyle(to.style);
+      else this.editor.Css.addCollection([to], { at: Math.min(at, rules.length) });
+    }
   }
 }
 

@@ -51,11 +51,25 @@ export function splitOutsideBrackets(text, separator) {
   return parts.map((part) => part.trim()).filter(Boolean);
 }
 
+const MAX_REMEMBERED = 5_000;
+/** @type {Map<string, string>} */
+const normalized = new Map();
+
 /**
  * Return a selector or the head of an at-rule in one spelling: white space and comments do not count.
  * @param {string} prelude
  */
 export function normalizePrelude(prelude) {
+  const known = normalized.get(prelude);
+  if (known !== undefined) return known;
+  if (normalized.size > MAX_REMEMBERED) normalized.clear();
+  const key = normalize(prelude);
+  normalized.set(prelude, key);
+  return key;
+}
+
+/** @param {string} prelude */
+function normalize(prelude) {
   /** @type {string[]} */
   const strings = [];
   const keepString = (/** @type {string} */ token) => `\u0001${strings.push(token) - 1}\u0001`;

@@ -46,8 +46,7 @@ export class KnownStates {
     const unchanged = (/** @type {NodeState} */ is, /** @type {NodeState} */ was) =>
       NODE_PARTS.every((part) => is[part] === was[part]);
     const isSame = (/** @type {unknown} */ is, /** @type {unknown} */ was) => is === was;
-    const isSameRule = (/** @type {StoredRule} */ { json: is }, /** @type {StoredRule} */ { json: was }) =>
-      JSON.stringify(is) === JSON.stringify(was);
+    const isSameRule = (/** @type {StoredRule} */ is, /** @type {StoredRule} */ was) => is.text === was.text;
     const nodes = knownMembers(planned.nodes, before.nodes, after.nodes, unchanged);
     const rules = knownMembers(planned.rules, before.rules, after.rules, isSameRule);
     const pages = knownMembers(planned.pages, before.pages, after.pages, isSame);

@@ -30,8 +30,7 @@ export class DocumentState {
 
   /** @param {string} key */
   ruleText(key) {
-    const rule = this.rules.get(key);
-    return rule ? JSON.stringify(rule.json) : "";
+    return this.rules.get(key)?.text ?? "";
   }
 }
 
@@ -59,7 +58,7 @@ export class StateReader {
       const members = ["id", "name", "slug", "template"].map((name) => page.get(name) || null);
       pages.set(page.getId(), hashText(JSON.stringify(members)));
     }
-    const styles = [...rules].map(([key, { json }]) => `${key}${JSON.stringify(json)}`);
+    const styles = [...rules].map(([key, { text }]) => `${key}${text}`);
     const revision = hashText(JSON.stringify([[...pages], roots, styles, [...code]]));
     return new DocumentState(revision, nodes, rules, pages, code);
   }

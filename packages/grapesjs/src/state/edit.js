@@ -4,7 +4,8 @@ import { kindOf } from "./operations.js";
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
 /** @typedef {import("./document-state.js").DocumentState} DocumentState */
 /** @typedef {import("./operations.js").Operation} Operation */
-/** @typedef {{key: string, is: object | null, to: object | null, at: number}} RuleChange */
+/** @typedef {import("../css/rule-json.js").RuleJson} RuleJson */
+/** @typedef {{key: string, is: RuleJson | null, to: RuleJson | null, at: number}} RuleChange */
 /**
  * What takes an edit back; JSON that survives a reload.
  * @typedef {object} Patch
@@ -42,7 +43,7 @@ export class Edit {
     for (const { inverse } of this.applied.toReversed()) {
       for (const operation of inverse) kindOf(operation).apply(this.document, operation);
     }
-    for (const { key, to, at } of this.#ruleChanges(this.document.reader.read())) this.document.rules.set(key, to, at);
+    this.document.rules.set(this.#ruleChanges(this.document.reader.read()));
     this.applied = [];
   }
 
@@ -71,6 +72,7 @@ export class Edit {
    * @returns {RuleChange[]} what brings the rules back
    */
   #ruleChanges(after) {
+    /** @type {RuleChange[]} */
     const changes = [];
     for (const key of new Set([...this.before.rules.keys(), ...after.rules.keys()])) {
       if (this.before.ruleText(key) === after.ruleText(key)) continue;
@@ -98,7 +100,7 @@ export function applyPatch(edit, patch) {
     }
   }
   for (const operation of ops) edit.apply(withoutExpectation(operation));
-  for (const { key, to, at } of rules) document.rules.set(key, /** @type {any} */ (to), at);
+  document.rules.set(rules);
 }
 
 /**
