@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run logs reset test lint lock build chaos bench load template docs token
+.PHONY: help install demo run logs reset test lint lock build chaos bench load template instances-template docs token
 
 # The first Python that runs (a version manager's shim may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -112,6 +112,9 @@ load: install ## keep 200 paused and 50 streaming turns for five minutes (SECOND
 
 template: install ## write the routes in template.yaml from the HTTP operations
 	@.venv/bin/python -m local.generate_template_routes
+
+instances-template: install ## write template-instances.yaml, whose streams run on managed instances (docs/deployment.md)
+	@.venv/bin/python -m local.instances_template
 
 docs: install ## write docs/tools.md, docs/modules.md and docs/scale.md from the code
 	@.venv/bin/python -m local.tools_page && .venv/bin/python -m local.modules_page && .venv/bin/python -m bench.scale_page

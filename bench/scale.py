@@ -26,6 +26,10 @@ OPEN_MARK_WRITES = 2
 SECONDS_PER_HOUR = 3600
 INSTANCES = 3
 """Instances of a capacity provider, one in each of three zones. Assumed."""
+PROCESSORS_PER_INSTANCE = 4
+"""Of the instance type with the price M7G_XLARGE_HOUR. A process of the stream function has one."""
+STREAMS_PER_ENVIRONMENT = 64
+"""Requests that Lambda gives to one process at most: the default of `StreamsPerEnvironment`."""
 READERS_PER_INSTANCE = 150
 """Streams that one instance of four processors serves at once. Assumed: a call through botocore takes about 0.75 ms of
 a processor (docs/numbers.md), ten times a second, so that these take more than one of the four, in two processes."""

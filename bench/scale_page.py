@@ -9,7 +9,9 @@ from bench.scale import (
     CELL_TURNS,
     INSTANCES,
     LEVELS,
+    PROCESSORS_PER_INSTANCE,
     READERS_PER_INSTANCE,
+    STREAMS_PER_ENVIRONMENT,
     ReaderPrices,
     TurnRates,
     compute_reader_prices,
@@ -84,10 +86,13 @@ Nothing in this repository routes yet: a stack is one cell, and knows of no othe
 """
 
 INSTANCE_NOTES = """\
-Lambda managed instances run several requests in one process: the Lambda Web Adapter passes them on side by side, and
-the stream function is one asyncio application already. They have no price by duration. They need at least 2 GB, a VPC
-with subnets in several zones, and a published version of the function. The template has no such parameter yet:
-neither the adapter's streaming on these instances nor the number of readers that one serves was tried.
+`make instances-template` writes a template whose stream function runs on managed instances
+([0264](decisions/0264-streams-on-managed-instances.md)). They run several requests in one process: the Lambda Web
+Adapter passes them on side by side, and the stream function is one asyncio application. They have no price by
+duration, and are there whether anybody reads or not. They need at least 2 GB for a process, a VPC with subnets in
+several zones and routes to AWS, and a published version. They are added by load, not by request: if streams more than
+double within five minutes, some are throttled. Neither the adapter's streaming on these instances nor the number of
+readers that one serves was tried.
 """
 
 
@@ -184,8 +189,9 @@ def _describe_instances(rates: TurnRates, readers: ReaderPrices) -> str:
     return _wrap(
         f"An open stream costs ${readers.function:.5f} an hour as a function. {INSTANCES} instances of type m7g.xlarge "
         f"cost ${readers.instances:.3f} an hour, as much as {readers.break_even} streams. With {READERS_PER_INSTANCE} "
-        f"streams on each (assumed), a stream costs {readers.share:.2f} of that. The functions that a turn occupies "
-        f"fall from {rates.concurrency:.2f} to {rates.concurrency - 1:.2f}."
+        f"streams on each (assumed; its {PROCESSORS_PER_INSTANCE} processes take at most "
+        f"{PROCESSORS_PER_INSTANCE * STREAMS_PER_ENVIRONMENT}), a stream costs {readers.share:.2f} of that. The "
+        f"functions that a turn occupies fall from {rates.concurrency:.2f} to {rates.concurrency - 1:.2f}."
     )
 
 
