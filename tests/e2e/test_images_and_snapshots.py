@@ -232,3 +232,15 @@ def announce(session: ChatSession, raw: bytes) -> dict[str, Any]:
     assert answer.status_code == 201, answer.text
     announced: dict[str, Any] = answer.json()
     return announced
+
+
+def test_a_model_that_reads_no_images_is_offered_them_once_in_a_conversation(session: ChatSession) -> None:
+    words = "This model does not support image input."
+    refusal = text_step("", status=400, error={"type": "invalid_request_error", "message": words})
+    photo = image(make_image(30, 20, "PNG"))
+    start(session, refusal, text_step("I cannot see it."), parts=[photo]).wait_for_end()
+    assert [len(shown(session, number)) for number in range(2)] == [1, 0]
+    assert turn_checks.check_turn(session).text == "I cannot see it."
+    start(session, text_step("Nor this."), parts=[photo]).wait_for_end()
+    assert [len(shown(session, number)) for number in range(len(session.model_requests()))] == [0]
+    assert turn_checks.check_turn(session).text == "Nor this."

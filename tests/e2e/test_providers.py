@@ -35,6 +35,18 @@ def test_a_key_in_a_providers_error_is_redacted(session: ChatSession) -> None:
     assert canaries.KEY not in last["message"]
 
 
+def test_spent_credit_is_told_and_not_asked_for_again_and_the_next_prompt_is_answered(session: ChatSession) -> None:
+    words = "Your credit balance is too low to access the API."
+    last = end(session, text_step("", status=400, error={"type": "invalid_request_error", "message": words}))
+    assert last["asked"] == 1
+    assert last["code"] == "provider_quota"
+    assert last["retryable"] is False
+    assert "has no credit left. Check your account balance." in last["message"]
+    reader = session.start_turn(text_step("Paid."))
+    reader.wait_for_end()
+    assert turn_checks.check_turn(session, reader).text == "Paid."
+
+
 def test_a_rate_limit_is_waited_for_as_long_as_retry_after_says(session: ChatSession) -> None:
     reader = session.start_turn(text_step("", status=429, retryAfter=1), text_step("Now."))
     reader.wait_for_end()
