@@ -62,17 +62,23 @@ def read_html_file(path: Path, display_name: str = "") -> bytes:
         raise NotAnHtmlFileError(f"There is no file {name}.")
     if not path.is_file():
         raise NotAnHtmlFileError(f"{name} is not a file.")
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise NotAnHtmlFileError(f"{name} is too large: the limit is {MAX_FILE_BYTES // 1_000_000} MB.")
+    _check_size(path.stat().st_size, name)
     try:
         source = path.read_bytes()
     except OSError as error:
         raise NotAnHtmlFileError(f"{name} cannot be read: {error.strerror}.") from error
-    _check_html(path, source, name)
+    check_html(path, source, name)
     return source
 
 
-def _check_html(path: Path, source: bytes, name: str) -> None:
+def _check_size(size: int, name: str) -> None:
+    if size > MAX_FILE_BYTES:
+        raise NotAnHtmlFileError(f"{name} is too large: the limit is {MAX_FILE_BYTES // 1_000_000} MB.")
+
+
+def check_html(path: Path, source: bytes, name: str) -> None:
+    """Raise `NotAnHtmlFileError` if a file of this path and content could not be edited."""
+    _check_size(len(source), name)
     try:
         text = source.decode()
     except UnicodeDecodeError as error:
@@ -81,6 +87,13 @@ def _check_html(path: Path, source: bytes, name: str) -> None:
         ) from error
     if "\x00" in text or not (path.suffix.lower() in HTML_EXTENSIONS or _looks_like_html(path, source)):
         raise NotAnHtmlFileError(f"{name} is not an HTML page.")
+
+
+def check_code_file(name: str, content: bytes) -> None:
+    """Raise `NotAnHtmlFileError` if a style sheet or script of this content could not be read."""
+    _check_size(len(content), name)
+    if not is_utf8_text(content):
+        raise NotAnHtmlFileError(f"{name} is no text in UTF-8.")
 
 
 def _looks_like_html(path: Path, source: bytes) -> bool:
@@ -98,6 +111,8 @@ def check_output_path(path: Path) -> None:
     """Raise `NotAnHtmlFileError` if no file can be created at the path, as far as that is known without creating it."""
     if path.is_dir():
         raise NotAnHtmlFileError(f"{path} is a folder. Name the file that is to be written, as {path / 'index.html'}.")
+    if path.suffix.lower() in OTHER_LANGUAGE_EXTENSIONS:
+        raise NotAnHtmlFileError(f"{path} is no name of an HTML page. Name one as {path.with_suffix('.html')}.")
     folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise NotAnHtmlFileError(f"{path} cannot be written: {folder} is no folder that you may write to.")

@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from fermata_client.document.disk_files import NotAnHtmlFileError, read_html_file, resolve_path
+from fermata_client.document.disk_files import (
+    NotAnHtmlFileError,
+    check_code_file,
+    check_html,
+    read_html_file,
+    resolve_path,
+)
 from fermata_client.document.disk_writes import FileChangedError, FileWrite, check_content, write_files
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.page_code_files import PageCodeFiles
@@ -81,6 +87,7 @@ class HtmlFile:
         writes = [self._file_write(path, document, before) for path in changed]
         if document.source != before.source:
             writes.append(FileWrite(self.out, document.source, self._page_before(before.source)))
+        self._check_readable(document, changed)
         if writes:
             write_files(writes, lambda: self._check_unchanged(before), [self.folder, self.out.parent])
             self._before_edits = self._before_edits or before
@@ -90,6 +97,15 @@ class HtmlFile:
         linked_files = self._load_linked_files(document)
         shared_files = self._shared_paths(linked_files)
         self.document = replace(document, files=linked_files, shared_files=shared_files, reversals=())
+
+    def _check_readable(self, document: HtmlDocument, changed_paths: Iterable[str]) -> None:
+        """Raise `EditError` if the page, or a file that an edit writes, could not be read and undone any more."""
+        try:
+            check_html(self.out, document.source, self.out.name)
+            for path in changed_paths:
+                check_code_file(path, document.files.get(path, b""))
+        except NotAnHtmlFileError as error:
+            raise EditError(f"Nothing was changed, because this edit could not be undone: {error}") from error
 
     def write_copy(self) -> None:
         """Write `out`, also if nothing was changed, and in its folder the files that the page loads and it lacks.

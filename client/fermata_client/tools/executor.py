@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from fermata_client.document.disk_writes import FileChangedError
 from fermata_client.document.html_document import HtmlDocument
@@ -48,7 +49,7 @@ class HtmlFileExecutor:
     def _execute_request(self, request: JsonObject) -> JsonObject:
         name = unprefixed_tool_name(str(request.get("toolName")))
         tool_input = request.get("input")
-        arguments = tool_input if isinstance(tool_input, dict) else {}
+        arguments = _replace_half_characters(tool_input) if isinstance(tool_input, dict) else {}
         try:
             return self._execute_tool(name, arguments, request.get("revision"))
         except FileChangedError as error:
@@ -121,6 +122,17 @@ class HtmlFileExecutor:
 
     def _with_revision(self, output: JsonObject) -> JsonObject:
         return {**output, "revision": self.file.document.revision}
+
+
+def _replace_half_characters(value: Any) -> Any:
+    """Replace halves of UTF-16 pairs in all texts: JSON can hold them, and no file can."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_replace_half_characters(item) for item in value]
+    if isinstance(value, dict):
+        return {_replace_half_characters(name): _replace_half_characters(item) for name, item in value.items()}
+    return value
 
 
 def _success_output(data: JsonObject | None) -> JsonObject:
