@@ -40,6 +40,14 @@ class ServedRequest:
 
 
 @dataclass
+class TurnsAtOnce:
+    """How many turns counted for a user, or for the tenant, right after one more began to count."""
+
+    owner: Literal["user", "tenant"]
+    count: int
+
+
+@dataclass
 class Reader:
     """One client that follows a turn's log, from an event on, and reconnects when it is cut off."""
 
@@ -157,6 +165,8 @@ class Evidence:
         prices: USD per million prompt and completion tokens, by provider; empty if nobody knows them.
         owners: Conversations and the users who have created them; empty if nobody knows them.
         holds_taken: Every hold of the workspace's budget, in the order in which they were taken.
+        turns_at_once: How many turns counted, whenever one more began to count.
+        turn_limits: How many turns of a user, and of the tenant, may run at once; empty if nobody knows.
         landed_writes: Every request that has changed tables; empty if nobody has kept them.
     """
 
@@ -186,4 +196,6 @@ class Evidence:
     titles: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     holds_taken: list[HoldTaken] = field(default_factory=list)
+    turns_at_once: list[TurnsAtOnce] = field(default_factory=list)
+    turn_limits: Mapping[str, int] = field(default_factory=dict)
     landed_writes: list[LandedWrite] = field(default_factory=list)

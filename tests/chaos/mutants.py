@@ -148,6 +148,7 @@ MUTANTS: dict[str, Mutation] = {
     "text of a dead attempt stays": replace("fermata.turns.round.begin_round._build_retraction", _nothing),
     "open calls stay open when a turn ends": replace("fermata.turns.end.end_turn.build_closing_events", _nothing),
     "nobody recovers": NOBODY_RECOVERS,
+    "a turn counts whatever others count": drop_condition("bridges", "counts"),
     "a turn that has ended counts on": replace("fermata.turns.end.end_turn.build_turn_removals", _nothing),
     # functions, executions and their time
     "no heartbeat is sent": replace("fermata.turns.round.heartbeat.Heartbeat.send_if_due", _never),
@@ -214,6 +215,7 @@ CATCHING_SEEDS = {
     "an ended request is not estimated": 1,
     "text of a dead attempt stays": 5,
     "open calls stay open when a turn ends": 2,
+    "a turn counts whatever others count": 4,
     "a turn that has ended counts on": 0,
     "nobody recovers": 15,
     "no heartbeat is sent": 42,

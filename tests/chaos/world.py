@@ -23,6 +23,7 @@ from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import add_tenant
 from tests.chaos.account_recorder import AccountRecorder, list_landed_writes, to_plain_row
 from tests.chaos.evidence import Evidence, Row
@@ -32,6 +33,7 @@ from tests.chaos.platform_invocations import PlatformInvocations
 from tests.chaos.provider_responses import HOSTS
 from tests.chaos.scheduler import Process, Scheduler
 from tests.chaos.simulated_cloud import SimulatedCloud
+from tests.chaos.turn_recorder import TurnRecorder
 from tests.chaos.user_actions import UserActions
 from tests.chaos.users import AUDIENCE, ISSUER, SECRET, TENANT, User
 
@@ -49,8 +51,11 @@ LIMITS_USD = (Decimal(100), Decimal("0.03"))
 """Enough for everything, and enough for one request at a time."""
 SMALL_BUDGET_EVERY = 7
 """One workspace in so many has the small one. No number of providers, so that each of them meets it."""
+NARROW_LIMITS_EVERY = 13
+"""One workspace in so many may run few turns at once."""
+NARROW_LIMITS = TenantLimits(user_turns_at_once=1, tenant_turns_at_once=2)
 RUSH_RATES = (0.05, 0.7)
-"""How often several prompts begin at once, with the large budget and with the small one."""
+"""How often several prompts begin at once: with the large budget and wide limits, and with one that is small."""
 PRICE_USD = (Decimal(1), Decimal(2))
 """Of a million prompt and completion tokens, of every model that is not the workspace's own."""
 DISTURBED_SECONDS = 300.0
@@ -85,6 +90,10 @@ class World:
         self.page = Page()
         self._has_small_budget = seed % SMALL_BUDGET_EVERY == 3
         self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[self._has_small_budget])
+        self._turns = TurnRecorder(self.cloud.dynamodb.tables["bridges"], lambda: self.scheduler.now)
+        has_narrow_limits = seed % NARROW_LIMITS_EVERY == 4
+        self._limits = NARROW_LIMITS if has_narrow_limits else TenantLimits()
+        self._rush_rate = RUSH_RATES[self._has_small_budget or has_narrow_limits]
         self._turn_count = turns or TURN_COUNTS[seed % len(TURN_COUNTS)]
         self._credentials: dict[str, str] = {}
         self.evidence = Evidence(struck_requests=self.scheduler.struck_requests, freezes=self.scheduler.freezes)
@@ -179,7 +188,15 @@ class World:
             resources = self.cloud.resources_of(self.scheduler.current.process)
             ada = User("ada").caller
             dialect: Dialect = "instatic" if _is_instatic(self.seed) else "fermata"
-            add_tenant(resources, TENANT, issuer=ISSUER, audience=AUDIENCE, secret=SECRET, dialect=dialect)
+            add_tenant(
+                resources,
+                TENANT,
+                issuer=ISSUER,
+                audience=AUDIENCE,
+                secret=SECRET,
+                dialect=dialect,
+                limits=self._limits,
+            )
             price = PricedModel(price=Price(input_per_mtok=PRICE_USD[0], output_per_mtok=PRICE_USD[1]))
             prices = dict.fromkeys(MODELS.values(), price)
             catalogue.store_catalogue(resources, PriceCatalogue(refreshed_at=1, priced_models=prices))
@@ -200,7 +217,7 @@ class World:
                 MODELS[provider],
                 self._turn_count,
                 dialect,
-                RUSH_RATES[self._has_small_budget],
+                self._rush_rate,
             )
             prepared.append(actions)
 
@@ -237,6 +254,9 @@ class World:
             + self.cloud.settings_changes.get("browser_wait_seconds", 0)
         )
         evidence.holds_taken = [*self._accounts.holds_taken]
+        limits = self._limits.caller_limits
+        evidence.turns_at_once = [*self._turns.turns_at_once]
+        evidence.turn_limits = {"user": limits.user.turns_at_once, "tenant": limits.tenant.turns_at_once}
         evidence.landed_writes = list_landed_writes(self.cloud.dynamodb)
         evidence.errors, evidence.complaints = [*self.cloud.errors], [*actions.complaints]
 

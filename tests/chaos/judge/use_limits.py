@@ -9,7 +9,11 @@ LEASE = "x#"
 
 
 def judge_use_limits(evidence: Evidence) -> Iterator[str]:
-    """No turn that has ended counts for its user or its tenant."""
+    """No turn that has ended counts for its user or its tenant, and no more turns count than may run at once."""
+    for owner, limit in evidence.turn_limits.items():
+        most = max((taken.count for taken in evidence.turns_at_once if taken.owner == owner), default=0)
+        if most > limit:
+            yield f"{most} turns of a {owner} counted at once, and the limit is {limit}"
     turns = {turn_of(row) for row in evidence.bridges if row["sk"] == "turn"}
     ended = {turn for turn in turns if (log := read_log(evidence, turn)) and log[-1].event["type"] in TERMINAL_TYPES}
     for row in evidence.bridges:

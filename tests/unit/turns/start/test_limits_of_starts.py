@@ -176,6 +176,28 @@ def test_a_refused_prompt_leaves_nothing(stage: Stage) -> None:
     assert not stage.stored_items(f"t#{ADA.tenant}#u#{ADA.user}#idempotency")
 
 
+def test_refused_and_repeated_prompts_fill_no_bucket(stage: Stage) -> None:
+    limits = limit(user={"turns_at_once": 1})
+    start(stage, limits, idempotency_key="k", snapshot={"page": "first"})
+    for number in range(10):
+        refuse(stage, limits, snapshot={"page": number})
+    for number in range(10):
+        refuse(stage, limits, snapshot={"page": f"another {number}"}, idempotency_key=f"k{number}")
+    assert len(list(stage.resources.blobs.list_keys("turns"))) == 2
+    stage.cancel_turn()
+    turn = start(stage, limits, snapshot={"page": "last"})
+    assert len(list(stage.resources.blobs.list_keys(f"turns/{turn.tenant}/{turn.id}"))) == 1
+    stage.pass_time(60)
+    stage.cancel_turn()
+    start(stage, limits, snapshot={"page": "as usual"})
+
+
+def test_fifty_starts_within_the_limits_all_begin(stage: Stage) -> None:
+    limits = limit(user={"turns_at_once": 60, "prompts_per_minute": 1000})
+    assert all(isinstance(result, Turn) for result in start_at_once(stage, [ADA] * 50, limits))
+    assert len(list_leases(stage)) == len(list_tenant_leases(stage)) == 50
+
+
 def test_a_repeated_request_counts_once(stage: Stage) -> None:
     limits = limit(user={"prompts_per_minute": 1, "turns_at_once": 1})
     turn = start(stage, limits, idempotency_key="k")

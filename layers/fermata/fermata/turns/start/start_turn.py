@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from fermata.aws import blob_store, observability
-from fermata.aws.background_call import BackgroundCall
+from fermata.aws import observability
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
@@ -41,6 +40,7 @@ from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_s
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import compute_block_identity, normalize_prompt_images
 from fermata.turns.start.prefetched_rows import PrefetchedRows
+from fermata.turns.start.snapshot_storage import SnapshotStorage
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.audit import user_labels
@@ -128,10 +128,9 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
     """
     key = prompt.idempotency_key
     turn_id = new_id()
-    store_snapshot = partial(_store_snapshot, resources, caller.tenant, turn_id, prompt)
-    with BackgroundCall(resources.clock, store_snapshot, "store-snapshot") as storing:
+    with SnapshotStorage(resources, caller, turn_id, lambda: prompt.snapshot_content.storable) as snapshot:
         rows = PrefetchedRows(resources, caller, prompt.scope, prompt.conversation_id, key, turn_id)
-        start = partial(_start, resources, caller, prompt, turn_id, rows, storing)
+        start = partial(_start, resources, caller, prompt, turn_id, rows, snapshot)
         return start_once(resources, caller, key, prompt.digest, start, rows.read_item)
 
 
@@ -141,7 +140,7 @@ def _start(
     prompt: TurnPrompt,
     turn_id: str,
     rows: PrefetchedRows,
-    storing: BackgroundCall[str],
+    snapshot: SnapshotStorage,
 ) -> StartedTurn:
     load_conversation = partial(conversation_store.get_conversation, resources, caller, prompt.conversation_id)
     conversation = load_conversation(rows.read_item)
@@ -156,7 +155,7 @@ def _start(
     counter.require_room(prompt.count_use("" if conversation.claim else turn_id))
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
-    snapshot_key = storing.result()
+    snapshot.check()
     situation = build_situation(prompt.scope, prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
@@ -168,7 +167,7 @@ def _start(
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
     turn = _build_turn(resources, caller, prompt, turn_id, chosen_model, situation, budgets, withheld_tools)
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
-    commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot_key, counter)
+    commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot, counter)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
     start_workflow(resources, turn)
     observability.emit_metrics({"TurnsStarted": 1})
@@ -257,7 +256,7 @@ def _commit_turn(
     content: Sequence[Block],
     conversation: Conversation,
     turn: Turn,
-    snapshot_key: str,
+    snapshot: SnapshotStorage,
     counter: UseCounter,
     hold_writes: Sequence[Write],
 ) -> StartedTurn:
@@ -279,6 +278,8 @@ def _commit_turn(
         )
 
     use = prompt.count_use(turn.id)
+    counter.require_room(use)
+    snapshot_key = snapshot.get_key()
     try:
         return counter.commit(use, partial(commit_at, find_free_position(resources, conversation)))
     except PositionTaken:
@@ -288,10 +289,3 @@ def _commit_turn(
 def _build_prompt_message(resources: Resources, turn: Turn, content: Sequence[Block], position: int) -> Message:
     now = resources.clock.now_iso()
     return Message(position=position, role="user", content=tuple(content), turn=turn.id, created_at=now)
-
-
-def _store_snapshot(resources: Resources, tenant: str, turn_id: str, prompt: TurnPrompt) -> str:
-    snapshot = prompt.snapshot_content.storable
-    if snapshot is None:
-        return ""
-    return resources.blobs.put_compressed_json(blob_store.turn_folder(tenant, turn_id), snapshot)
