@@ -45,11 +45,12 @@ def test_a_turn_consists_of_start_round_answer_end_and_text(stage: Stage, monkey
     stage.run_workflow()
     stage.answer_request(OK)
     stage.run_workflow()
-    start = ["bridges e", "bridges turn", "conversations m", "conversations meta"]
+    counts = ["bridges counts", "bridges counts"]
+    start = [*counts, "bridges e", "bridges turn", "conversations m", "conversations meta"]
     alone = ["bridges e"]
     a_round = ["bridges e", "bridges p", "conversations m", "usage request"]
     an_answer = ["bridges e", "bridges p", "conversations m"]
-    end = ["bridges e", "bridges turn", "conversations m", "conversations meta", "usage request"]
+    end = [*counts, "bridges e", "bridges turn", "conversations m", "conversations meta", "usage request"]
     assert commits == [start, alone, alone, a_round, an_answer, alone, alone, end]
 
 
