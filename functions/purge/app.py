@@ -22,9 +22,10 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
     def has_time() -> bool:
         return bool(context.get_remaining_time_in_millis() > MIN_REMAINING_MS)
 
-    jobs = run_open_jobs(get_resources(), has_time)
-    purged = 0 if event.get("jobsOnly") else _purge(has_time, is_whole_bin_read=bool(event.get("wholeBin")))
-    return {"jobs": jobs, "purged": purged}
+    if event.get("jobsOnly"):
+        return {"jobs": run_open_jobs(get_resources(), has_time), "purged": 0}
+    # Jobs have a schedule of their own: a long one would leave no time for the purge.
+    return {"jobs": 0, "purged": _purge(has_time, is_whole_bin_read=bool(event.get("wholeBin")))}
 
 
 prepare_function("dynamodb", "s3", "stepfunctions")

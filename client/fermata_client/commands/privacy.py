@@ -98,7 +98,7 @@ def run_jobs(stack: str | None, region: str | None) -> None:
     from fermata.privacy.run_jobs import run_open_jobs
 
     location = StackLocation(stack, region) if stack else find_local_stack(region) or StackLocation(None, region)
-    count = run_open_jobs(open_stack_resources(location))
+    count = run_open_jobs(open_stack_resources(location), includes_postponed_exports=True)
     click.echo(f"{count} open job{'' if count == 1 else 's'} gone on with.")
 
 

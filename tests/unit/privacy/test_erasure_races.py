@@ -155,6 +155,18 @@ def test_a_job_that_never_gets_done_does_not_keep_the_others_from_their_turn(
     assert done == [BEN.user]
 
 
+def test_two_runs_at_once_do_not_disturb_each_other(
+    resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    """The schedule begins a run every five minutes, and one may take fifteen."""
+    job = create_privacy_job(resources, "erasure", OF_ADA)
+    acted = interfere(monkeypatch, "erase_turn", lambda: run_open_jobs(resources))
+    run_to_the_end(resources, clock, job)
+    assert acted
+    assert find_traces(resources, USER, NAME, *SECRETS_OF_ADA) == []
+    assert "privacy.job_failed" not in caplog.text
+
+
 def test_the_same_request_again_is_the_same_job(resources: Resources) -> None:
     first = create_privacy_job(resources, "export", OF_ALL)
     assert create_privacy_job(resources, "export", OF_ALL).id == first.id

@@ -14,6 +14,7 @@ from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from tests.resources import TestClock
 from tests.unit.privacy.filled_tenant import (
     ADA,
     BEN,
@@ -118,12 +119,17 @@ def test_a_large_export_has_several_parts(resources: Resources, stage: Stage, mo
     assert len(done.parts) > 2
 
 
-def test_an_export_without_time_goes_on_in_the_next_run(
-    resources: Resources, stage: Stage, monkeypatch: pytest.MonkeyPatch
+def test_an_export_that_never_has_time_is_tried_less_and_less_until_an_operator_runs_it(
+    resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MAX_PART_BYTES", 50_000)
-    create_privacy_job(resources, "export", DataSubject(kind="user", tenant="bakery", id=USER))
-    answers = iter([True, False])
-    assert run_open_jobs(resources, lambda: next(answers)) == 1
-    assert run_open_jobs(resources) == 1
-    assert run_open_jobs(resources) == 0
+    job = create_privacy_job(resources, "export", DataSubject(kind="user", tenant="bakery", id=USER))
+    runs = 0
+    for _ in range(7 * 288):  # a week of the schedule
+        answers = iter([True])
+        runs += run_open_jobs(resources, lambda answers=answers: next(answers, False))
+        clock.advance(300)
+    assert runs < 20
+    assert run_open_jobs(resources, includes_postponed_exports=True) == 1
+    assert get_privacy_job(resources, "bakery", job.id, "export").state == "done"
+    assert run_open_jobs(resources, includes_postponed_exports=True) == 0

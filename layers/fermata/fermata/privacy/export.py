@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from fermata.aws import observability
 from fermata.aws.blob_store import conversation_folder, turn_folder
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
@@ -34,6 +35,7 @@ MAX_PART_BYTES = 16 * 1024 * 1024
 """Of a part before it is compressed; a line may exceed it."""
 EXPORT_SECONDS = 86_400
 """How long the files of an export are kept."""
+_RETRY_SECONDS = 300
 _SECRET_ATTRIBUTES = frozenset({"token", "sealed_key", "secrets", "sealed", "kms_key_id"})
 _ABOUT_OTHERS = frozenset({"users", "lifted"})
 """Attributes of a setting that name other users than the one who entered it."""
@@ -56,7 +58,7 @@ def run_export(resources: Resources, job: PrivacyJob, has_time: HasTime) -> Priv
     lines = 0
     for body, count in _iter_parts(iter_export_lines(resources, subject)):
         if parts and not has_time():
-            return save_privacy_job(resources, job)  # others come first in the next run
+            return _postpone_export(resources, job)
         key = f"{folder}/part-{len(parts) + 1:04d}.ndjson.gz"
         resources.blobs.put_file(key, gzip.compress(body, mtime=0), "application/gzip")
         parts.append(key)
@@ -66,6 +68,14 @@ def run_export(resources: Resources, job: PrivacyJob, has_time: HasTime) -> Priv
     return save_privacy_job(
         resources, job.model_copy(update={**done, "parts": tuple(parts), "counts": {"lines": lines}})
     )
+
+
+def _postpone_export(resources: Resources, job: PrivacyJob) -> PrivacyJob:
+    """Let an export that ran out of time wait, twice as long after each try: it may never fit into a function."""
+    seconds = min(_RETRY_SECONDS * 2**job.passes, EXPORT_SECONDS)
+    observability.log_warning("privacy.export_out_of_time", job=job.id, tries=job.passes + 1, retry_after=seconds)
+    update = {"passes": job.passes + 1, "not_before": int(resources.clock.time()) + seconds}
+    return save_privacy_job(resources, job.model_copy(update=update))
 
 
 def expire_exports(resources: Resources, erased: DataSubject) -> None:

@@ -43,7 +43,7 @@ class PrivacyJob(DomainModel):
         conversations: Conversations of the subject that were found, so that a second pass finds what came late.
         turns: The same of turns.
         position: Where the pass goes on: the table and the keys of a tenant's rows; else what was erased last.
-        passes: How many passes are done.
+        passes: How many passes of an erasure are done, or how often an export ran out of time.
         found: How much the current pass has found to delete.
         must_rebuild: Whether rollups still hold names that the ledger does not have any more.
         passed_at: ISO instant at which the first pass was done.
