@@ -5,9 +5,11 @@
 const FIRST_DELAY = 200;
 const MAX_DELAY = 10_000;
 const MAX_RETRY_AFTER = 120_000;
-const MAX_OFFLINE_WAIT = 30_000;
+const MAX_OFFLINE_WAIT = 15_000;
 /** Failures in a row after which a single request is given up. */
 export const MAX_REQUEST_FAILURES = 6;
+/** The longest Retry-After that a request waits for which somebody waits; a longer one is for them to know. */
+export const MAX_SILENT_WAIT = 10_000;
 
 /**
  * Wait. It rejects with the signal's reason when the signal is aborted.
@@ -52,7 +54,7 @@ export function isOffline() {
 }
 
 /**
- * Wait until the browser says that it is online. As it may be wrong, half a minute is the longest wait.
+ * Wait until the browser says that it is online. As it may be wrong, 15 seconds are the longest wait.
  *
  * @param {typeof wait} sleep
  * @param {AbortSignal} [signal]
@@ -81,16 +83,18 @@ export async function waitUntilOnline(sleep, signal) {
  * @param {() => Promise<T>} operation
  * @param {typeof wait} sleep
  * @param {AbortSignal} [signal]
- * @param {number} [limit] How often it may fail.
+ * @param {{limit?: number, maxRetryAfter?: number}} [patience] How often it may fail, and how many milliseconds the service
+ *   may ask to wait.
  * @returns {Promise<T>}
  */
-export async function callWithRetries(operation, sleep, signal, limit = MAX_REQUEST_FAILURES) {
+export async function callWithRetries(operation, sleep, signal, patience = {}) {
+  const { limit = MAX_REQUEST_FAILURES, maxRetryAfter = Number.POSITIVE_INFINITY } = patience;
   for (let failures = 1; ; failures += 1) {
     try {
       return await operation();
     } catch (error) {
       const { retryable, retryAfter } = /** @type {FermataError} */ (error);
-      if (!retryable || failures >= limit) throw error;
+      if (!retryable || failures >= limit || retryAfter > maxRetryAfter) throw error;
       if (isOffline()) await waitUntilOnline(sleep, signal);
       else await sleep(retryDelay(failures, retryAfter), signal);
     }

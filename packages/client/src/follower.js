@@ -2,7 +2,7 @@
 
 /** @import { ConnectionState, TurnEvent } from "./types.js" */
 /** @import { Service } from "./service.js" */
-import { isOffline, MAX_REQUEST_FAILURES, retryDelay, waitUntilOnline } from "./backoff.js";
+import { isOffline, MAX_REQUEST_FAILURES, MAX_SILENT_WAIT, retryDelay, waitUntilOnline } from "./backoff.js";
 import { FermataError, TurnLostError } from "./errors.js";
 import { pathOf } from "./transport.js";
 
@@ -109,8 +109,11 @@ export class Follower {
 
   /** @param {TurnEvent} event */
   #take(event) {
-    if (event.type === "held") this.#held = event;
-    if (event.seq === undefined || event.seq <= this.#seq) return; // `held` of a connection is no event of the turn
+    if (event.type === "held") {
+      this.#held = event; // it is of the connection, and its number is that of the last event of the turn
+      this.#options.onEvent({ ...event, seq: undefined });
+    }
+    if (event.seq === undefined || event.seq <= this.#seq) return;
     this.#seq = event.seq;
     if (event.type === "bridgeReady") this.#bridgeId = event.bridgeId;
     if (TERMINAL.includes(event.type)) this.#end = event;
@@ -143,10 +146,14 @@ export class Follower {
    */
   async #waitBeforeRetry(failures, error) {
     const { service, signal, onConnection } = this.#options;
-    const limit = this.#bridgeId === undefined ? MAX_REQUEST_FAILURES : MAX_FOLLOW_FAILURES;
-    if (failures >= limit) throw this.#bridgeId === undefined && error ? error : lost(this.#bridgeId, error);
+    const retryAfter = error?.retryAfter ?? 0;
+    if (this.#bridgeId !== undefined) {
+      if (failures >= MAX_FOLLOW_FAILURES) throw lost(this.#bridgeId, error);
+    } else if (failures >= MAX_REQUEST_FAILURES || retryAfter > MAX_SILENT_WAIT) {
+      throw error ?? lost("that was to start", error);
+    }
     onConnection("waiting");
-    await service.wait(retryDelay(failures, error?.retryAfter), signal);
+    await service.wait(retryDelay(failures, retryAfter), signal);
   }
 
   async #waitWhileOffline() {
@@ -176,7 +183,7 @@ export class Follower {
 }
 
 /**
- * @param {string | undefined} bridgeId
+ * @param {string} bridgeId
  * @param {unknown} cause
  */
 function lost(bridgeId, cause) {

@@ -16,12 +16,18 @@ const tails = new Map();
  */
 export async function withLease(name, signal, whileHeld) {
   const locks = globalThis.navigator?.locks;
+  let wasHeld = false;
+  const hold = () => {
+    wasHeld = true;
+    return whileHeld();
+  };
   try {
-    if (locks) await locks.request(`fermata:${name}`, { signal }, whileHeld);
-    else await withLocalLease(name, signal, whileHeld);
+    if (locks) return await locks.request(`fermata:${name}`, { signal }, hold);
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (signal.aborted) return;
+    if (wasHeld) throw error; // else the page may have no locks, such as in a sandboxed frame
   }
+  await withLocalLease(name, signal, hold);
 }
 
 /**

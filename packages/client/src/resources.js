@@ -2,6 +2,7 @@
 
 /** @import { CallOptions } from "./types.js" */
 /** @import { Service } from "./service.js" */
+import { makeApiKeys, makeBudgets, makeCredentials, makeDefaults, makePrivacyJobs } from "./settings-resources.js";
 import { pathOf } from "./transport.js";
 
 /** @typedef {Record<string, any>} Json */
@@ -125,97 +126,6 @@ function makeConversations(service) {
 }
 
 /** @param {Service} service */
-function makeCredentials(service) {
-  return {
-    /**
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json[]>}
-     */
-    list: async (options) => (await service.request("GET", pathOf("credentials"), options)).credentials,
-    /**
-     * @param {string} id
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    get: async (id, options) => (await service.request("GET", pathOf("credentials", id), options)).credential,
-    /**
-     * @param {{providerId: string, authMode: "apiKey" | "baseUrl", displayLabel: string, apiKey?: string,
-     *   baseUrl?: string}} body
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    create: async (body, options) =>
-      (await service.request("POST", pathOf("credentials"), { body, ...options })).credential,
-    /**
-     * @param {string} id
-     * @param {{displayLabel?: string, apiKey?: string, baseUrl?: string}} change
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    update: async (id, change, options) =>
-      (await service.request("PUT", pathOf("credentials", id), { body: change, ...options })).credential,
-    /**
-     * @param {string} id
-     * @param {CallOptions} [options]
-     */
-    remove: (id, options) => service.request("DELETE", pathOf("credentials", id), options),
-    /**
-     * Ask the provider now whether it accepts the key.
-     *
-     * @param {string} id
-     * @param {CallOptions} [options]
-     * @returns {Promise<{ok: boolean, modelCount?: number, error?: string}>}
-     */
-    test: (id, options) => service.request("POST", pathOf("credentials", id, "test"), options),
-  };
-}
-
-/** @param {Service} service */
-function makeDefaults(service) {
-  return {
-    /**
-     * See the default model of each scope that has one.
-     *
-     * @param {CallOptions} [options]
-     * @returns {Promise<Record<string, {credentialId: string, modelId: string}>>}
-     */
-    list: async (options) => (await service.request("GET", pathOf("defaults"), options)).defaults,
-    /**
-     * @param {string} scope
-     * @param {{credentialId: string, modelId: string}} body
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    update: async (scope, body, options) =>
-      (await service.request("PUT", pathOf("defaults", scope), { body, ...options })).default,
-    /**
-     * @param {string} scope
-     * @param {CallOptions} [options]
-     */
-    remove: (scope, options) => service.request("DELETE", pathOf("defaults", scope), options),
-  };
-}
-
-/** @param {Service} service */
-function makeBudgets(service) {
-  return {
-    /**
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    get: (options) => service.request("GET", pathOf("budgets"), options),
-    /**
-     * Set all limits at once: an amount that is left out is unlimited.
-     *
-     * @param {Json} body
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    update: (body, options) => service.request("PUT", pathOf("budgets"), { body, ...options }),
-  };
-}
-
-/** @param {Service} service */
 function makeBridges(service) {
   return {
     /**
@@ -243,63 +153,5 @@ function makeBridges(service) {
      */
     journal: (id, { signal, ...query } = {}) =>
       service.request("GET", pathOf("bridges", id, "journal"), { query, signal }),
-  };
-}
-
-/** @param {Service} service */
-function makeApiKeys(service) {
-  return {
-    /**
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json[]>}
-     */
-    list: async (options) => (await service.request("GET", pathOf("api-keys"), options)).apiKeys,
-    /**
-     * Create a key for a server. Its text is not shown again.
-     *
-     * @param {{label: string, capabilities: string[], scopes?: string[], expiresInSeconds?: number}} body
-     * @param {CallOptions} [options]
-     * @returns {Promise<{apiKey: Json, key: string}>}
-     */
-    create: (body, options) => service.request("POST", pathOf("api-keys"), { body, ...options }),
-    /**
-     * Give a key a new text. The old one stays valid for a day, or so many seconds.
-     *
-     * @param {string} id
-     * @param {{overlapSeconds?: number}} [body]
-     * @param {CallOptions} [options]
-     * @returns {Promise<{apiKey: Json, key: string}>}
-     */
-    rotate: (id, body = {}, options = {}) =>
-      service.request("POST", pathOf("api-keys", id, "rotate"), { body, ...options }),
-    /**
-     * @param {string} id
-     * @param {CallOptions} [options]
-     */
-    remove: (id, options) => service.request("DELETE", pathOf("api-keys", id), options),
-  };
-}
-
-/**
- * @param {Service} service
- * @param {"exports" | "erasures"} kind
- */
-function makePrivacyJobs(service, kind) {
-  return {
-    /**
-     * Begin to export or to erase what is stored of a conversation, a user or the tenant.
-     *
-     * @param {{conversationId: string} | {userId: string} | {tenant: true}} subject
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    create: async (subject, options) =>
-      (await service.request("POST", pathOf(kind), { body: subject, ...options })).job,
-    /**
-     * @param {string} id
-     * @param {CallOptions} [options]
-     * @returns {Promise<Json>}
-     */
-    get: async (id, options) => (await service.request("GET", pathOf(kind, id), options)).job,
   };
 }

@@ -3,7 +3,7 @@
 /** @import { FermataOptions, ReceiptStore, ToolOutput } from "./types.js" */
 /** @import { RequestOptions } from "./transport.js" */
 /** @import { Schema } from "./schema.js" */
-import { callWithRetries, wait } from "./backoff.js";
+import { callWithRetries, MAX_SILENT_WAIT, wait } from "./backoff.js";
 import { RefusedError } from "./errors.js";
 import { defaultReceipts } from "./receipts.js";
 import { pathOf, Transport } from "./transport.js";
@@ -60,7 +60,7 @@ export class Service {
   request(method, path, options = {}) {
     const limit = method === "POST" ? 1 : MAX_RESOURCE_FAILURES;
     const send = () => this.transport.request(method, path, options);
-    return callWithRetries(send, this.wait, options.signal, limit);
+    return callWithRetries(send, this.wait, options.signal, { limit, maxRetryAfter: MAX_SILENT_WAIT });
   }
 
   /**
@@ -89,7 +89,7 @@ export class Service {
         (announcement) => this.transport.request("POST", "/uploads", { body: announcement, signal }),
         (url, bytes, headers) => this.transport.put(url, bytes, headers, signal),
       );
-    return callWithRetries(upload, this.wait, signal);
+    return callWithRetries(upload, this.wait, signal, { maxRetryAfter: MAX_SILENT_WAIT });
   }
 
   /**
@@ -139,7 +139,7 @@ export class Service {
     const forms = resultForms(answer.result);
     for (const [index, result] of forms.entries()) {
       try {
-        const body = await this.fit({ ...answer, result }, signal);
+        const body = await this.#fitAnswer({ ...answer, result }, signal);
         await this.persist("POST", "/tool-result", { body, signal });
         return true;
       } catch (error) {
@@ -150,6 +150,22 @@ export class Service {
       }
     }
     return false;
+  }
+
+  /**
+   * Return the text of an answer, without the snapshot if it cannot be uploaded: the call was carried out all the same.
+   *
+   * @param {Answer} answer
+   * @param {AbortSignal} [signal]
+   */
+  async #fitAnswer(answer, signal) {
+    try {
+      return await this.fit(answer, signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      this.report(/** @type {Error} */ (error));
+      return JSON.stringify({ ...answer, snapshot: undefined });
+    }
   }
 }
 

@@ -1,8 +1,8 @@
 /** Carries out the tool requests of one turn, each effect once, one after another. */
 
-import { memoryReceipts } from "./receipts.js";
-/** @import { Executor, Receipt, ReceiptStore, ToolOutput, TurnEvent } from "./types.js" */
+/** @import { Executor, ToolOutput, TurnEvent } from "./types.js" */
 /** @import { Service } from "./service.js" */
+import { FallbackReceipts } from "./fallback-receipts.js";
 import { canonicalJson, checkSchema, listErrors } from "./schema.js";
 import { pathOf } from "./transport.js";
 
@@ -52,7 +52,7 @@ export class ToolDispatcher {
     this.#bridgeId = bridgeId;
     this.#scope = scope;
     this.#isDoubtful = isDoubtful;
-    this.#receipts = new DoubledReceipts(service.receipts, service.report);
+    this.#receipts = new FallbackReceipts(service.receipts, service.report);
   }
 
   /**
@@ -260,58 +260,6 @@ export class ToolDispatcher {
   /** @param {string} effectKey */
   #keyOf(effectKey) {
     return `${this.#bridgeId} ${effectKey}`;
-  }
-}
-
-/** Receipts in this page's memory and in a store. The store may fail: it is full, or forbidden in a private window. */
-class DoubledReceipts {
-  #memory = memoryReceipts();
-  #store;
-  #report;
-
-  /**
-   * @param {ReceiptStore} store
-   * @param {(problem: Error) => void} report
-   */
-  constructor(store, report) {
-    this.#store = store;
-    this.#report = report;
-  }
-
-  /** @param {string} key */
-  async get(key) {
-    return (await this.#memory.get(key)) ?? (await this.#try(() => this.#store.get(key)));
-  }
-
-  /**
-   * @param {string} key
-   * @param {Receipt} receipt
-   */
-  async set(key, receipt) {
-    await this.#memory.set(key, receipt);
-    await this.#try(() => this.#store.set(key, receipt));
-  }
-
-  /**
-   * @param {string} prefix
-   * @param {number} olderThan
-   */
-  async clear(prefix, olderThan) {
-    await this.#try(() => this.#store.clear(prefix, olderThan));
-  }
-
-  /**
-   * @template T
-   * @param {() => Promise<T>} operation
-   * @returns {Promise<T | undefined>}
-   */
-  async #try(operation) {
-    try {
-      return await operation();
-    } catch (error) {
-      this.#report(/** @type {Error} */ (error));
-      return undefined;
-    }
   }
 }
 

@@ -6,6 +6,8 @@ import { EventParser } from "./ndjson.js";
 
 export const API_PATH = "/admin/api/ai";
 const REQUEST_TIMEOUT = 30_000;
+/** The bytes of a body that a slow connection sends in a millisecond. */
+const BYTES_PER_MILLISECOND = 50;
 /** A stream sends at least a blank line every 10 to 15 seconds. Three times that is a dead connection. */
 const IDLE_TIMEOUT = 45_000;
 const TOOL_NAMES = { fermata: "seed", instatic: "prefixed" };
@@ -88,7 +90,7 @@ export class Transport {
   async *stream(method, path, { onOpen, ...options }) {
     const watch = new Deadline(options.signal);
     try {
-      watch.restart(REQUEST_TIMEOUT);
+      watch.restart(timeoutOf(options.body));
       const response = await this.#open(method, path, { ...options, signal: watch.signal });
       onOpen?.();
       yield* readEvents(response, watch);
@@ -110,7 +112,7 @@ export class Transport {
   async #send(method, path, options = {}, read = async () => /** @type {T} */ (undefined)) {
     const watch = new Deadline(options.signal);
     try {
-      watch.restart(REQUEST_TIMEOUT);
+      watch.restart(timeoutOf(options.body));
       return await read(await this.#open(method, path, { ...options, signal: watch.signal }));
     } catch (error) {
       throw watch.explain(error);
@@ -198,6 +200,12 @@ export function pathOf(...segments) {
  * @param {unknown} body
  */
 const toText = (body) => (typeof body === "string" ? body : JSON.stringify(body));
+
+/**
+ * @param {unknown} body
+ * @returns {number} Milliseconds until a request with this body should be answered.
+ */
+const timeoutOf = (body) => REQUEST_TIMEOUT + (typeof body === "string" ? body.length / BYTES_PER_MILLISECOND : 0);
 
 /**
  * @param {unknown} cause

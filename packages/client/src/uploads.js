@@ -74,6 +74,7 @@ export class Uploads {
    * @returns {Promise<string>} The reference.
    */
   async #upload(kind, bytes, announce, put) {
+    if (!crypto.subtle) throw new Error("What is too large for a request can be uploaded from pages with https only.");
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     const sha256 = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
     const known = this.#known.get(sha256);

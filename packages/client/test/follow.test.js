@@ -92,6 +92,19 @@ test("a busy service is asked again when it says", async () => {
   assert.ok(service.waits[0] >= 9000 && service.waits[0] < 9200);
 });
 
+test("a start that would have to wait for long is refused at once, so that the user knows", async () => {
+  const limited = () => json(429, { error: "The next prompt is possible in 40 seconds." }, { "retry-after": "40" });
+  for (const [method, path] of [
+    ["POST", "/chat/site"],
+    ["POST", "/uploads"],
+  ]) {
+    const service = newService().on(method, path, limited);
+    const snapshot = path === "/uploads" ? "x".repeat(5_000_000) : undefined;
+    await assert.rejects(start(service, { snapshot }), { name: "RateLimitError", retryAfter: 40_000 });
+    assert.deepEqual(service.waits, []);
+  }
+});
+
 test("a turn that can be reached no more is lost, and says by which bridge it can be found", async () => {
   const service = new FakeService().on("GET", EVENTS, noNetwork);
   const turn = new Fermata(service.options).follow("t1");
@@ -128,11 +141,19 @@ test("a held turn is asked how it is until it moves, and then listened to again"
     .on(
       "GET",
       EVENTS,
-      () => stream([ready, { type: "held", until: "…", retryAfter: 7 }], { ending: "open" }),
+      () => stream([ready, { type: "held", until: "…", retryAfter: 7, seq: 1 }], { ending: "open" }),
       () => stream([done(5)]),
     )
     .on("GET", "/bridges/t1", state("paused", 1), state("paused", 1), state("running", 3));
-  await new Fermata(service.options).follow("t1").result;
+  const turn = new Fermata(service.options).follow("t1");
+  assert.deepEqual(
+    (await collect(turn)).map(({ type, seq }) => [type, seq]),
+    [
+      ["bridgeReady", 1],
+      ["held", undefined],
+      ["done", 5],
+    ],
+  );
   assert.deepEqual(service.waits, [7000, 7000, 7000]);
 });
 

@@ -341,7 +341,43 @@ test("a store that fails is reported, and the turn goes on", async () => {
   const turn = await new Fermata({ ...service.options, receipts }).start({ scope: "site", prompt: "x", executor });
   await turn.result;
   assert.deepEqual([executor.calls.length, results(service).length], [1, 1]);
-  assert.ok(service.problems.every(({ message }) => message === "QuotaExceededError") && service.problems.length > 0);
+  assert.deepEqual(
+    service.problems.map(({ message }) => message),
+    ["QuotaExceededError"],
+  );
+});
+
+test("a store that never answers is left, and the turn goes on", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const service = newService(request(2), request(3));
+  let asked = 0;
+  const never = () => {
+    asked += 1;
+    return new Promise(() => {});
+  };
+  const executor = newExecutor();
+  const turn = await new Fermata({ ...service.options, receipts: { get: never, set: never, clear: never } }).start({
+    scope: "site",
+    prompt: "x",
+    executor,
+  });
+  while (asked === 0) await new Promise((next) => setImmediate(next));
+  t.mock.timers.tick(3000);
+  await turn.result;
+  assert.deepEqual([asked, executor.calls.length, results(service).length], [1, 2, 2]);
+  assert.equal(service.problems.length, 1);
+});
+
+test("a result is posted without the snapshot that cannot be uploaded", async () => {
+  const service = newService(request(2));
+  service.on("POST", "/uploads", () => json(413, { error: "It is larger than 16 MiB." }));
+  const executor = { ...newExecutor(), snapshot: () => ({ snapshot: "x".repeat(5_000_000), revision: "r2" }) };
+  await run(service, executor, { snapshot: {} });
+  assert.deepEqual(results(service), [{ bridgeId: "t1", requestId: "r2", result: { ok: true }, revision: "r2" }]);
+  assert.deepEqual(
+    service.problems.map(({ name }) => name),
+    ["TooLargeError"],
+  );
 });
 
 test("receipts are removed when the turn has ended", async () => {

@@ -125,6 +125,21 @@ test("a service that stops sending is left after its time, and asked again", asy
   assert.deepEqual(await listing, ["site"]);
 });
 
+test("a large body has longer to be sent", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const silent = ({ init }) =>
+    new Promise((_, reject) => init.signal.addEventListener("abort", () => reject(init.signal.reason)));
+  const service = new FakeService().on("POST", "/tool-result", silent, () => json(200, { ok: true }));
+  const snapshot = "x".repeat(4_000_000);
+  const answering = new Fermata(service.options).answer("t1", "r1", { ok: true }, { snapshot });
+  while (service.requests.length === 0) await new Promise((next) => setImmediate(next));
+  t.mock.timers.tick(100_000);
+  await new Promise((next) => setImmediate(next));
+  assert.equal(service.requests.length, 1);
+  t.mock.timers.tick(20_000);
+  assert.equal(await answering, true);
+});
+
 test("a refusal keeps the service's words", async () => {
   const service = new FakeService().on("DELETE", "/credentials/c1", () =>
     json(409, { error: "A default points at it." }),
