@@ -83,8 +83,8 @@ def fold_event(view: TurnView, event: Event) -> TurnView:
     event_type, seq = event.get("type"), event.get("seq")
     if view.end is not None:
         return view
-    if seq is None and event_type == "held":
-        return replace(view, held=event)  # sent by the reader's connection; it is not an event of the turn
+    if event_type == "held":
+        return replace(view, held=event)  # of the reader's connection; its number is that of the turn's last event
     if not isinstance(seq, int) or seq <= view.seq:
         return view
     fold = FOLD_BY_EVENT_TYPE.get(str(event_type))
@@ -145,10 +145,6 @@ def _fold_usage(view: TurnView, event: Event) -> TurnView:
     return replace(view, usage=event)
 
 
-def _fold_held(view: TurnView, event: Event) -> TurnView:
-    return replace(view, held=event)
-
-
 def _fold_end(view: TurnView, event: Event) -> TurnView:
     return replace(view, end=event)
 
@@ -163,7 +159,6 @@ FOLD_BY_EVENT_TYPE: dict[str, Callable[[TurnView, Event], TurnView]] = {
     "context": _fold_context,
     "usage": _fold_usage,
     "roundRetracted": _fold_round_retracted,
-    "held": _fold_held,
     "done": _fold_end,
     "error": _fold_end,
     "cancelled": _fold_end,

@@ -319,14 +319,15 @@ def test_a_busy_conversation_is_reported_at_once() -> None:
 
 def test_a_held_turn_is_asked_for_instead_of_listened_to() -> None:
     events = number_events(ready_event(), text_event("May I?"), text_event("Thanks."), done_event())
-    events.insert(2, {"type": "held", "until": "2030-01-01T00:00:00Z", "retryAfter": 7, "seq": 4})
+    last_seq = events[1]["seq"]  # the service gives `held` the number of the last event of the turn
+    events.insert(2, {"type": "held", "until": "2030-01-01T00:00:00Z", "retryAfter": 7, "seq": last_seq})
     waits: list[float] = []
-    states = deque([{"status": "paused", "seq": 4}] * 3 + [{"status": "running", "seq": 5}])
+    states = deque([{"status": "paused", "seq": last_seq}] * 3 + [{"status": "running", "seq": last_seq + 1}])
     script = ServiceScript(events, bridge_states=states)
     outcome = run_script(script, patience=RetryPolicy(max_failures=5, first_delay=0.001, sleep=waits.append))
     assert outcome.view.text == "May I?Thanks."
     assert waits == [7.0, 7.0, 7.0, 7.0]
-    assert script.stream_starts == [0, 4]
+    assert script.stream_starts == [0, last_seq]
 
 
 def test_a_turn_found_again_does_only_what_is_still_wanted() -> None:
