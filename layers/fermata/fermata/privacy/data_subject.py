@@ -2,10 +2,12 @@
 
 import hashlib
 import hmac
+import re
 from typing import Literal
 
 from fermata.domain.base import DomainModel
 
+_ERASED_NAME = re.compile("erased-[0-9a-f]{20}")
 SubjectKind = Literal["conversation", "user", "tenant"]
 
 
@@ -23,4 +25,5 @@ def make_erased_name(salt: str, name: str) -> str:
 
 
 def is_erased_name(name: str) -> bool:
-    return name.startswith("erased-")
+    """Return whether a name is a pseudonym. A user may be called `erased-ada`, which is none."""
+    return _ERASED_NAME.fullmatch(name) is not None

@@ -2,10 +2,12 @@
 
 import hashlib
 from collections import Counter
+from contextlib import suppress
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Update
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
+from fermata.domain.errors import ServiceUnavailable
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_content import erase_partition
 from fermata.privacy.find_subject_rows import (
@@ -14,6 +16,8 @@ from fermata.privacy.find_subject_rows import (
     list_bridges_partitions_of_user,
 )
 from fermata.usage.audit.user_labels import labels_partition
+
+_MAX_UPDATE_ATTEMPTS = 5
 
 
 def erase_user_rows(resources: Resources, subject: DataSubject, erased_name: str) -> Counter[str]:
@@ -55,20 +59,24 @@ def _rename(resources: Resources, row: Item, attribute: str, erased_name: str) -
 
 
 def _remove_own_budget(resources: Resources, tenant: str, user: str) -> int:
-    """Remove a user's own limits from the tenant's budgets, whose row names users."""
-    row = resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", "budgets")
-    if row is None:
-        return 0
-    kept = {name: _without_user(value, user) for name, value in row.items()}
-    if kept == row:
-        return 0
-    kept["version"] = row["version"] + 1
-    put = Put(resources.settings.settings_table, kept, condition="version = :read", values={":read": row["version"]})
-    try:
-        resources.tables.write_items(put)
-    except ConditionFailed:  # an administrator changed the budgets meanwhile; the second pass looks again
-        return 0
-    return 1
+    """Remove a user's own limits from the tenant's budgets, whose row names users.
+
+    Raises:
+        ServiceUnavailable: Administrators keep changing the budgets. The next run tries again.
+    """
+    for _ in range(_MAX_UPDATE_ATTEMPTS):
+        row = resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", "budgets")
+        kept = {name: _without_user(value, user) for name, value in (row or {}).items()}
+        if row is None or kept == row:
+            return 0
+        kept["version"] = row["version"] + 1
+        put = Put(
+            resources.settings.settings_table, kept, condition="version = :read", values={":read": row["version"]}
+        )
+        with suppress(ConditionFailed):  # an administrator changed the budgets meanwhile
+            resources.tables.write_items(put)
+            return 1
+    raise ServiceUnavailable("The budgets of this tenant are being changed. Try again.")
 
 
 def _without_user(value: object, user: str) -> object:
