@@ -16,7 +16,7 @@ from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import ScriptedResponse
-from tests.unit.drivers.conversation_builders import message_from_response, user_message
+from tests.unit.drivers.conversation_builders import message_from_response, tool_result, user_message
 from tests.unit.drivers.odd_streams import CALLS, DONE, PARENT, STOP, encode
 from tests.unit.drivers.strict_providers import (
     CASES_BY_PROVIDER,
@@ -76,6 +76,64 @@ ONE_CALL = {
     "an empty object at the end": (
         "openai",
         responses_stream(ADDED, DELTA, event("output_item.done", item=call_item(arguments="{}"))),
+    ),
+    "the call under other ids at the end": (
+        "openai",
+        openai.encode_sse(
+            openai.response_created(),
+            ADDED,
+            DELTA,
+            event("output_item.done", item=call_item(arguments=ARGUMENTS)),
+            openai.response_ended(output=[call_item(id="fc_9", call_id="call_9", arguments=ARGUMENTS)]),
+        ),
+    ),
+    "an empty object behind the announced arguments": (
+        "anthropic",
+        anthropic.encode_sse(
+            anthropic.message_start(input_tokens=5),
+            anthropic.content_block(
+                0,
+                {"type": "tool_use", "id": "toolu_1", "name": "insertHtml", "input": PARENT},
+                {"type": "input_json_delta", "partial_json": "{}"},
+            ),
+            anthropic.message_stop("tool_use"),
+        ),
+    ),
+    "arguments as an object in a delta": (
+        "anthropic",
+        anthropic.encode_sse(
+            anthropic.message_start(input_tokens=5),
+            anthropic.content_block(
+                0,
+                {"type": "tool_use", "id": "toolu_1", "name": "insertHtml", "input": {}},
+                {"type": "input_json_delta", "partial_json": PARENT},
+            ),
+            anthropic.message_stop("tool_use"),
+        ),
+    ),
+    "a call without its wrapping": (
+        "openai-compatible",
+        encode(
+            chat.make_chunk({"tool_calls": [{"index": 0, "id": "a", "name": "insertHtml", "arguments": ARGUMENTS}]}),
+            CALLS,
+            DONE,
+        ),
+    ),
+    "one call in two lines under one id": (
+        "ollama",
+        ollama.encode_ndjson(
+            *[
+                {
+                    "message": {
+                        "content": "",
+                        "tool_calls": [{"id": "call_1", "function": {"name": "insertHtml", "arguments": PARENT}}],
+                    },
+                    "done": False,
+                }
+            ]
+            * 2,
+            ollama.done_line(),
+        ),
     ),
     "the same block twice": (
         "anthropic",
@@ -195,6 +253,39 @@ def test_a_call_that_is_written_as_text_is_told(
 def test_an_answer_about_calls_is_none(words: str, running: StartServer, connection: HttpConnection) -> None:
     peer = CASES_BY_PROVIDER["openai-compatible"]
     assert ask("openai-compatible", peer.text_response(words), running, connection)[1].warning is None
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"status": "queued", "message": "You are third in the queue"},
+        {"type": "status", "detail": "Loading the model"},
+        {"state": "processing", "reason": "warm-up"},
+        {"id": "c1", "title": "A new chat"},
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai-compatible", "ollama", "anthropic"])
+def test_words_about_the_progress_are_no_error(
+    provider: str, state: dict[str, Any], running: StartServer, connection: HttpConnection
+) -> None:
+    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
+    beat = json.dumps(state).encode() + b"\n" if provider == "ollama" else encode(state)
+    assert ask(provider, beat + peer.text_response("Hello."), running, connection)[0] == "Hello."
+
+
+def test_a_call_without_a_name_is_sent_back_to_ollama_with_one(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    nameless = ollama.encode_ndjson(ollama.tool_call_line("", PARENT), ollama.done_line())
+    _, response = ask("ollama", nameless, running, connection)
+    (call,) = response.blocks
+    assert isinstance(call, ToolCallBlock)
+    peer = CASES_BY_PROVIDER["ollama"]
+    server = running(peer)
+    server.script_chunks(peer.text_response())
+    rows = (user_message("Hi"), message_from_response(response), tool_result(call.tool_call_id, 1))
+    collect_parts(peer, build_request(peer, *rows), connection, server)
+    assert server.refusals == []
 
 
 ANNOUNCED = {

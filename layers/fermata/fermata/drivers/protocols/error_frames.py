@@ -6,6 +6,13 @@ from typing import Any
 _ANSWER_MEMBERS = ("choices", "delta", "response", "item", "content_block", "usage", "done", "output")
 _WORD_MEMBERS = ("message", "detail", "msg", "error_msg", "error_message", "errorMessage", "title", "reason")
 _CODE_MEMBERS = ("code", "status", "status_code", "statusCode", "error_code")
+_PROGRESS = frozenset({
+    "queued", "queue", "pending", "processing", "loading", "starting", "started", "running", "waiting", "in_progress",
+    "progress", "info", "status", "ping", "keepalive", "heartbeat", "ok",
+})  # fmt: skip
+"""What servers call a state that is no error, with words about it."""
+_WEAK_WORD_MEMBERS = ("title", "reason")
+"""Only an error beside a code."""
 
 
 def name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
@@ -17,9 +24,12 @@ def name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
         return {"type": "error", **event}
     if any(event.get(name) for name in _ANSWER_MEMBERS):
         return event
+    if _PROGRESS.intersection(str(event.get(name)).lower() for name in ("status", "type", "state")):
+        return event
     inner = _find_inner_error(event)
-    if (words := find_error_words(inner)) or event.get("object") == "error":
-        codes = [inner[name] for name in _CODE_MEMBERS if isinstance(inner.get(name), str | int)]
+    codes = [inner[name] for name in _CODE_MEMBERS if isinstance(inner.get(name), str | int)]
+    strong = {name: value for name, value in inner.items() if codes or name not in _WEAK_WORD_MEMBERS}
+    if (words := find_error_words(strong)) or event.get("object") == "error":
         error = {**inner, "message": words} | ({"code": codes[0]} if codes else {})
         return {"type": "error", "error": error}
     return event

@@ -1,5 +1,6 @@
 """Fold the events of a Messages stream into a response."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,9 +42,10 @@ class _ContentBlock:
     def build_call(self) -> ToolCallBlock:
         fragments = [fragment for fragment in self.deltas.get("json", ()) if fragment]
         call_id, name = as_name(self.start.get("id")), as_name(self.start.get("name"))
-        if any(fragment.strip() for fragment in fragments):
-            return build_call_from_fragments(call_id, name, fragments)
-        return build_tool_call(call_id, name, self.start.get("input") or None)
+        announced = self.start.get("input") or None
+        if "".join(fragments).strip() in ("", "{}"):  # an empty object does not replace what the start has
+            return build_tool_call(call_id, name, announced)
+        return build_call_from_fragments(call_id, name, fragments)
 
     def build_payload(self) -> dict[str, Any]:
         """Return the block with its deltas; a delta of a field that the block did not start with is ignored."""
@@ -198,7 +200,8 @@ class MessagesAccumulator:
                 block.append("text", text)
                 return TextDelta(text=text)
             case "input_json_delta":
-                block.append("json", as_text(delta.get("partial_json")))
+                fragment = delta.get("partial_json")
+                block.append("json", json.dumps(fragment) if isinstance(fragment, dict) else as_text(fragment))
             case "thinking_delta" if text := as_text(delta.get("thinking")):
                 block.append("thinking", text)
                 return ReasoningDelta(text=text)

@@ -137,7 +137,7 @@ class CallCollector:
         self._newest_by_id: dict[str, CollectedCall] = {}
 
     def add_fragment(self, fragment: Mapping[str, Any]) -> None:
-        function = as_dict(fragment.get("function"))
+        function = as_dict(fragment.get("function")) or fragment  # some servers leave the wrapping out
         call_id, name = as_name(fragment.get("id")), as_name(function.get("name"))
         arguments = function.get("arguments")
         text = json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")

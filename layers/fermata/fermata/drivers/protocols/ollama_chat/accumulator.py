@@ -57,7 +57,8 @@ class OllamaAccumulator:
             yield TextDelta(text=text)
         calls = [_build_call(call) for call in as_dict_list(message.get("tool_calls"))]
         if not event.get("done") or calls != self._calls:
-            self._calls += calls
+            known = [call for call in self._calls if call.tool_call_id]
+            self._calls += [call for call in calls if call not in known]
         if event.get("done"):
             numbers = {name: value for name, value in event.items() if name != "message" and value is not None}
             self._last_line = to_storable_json(numbers)

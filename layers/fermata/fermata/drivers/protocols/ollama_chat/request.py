@@ -16,6 +16,8 @@ from fermata.drivers.protocols.chat_completions.request import build_function_to
 from fermata.drivers.protocols.message_groups import MessageGroup, StatelessItems, build_conversation
 
 _format_call_id = plain_id_formatter(64)
+_NAMELESS = "unnamed"
+"""Stands for the name of a call that a model has made without one."""
 
 _JsonObject = dict[str, Any]
 
@@ -58,11 +60,15 @@ def _build_assistant(group: MessageGroup) -> list[_JsonObject]:
         message["tool_calls"] = [
             {
                 "id": call.tool_call_id,
-                "function": {"index": index, "name": call.tool_name, "arguments": get_call_arguments(call)},
+                "function": {
+                    "index": index,
+                    "name": call.tool_name or _NAMELESS,
+                    "arguments": get_call_arguments(call),
+                },
             }
             for index, call in enumerate(group.calls)
         ]
-    names = {call.tool_call_id: call.tool_name for call in group.calls}
+    names = {call.tool_call_id: call.tool_name or _NAMELESS for call in group.calls}
     results = [
         {
             "role": "tool",

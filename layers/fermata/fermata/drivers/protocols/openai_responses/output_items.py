@@ -40,6 +40,15 @@ class OutputItem:
         if isinstance(arguments, str) and not (is_empty and self.text.strip()):
             self.texts = [arguments]
 
+    def is_same_call(self, members: Mapping[str, Any]) -> bool:
+        """Return whether the members are this call under other ids, as gateways make them up for each event."""
+        has_same_name = as_name(members.get("name")) == as_name(self.members.get("name")) != ""
+        return (
+            self.kind == members.get("type") == "function_call"
+            and has_same_name
+            and members.get("arguments") == self.text
+        )
+
     def may_be(self, members: Mapping[str, Any], *, is_done: bool) -> bool:
         """Return whether the members may describe this item: it is of their kind, and no other call.
 
@@ -90,7 +99,10 @@ class OutputItems:
         """Return the item that an entry of the last event describes; its place in the list may not be its index."""
         known = next((self._items_by_id[name] for name in _list_ids(members) if name in self._items_by_id), None)
         item = known or self._items.get(index)
-        return item if item and item.may_be(members, is_done=True) else self._add(index, as_text(members.get("type")))
+        if item and item.may_be(members, is_done=True):
+            return item
+        same = next((item for item in self.in_order if item.is_same_call(members)), None)
+        return same or self._add(index, as_text(members.get("type")))
 
     def _add(self, key: int | str, kind: str) -> OutputItem:
         item = OutputItem({"type": kind}, key=key)
