@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
+from fermata.privacy import privacy_job
 from functions.credentials import app
 from functions.purge import app as purge
 from tests.proxy_events import make_proxy_event
@@ -65,3 +67,28 @@ def test_it_needs_its_own_capability_and_tenant(resources: Resources, bakery: To
     assert send("GET", f"{path}/{body['job']['id']}", other)[0] == 404
     wrong = ERASURES if path == EXPORTS else EXPORTS
     assert send("GET", f"{wrong}/{body['job']['id']}", bakery)[0] == 404
+
+
+@pytest.mark.parametrize("path", [EXPORTS, ERASURES])
+def test_too_many_at_once_are_refused_in_words(
+    bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    monkeypatch.setattr(privacy_job, "MAX_OPEN_JOBS", 1)
+    first = send("POST", path, bakery, {"userId": "ada"})[1]["job"]["id"]
+    assert send("POST", path, bakery, {"userId": "ada"})[1]["job"]["id"] == first, "the same again is the same"
+    answer = app.handler(make_proxy_event("POST", path, bakery.bearer_headers(), {"userId": "ben"}), None)
+    assert answer["statusCode"] == 429
+    assert answer["headers"]["Retry-After"] == "300"
+    assert "not done yet" in json.loads(answer["body"])["error"]
+    assert "security.limit_reached" in caplog.text
+
+
+def test_an_export_whose_files_are_gone_has_no_addresses(resources: Resources, bakery: TokenSigner) -> None:
+    _, body = send("POST", EXPORTS, bakery, {"userId": "ada"})
+    run_schedule()
+    row = (f"privacy#{privacy_job.hash_tenant_name('bakery')}", body["job"]["id"])
+    update = Update(resources.settings.settings_table, *row, "SET not_before = :now", {":now": 0})
+    resources.tables.write_items(update)  # as if a day had passed
+    assert run_schedule() == {"jobs": 1, "purged": 0}
+    status, body = send("GET", f"{EXPORTS}/{body['job']['id']}", bakery)
+    assert (status, body["job"]["state"], "downloads" in body["job"]) == (200, "expired", False)
