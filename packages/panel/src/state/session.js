@@ -1,0 +1,482 @@
+/** What the panel shows, and what its buttons do: no DOM, so that it can be tested and used without the panel. */
+
+/** @import { ThreadImage, ThreadItem, TurnItem, UserItem } from "./thread.js" */
+import { describeError } from "./problems.js";
+import { itemsFromMessages } from "./thread.js";
+import { emptyTurn, foldEvent } from "./turn-view.js";
+
+/** @typedef {{credentialId: string, modelId: string}} ModelChoice */
+
+/**
+ * @typedef {object} ModelOption
+ * @property {string} credentialId
+ * @property {string} credentialLabel
+ * @property {string} providerId
+ * @property {Record<string, any>} model As `GET providers/{id}/models` lists it.
+ */
+
+/** @typedef {null | "setup" | "chooseModel" | "signedOut" | "forbidden" | "unreachable"} Lock Why nothing can be asked. */
+
+/** @typedef {{message: string, hint: string, canRetry: boolean}} Problem */
+
+/**
+ * @typedef {object} SessionState
+ * @property {boolean} isLoading
+ * @property {Lock} lock
+ * @property {string} lockWords The service's own words about it; empty where it has none.
+ * @property {Record<string, any> | null} conversation
+ * @property {ThreadItem[]} items
+ * @property {string | null} olderCursor There are older messages.
+ * @property {boolean} isStarting A prompt was sent, and the service has not said yet that its turn runs.
+ * @property {TurnItem | null} running
+ * @property {string} connection As a turn's `connection`, or `online` without one.
+ * @property {ModelChoice | null} model
+ * @property {Record<string, any> | null} modelInfo
+ * @property {Problem | null} problem
+ */
+
+const MEMORY = "fermata-panel:";
+
+export class Session extends EventTarget {
+  /** @type {SessionState} */
+  state = {
+    isLoading: true,
+    lock: null,
+    lockWords: "",
+    conversation: null,
+    items: [],
+    olderCursor: null,
+    isStarting: false,
+    running: null,
+    connection: "online",
+    model: null,
+    modelInfo: null,
+    problem: null,
+  };
+
+  #client;
+  #scope;
+  /** @type {any} */
+  executor;
+  #storage;
+  /** @type {any} */
+  #turn = null;
+  /** @type {{prompt: string, images: Blob[]} | null} */
+  #lastPrompt = null;
+  /** @type {BroadcastChannel | null} */
+  #channel = null;
+  /** Rises whenever another conversation is shown, so that late answers about the one before are dropped. */
+  #epoch = 0;
+  #keys = 0;
+
+  /**
+   * @param {object} options
+   * @param {any} options.client A `Fermata` of `@fermata/client`.
+   * @param {string} options.scope
+   * @param {any} [options.executor] Carries out the tools of the document.
+   * @param {Pick<Storage, "getItem" | "setItem" | "removeItem"> | null} [options.storage] Remembers the open conversation.
+   */
+  constructor({ client, scope, executor, storage = null }) {
+    super();
+    this.#client = client;
+    this.#scope = scope;
+    this.executor = executor;
+    this.#storage = storage;
+    if (typeof BroadcastChannel === "function") this.#listenToOtherTabs();
+  }
+
+  /** Stop following; the turn goes on. */
+  close() {
+    this.#epoch += 1;
+    this.#turn?.detach();
+    this.#channel?.close();
+  }
+
+  /**
+   * Find out whether something can be asked, and show the conversation that was open.
+   *
+   * @param {string} [conversationId] The one to show; otherwise the one that this browser showed last.
+   */
+  async load(conversationId) {
+    this.#set({ isLoading: true, lock: null, lockWords: "", problem: null });
+    try {
+      const [credentials, defaults] = await Promise.all([
+        this.#client.credentials.list(),
+        this.#client.defaults.list(),
+      ]);
+      const model = defaults[this.#scope] ?? null;
+      /** @type {Lock} */
+      const lock = credentials.length === 0 ? "setup" : model ? null : "chooseModel";
+      this.#set({ model, lock });
+      const remembered = conversationId ?? this.#storage?.getItem(MEMORY + this.#scope);
+      if (remembered) await this.#openRemembered(remembered, conversationId !== undefined);
+      this.#describeModel();
+    } catch (error) {
+      this.#set(lockFromError(error));
+    } finally {
+      this.#set({ isLoading: false });
+    }
+  }
+
+  /** Begin a conversation: with the next prompt. A turn that runs in the one before goes on. */
+  startNewChat() {
+    this.#leave();
+    this.#storage?.removeItem(MEMORY + this.#scope);
+    this.#set({ conversation: null, items: [], olderCursor: null, problem: null });
+  }
+
+  /**
+   * Show a conversation, and follow the turn that runs in it.
+   *
+   * @param {string} id
+   */
+  async openConversation(id) {
+    const epoch = this.#leave();
+    this.#set({ isLoading: true, problem: null });
+    try {
+      const { conversation, nextCursor } = await this.#client.conversations.get(id);
+      if (epoch !== this.#epoch) return;
+      const { messages, activeTurn, ...rest } = conversation;
+      // The log of the running turn has all of it, so its stored messages are not shown as well.
+      const isOfRunning = (/** @type {any} */ line) =>
+        activeTurn && line.role !== "user" && line.id.startsWith(`${activeTurn.bridgeId}-`);
+      const lines = messages.filter((/** @type {any} */ line) => !isOfRunning(line));
+      const model = rest.credentialId ? { credentialId: rest.credentialId, modelId: rest.modelId } : this.state.model;
+      this.#remember(id);
+      this.#set({ conversation: rest, items: itemsFromMessages(lines), olderCursor: nextCursor ?? null, model });
+      this.#describeModel();
+      if (activeTurn) this.#attach(activeTurn.bridgeId, id);
+    } catch (error) {
+      if (epoch !== this.#epoch) return;
+      this.#set({ problem: describeError(error) });
+      throw error;
+    } finally {
+      if (epoch === this.#epoch) this.#set({ isLoading: false });
+    }
+  }
+
+  /** Show older messages of the conversation. */
+  async loadOlder() {
+    const { conversation, olderCursor } = this.state;
+    const epoch = this.#epoch;
+    if (!conversation || !olderCursor) return;
+    const page = await this.#client.conversations.get(conversation.id, { before: olderCursor });
+    if (epoch !== this.#epoch) return;
+    const older = itemsFromMessages(page.conversation.messages);
+    this.#set({ items: [...older, ...this.state.items], olderCursor: page.nextCursor ?? null });
+  }
+
+  /**
+   * Ask.
+   *
+   * @param {string} prompt
+   * @param {Blob[]} [images]
+   * @returns {Promise<boolean>} Whether the turn has started; otherwise `state.problem` says why not.
+   */
+  async send(prompt, images = []) {
+    if (this.state.running || this.state.isStarting) return false;
+    this.#lastPrompt = { prompt, images };
+    const epoch = this.#epoch;
+    const user = this.#userItem(prompt, images);
+    this.#set({ items: [...this.state.items, user], isStarting: true, problem: null });
+    try {
+      const turn = await this.#client.start({
+        scope: this.#scope,
+        prompt,
+        images,
+        conversationId: this.state.conversation?.id,
+        model: this.#changedModel(),
+        executor: this.executor,
+        onConnection: (/** @type {string} */ connection) => this.#setConnection(epoch, connection),
+      });
+      if (epoch !== this.#epoch) return true; // another conversation is shown meanwhile; the turn goes on
+      this.#channel?.postMessage({ conversationId: turn.conversationId, bridgeId: turn.id });
+      this.#show(turn, turn.conversationId);
+      return true;
+    } catch (error) {
+      if (epoch !== this.#epoch) return false;
+      const items = this.state.items.filter((item) => item !== user);
+      this.#set({ items, problem: describeError(error), isStarting: false });
+      return false;
+    }
+  }
+
+  /** Ask the last prompt once more. */
+  async retry() {
+    if (this.#lastPrompt) await this.send(this.#lastPrompt.prompt, this.#lastPrompt.images);
+  }
+
+  /** End the running turn. */
+  async stop() {
+    try {
+      await this.#turn?.cancel();
+    } catch (error) {
+      this.#set({ problem: describeError(error) });
+    }
+  }
+
+  /**
+   * Take back the edits of a turn.
+   *
+   * @param {TurnItem} item
+   */
+  async undo(item) {
+    const bridgeId = item.view.bridgeId ?? item.bridgeId;
+    if (!bridgeId || this.state.running || this.state.isStarting) return;
+    const epoch = this.#epoch;
+    this.#set({ isStarting: true, problem: null });
+    try {
+      const turn = await this.#client.undo(bridgeId, {
+        executor: this.executor,
+        onConnection: (/** @type {string} */ connection) => this.#setConnection(epoch, connection),
+      });
+      if (epoch === this.#epoch) this.#show(turn, this.state.conversation?.id);
+    } catch (error) {
+      if (epoch === this.#epoch) this.#set({ problem: describeError(error), isStarting: false });
+    }
+  }
+
+  /**
+   * A page of this scope's conversations.
+   *
+   * @param {{cursor?: string}} [page]
+   */
+  listConversations(page = {}) {
+    return this.#client.conversations.list({ scope: this.#scope, ...page });
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} title
+   */
+  async renameConversation(id, title) {
+    const changed = await this.#client.conversations.update(id, { title });
+    if (this.state.conversation?.id === id) this.#set({ conversation: { ...this.state.conversation, title } });
+    return changed;
+  }
+
+  /** @param {string} id */
+  async removeConversation(id) {
+    await this.#client.conversations.remove(id);
+    if (this.state.conversation?.id === id) this.startNewChat();
+  }
+
+  /**
+   * The models that the caller's credentials open. A credential whose provider does not answer has no models and a
+   * `problem`.
+   *
+   * @returns {Promise<{credential: Record<string, any>, models: Record<string, any>[], problem?: string}[]>}
+   */
+  async listModels() {
+    const credentials = await this.#client.credentials.list();
+    const list = async (/** @type {any} */ credential) => {
+      try {
+        const { providerId, id } = credential;
+        return { credential, models: await this.#client.models.list({ providerId, credentialId: id }) };
+      } catch (error) {
+        return { credential, models: [], problem: describeError(error).message };
+      }
+    };
+    return Promise.all(credentials.map(list));
+  }
+
+  /**
+   * Use a model from the next prompt on.
+   *
+   * @param {ModelChoice} model
+   * @param {Record<string, any>} [info]
+   */
+  chooseModel(model, info) {
+    const lock = this.state.lock === "chooseModel" ? null : this.state.lock;
+    this.#set({ model, modelInfo: info ?? null, lock, problem: null });
+    if (!info) this.#describeModel();
+  }
+
+  dismissProblem() {
+    this.#set({ problem: null });
+  }
+
+  /**
+   * @param {string} path
+   * @returns {Promise<Blob>}
+   */
+  fetchImage(path) {
+    const match = /\/conversations\/([^/]+)\/messages\/([^/]+)\/images\/(\d+)$/.exec(path);
+    if (!match) return Promise.reject(new TypeError("This is no address of an image."));
+    const [conversation, message] = [match[1], match[2]].map(decodeURIComponent);
+    return this.#client.conversations.image(conversation, message, Number(match[3]));
+  }
+
+  /**
+   * @param {string} id
+   * @param {boolean} isAsked The host has named it, so that it is a problem if it is not there.
+   */
+  async #openRemembered(id, isAsked) {
+    try {
+      await this.openConversation(id);
+    } catch (error) {
+      if (/** @type {any} */ (error).status !== 404 || isAsked) throw error;
+      this.startNewChat(); // it was deleted elsewhere
+    }
+  }
+
+  /**
+   * Follow a turn that runs: of another tab, or of this one before it was loaded again.
+   *
+   * @param {string} bridgeId
+   * @param {string} conversationId
+   */
+  #attach(bridgeId, conversationId) {
+    const epoch = this.#epoch;
+    const turn = this.#client.follow(bridgeId, {
+      afterSeq: 0,
+      scope: this.#scope,
+      conversationId,
+      executor: this.executor,
+      onConnection: (/** @type {string} */ connection) => this.#setConnection(epoch, connection),
+    });
+    this.#show(turn, conversationId);
+  }
+
+  /**
+   * Show a turn until it ends.
+   *
+   * @param {any} turn
+   * @param {string | undefined} conversationId
+   */
+  #show(turn, conversationId) {
+    this.#turn = turn;
+    if (conversationId && !this.state.conversation) this.#set({ conversation: { id: conversationId, title: "" } });
+    if (conversationId) this.#remember(conversationId);
+    /** @type {TurnItem} */
+    const item = { kind: "turn", key: this.#newKey(), view: { ...emptyTurn(), bridgeId: turn.id } };
+    this.#set({ items: [...this.state.items, item], running: item, isStarting: false });
+    this.#read(turn, item, this.#epoch);
+  }
+
+  /**
+   * @param {any} turn
+   * @param {TurnItem} item
+   * @param {number} epoch
+   */
+  async #read(turn, item, epoch) {
+    try {
+      for await (const event of turn.events()) {
+        if (epoch !== this.#epoch) return;
+        item.view = foldEvent(item.view, event);
+        this.dispatchEvent(new CustomEvent("turn", { detail: item }));
+      }
+    } catch (error) {
+      if (epoch === this.#epoch) this.#set({ problem: describeError(error) });
+    }
+    if (epoch !== this.#epoch) return;
+    this.#turn = null;
+    this.#set({ running: null, connection: "online" });
+    await this.#refreshConversation(epoch);
+  }
+
+  /**
+   * Read the title and the totals that the turn has changed.
+   *
+   * @param {number} epoch
+   */
+  async #refreshConversation(epoch) {
+    const id = this.state.conversation?.id;
+    if (!id) return;
+    try {
+      const { conversation } = await this.#client.conversations.get(id, { limit: 1 });
+      if (epoch !== this.#epoch) return;
+      const { messages: _messages, activeTurn: _turn, ...rest } = conversation;
+      this.#set({ conversation: rest });
+    } catch (error) {
+      if (epoch === this.#epoch && /** @type {any} */ (error).status === 404) this.startNewChat();
+    }
+  }
+
+  /** Learn the label, window and capabilities of the chosen model. Nothing depends on them. */
+  async #describeModel() {
+    const { model } = this.state;
+    if (!model) return;
+    try {
+      const credentials = await this.#client.credentials.list();
+      const credential = credentials.find((/** @type {any} */ each) => each.id === model.credentialId);
+      if (!credential) return;
+      const of = { providerId: credential.providerId, credentialId: credential.id };
+      const models = await this.#client.models.list(of);
+      const info = models.find((/** @type {any} */ each) => each.id === model.modelId) ?? null;
+      if (this.state.model === model) this.#set({ modelInfo: info });
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("note", { detail: error }));
+    }
+  }
+
+  /** The model of the next prompt, where it is not the conversation's already. */
+  #changedModel() {
+    const { model, conversation } = this.state;
+    const isSame = conversation?.credentialId === model?.credentialId && conversation?.modelId === model?.modelId;
+    return model && !isSame ? model : undefined;
+  }
+
+  #listenToOtherTabs() {
+    this.#channel = new BroadcastChannel(MEMORY + this.#scope);
+    this.#channel.onmessage = ({ data }) => {
+      const { conversation, running, isStarting } = this.state;
+      if (!running && !isStarting && conversation?.id === data.conversationId)
+        this.openConversation(data.conversationId).catch(() => {}); // the state says what went wrong
+    };
+    /** @type {any} */ (this.#channel).unref?.();
+  }
+
+  /** Stop showing the conversation. @returns {number} */
+  #leave() {
+    this.#turn?.detach();
+    this.#turn = null;
+    this.#epoch += 1;
+    this.#set({ running: null, isStarting: false, connection: "online" });
+    return this.#epoch;
+  }
+
+  /** @param {string} id */
+  #remember(id) {
+    this.#storage?.setItem(MEMORY + this.#scope, id);
+  }
+
+  /**
+   * @param {number} epoch
+   * @param {string} connection
+   */
+  #setConnection(epoch, connection) {
+    if (epoch === this.#epoch && this.state.connection !== connection) this.#set({ connection });
+  }
+
+  /**
+   * @param {string} text
+   * @param {Blob[]} images
+   * @returns {UserItem}
+   */
+  #userItem(text, images) {
+    return { kind: "user", key: this.#newKey(), text, images: images.map((blob) => ({ blob })) };
+  }
+
+  #newKey() {
+    this.#keys += 1;
+    return `new-${this.#keys}`;
+  }
+
+  /** @param {Partial<SessionState>} change */
+  #set(change) {
+    this.state = { ...this.state, ...change };
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/**
+ * @param {any} error
+ * @returns {Partial<SessionState>}
+ */
+function lockFromError(error) {
+  const { message } = describeError(error);
+  if (error.status === 401) return { lock: "signedOut", lockWords: message };
+  if (error.status === 403) return { lock: "forbidden", lockWords: message };
+  return { lock: "unreachable", lockWords: message };
+}

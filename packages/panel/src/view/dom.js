@@ -1,0 +1,83 @@
+/** Make elements. */
+
+/**
+ * Make an element: `h("button", { type: "button", onclick }, "Send")`. Members that begin with `on` are listeners, those with
+ * a dash and `role` are attributes, `class` is the class, and all others are properties. Children that are null are left out.
+ *
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} name
+ * @param {Record<string, any>} [members]
+ * @param {...(Node | string | null | undefined | false)} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function h(name, members = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(members)) {
+    if (value === undefined || value === null) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "class") element.className = value;
+    else if (key.includes("-") || key === "role" || key === "for") element.setAttribute(key, value);
+    /** @type {any} */ else (element)[key] = value;
+  }
+  for (const child of children) if (child) element.append(child);
+  return element;
+}
+
+const SHAPES = {
+  plus: "M12 5v14M5 12h14",
+  history: "M4 12a8 8 0 1 0 2.6-5.9M4 4v4h4M12 8v4.5l3 1.8",
+  close: "M6 6l12 12M18 6L6 18",
+  back: "M15 6l-6 6 6 6",
+  send: "M12 19V5M6 11l6-6 6 6",
+  stop: "M7 7h10v10H7z",
+  attach: "M20 11l-8.5 8.5a5 5 0 0 1-7-7L13 4a3.3 3.3 0 0 1 4.7 4.7L9.3 17a1.6 1.6 0 0 1-2.3-2.3L14.5 7",
+  chevron: "M8 10l4 4 4-4",
+  check: "M5 12.5l4.5 4.5L19 7.5",
+  undo: "M9 7L4 12l5 5M4 12h10a6 6 0 0 1 0 12",
+  trash: "M5 7h14M10 7V5h4v2M7 7l1 12h8l1-12",
+  pen: "M5 19l1-4L16 5l3 3L9 18z",
+  spark: "M12 4l1.8 6.2L20 12l-6.2 1.8L12 20l-1.8-6.2L4 12l6.2-1.8z",
+  warn: "M12 8v5M12 16.5v.5M12 3l9.5 17h-19z",
+};
+
+/**
+ * An icon beside words or on a labelled button; screen readers skip it.
+ *
+ * @param {keyof typeof SHAPES} name
+ */
+export function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  svg.classList.add("icon");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", SHAPES[name]);
+  svg.append(path);
+  return svg;
+}
+
+/**
+ * A button that is an icon.
+ *
+ * @param {keyof typeof SHAPES} shape
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {Record<string, any>} [members]
+ */
+export function iconButton(shape, label, onclick, members = {}) {
+  return h(
+    "button",
+    { type: "button", class: "icon-button", "aria-label": label, title: label, onclick, ...members },
+    icon(shape),
+  );
+}
+
+/**
+ * Set text only where it differs, so that screen readers and selections are left alone.
+ *
+ * @param {Node} node
+ * @param {string} text
+ */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}

@@ -1,0 +1,197 @@
+/**
+ * Render Markdown that grows, as DOM nodes. No HTML is parsed: what a model writes as HTML is shown as text, and only
+ * elements that are made here can appear (decision 0281).
+ */
+
+import { Lexer } from "marked";
+
+/** @typedef {Record<string, any>} Token A token of marked. */
+
+const SAFE_LINK = /^(?:https?:|mailto:)/i;
+const HEADING_LEVEL = { 1: "h3", 2: "h4", 3: "h5", 4: "h6", 5: "h6", 6: "h6" };
+const MAX_NESTING = 40;
+
+/** Shows a text that is appended to. Blocks that are complete are never touched again. */
+export class MarkdownView {
+  /** Where the blocks that may still change begin. */
+  #settled = 0;
+  #text = "";
+  /** The nodes of what may still change. @type {Node[]} */
+  #open = [];
+
+  /** @param {Element} target The element that is filled. */
+  constructor(target) {
+    this.target = target;
+  }
+
+  /** @param {string} text All of it. */
+  update(text) {
+    if (text === this.#text) return;
+    if (!text.startsWith(this.#text)) this.#startAgain();
+    this.#text = text;
+    for (const node of this.#open) node.parentNode?.removeChild(node);
+    this.#open = [];
+    const tokens = Lexer.lex(text.slice(this.#settled));
+    const last = tokens.findLastIndex((token) => token.type !== "space");
+    tokens.forEach((token, index) => {
+      const nodes = renderBlock(/** @type {Token} */ (token), 0);
+      this.target.append(...nodes);
+      if (index < last) this.#settled += token.raw.length;
+      else this.#open.push(...nodes);
+    });
+  }
+
+  #startAgain() {
+    this.target.replaceChildren();
+    this.#settled = 0;
+    this.#open = [];
+  }
+}
+
+/**
+ * @param {Token} token
+ * @param {number} depth
+ * @returns {Node[]}
+ */
+function renderBlock(token, depth) {
+  if (depth > MAX_NESTING) return [text(token.raw)];
+  switch (token.type) {
+    case "space":
+    case "def":
+      return [];
+    case "heading":
+      return [element(HEADING_LEVEL[/** @type {1} */ (token.depth)] ?? "h6", renderInline(token.tokens, depth))];
+    case "paragraph":
+      return [element("p", renderInline(token.tokens, depth))];
+    case "text":
+      return token.tokens ? renderInline(token.tokens, depth) : [text(token.text)];
+    case "code":
+      return [renderCode(token)];
+    case "blockquote":
+      return [element("blockquote", renderBlocks(token.tokens, depth))];
+    case "list":
+      return [renderList(token, depth)];
+    case "table":
+      return [renderTable(token, depth)];
+    case "checkbox":
+      return [renderCheckbox(token), text(" ")];
+    case "hr":
+      return [element("hr", [])];
+    default:
+      return [element("p", [text(token.raw)])];
+  }
+}
+
+/** @param {Token[]} tokens @param {number} depth @returns {Node[]} */
+function renderBlocks(tokens, depth) {
+  return tokens.flatMap((token) => renderBlock(token, depth + 1));
+}
+
+/** @param {Token} token */
+function renderCode(token) {
+  const code = element("code", [text(token.text)]);
+  const pre = element("pre", [code]);
+  pre.tabIndex = 0; // it scrolls
+  return pre;
+}
+
+/** @param {Token} token @param {number} depth */
+function renderList(token, depth) {
+  const items = token.items.map((/** @type {Token} */ item) => {
+    const children = renderBlocks(item.tokens, depth);
+    return element("li", children);
+  });
+  const list = element(token.ordered ? "ol" : "ul", items);
+  if (token.ordered && token.start > 1) list.setAttribute("start", String(token.start));
+  return list;
+}
+
+/** @param {Token} token */
+function renderCheckbox(token) {
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  box.disabled = true;
+  box.checked = Boolean(token.checked);
+  box.setAttribute("aria-label", token.checked ? "done" : "open");
+  return box;
+}
+
+/** @param {Token} token @param {number} depth */
+function renderTable(token, depth) {
+  const row = (/** @type {string} */ name, /** @type {Token[]} */ cells) =>
+    element(
+      "tr",
+      cells.map((cell) => element(name, renderInline(cell.tokens, depth))),
+    );
+  const head = element("thead", [row("th", token.header)]);
+  const body = element(
+    "tbody",
+    token.rows.map((/** @type {Token[]} */ cells) => row("td", cells)),
+  );
+  const frame = element("div", [element("table", [head, body])]);
+  frame.className = "table";
+  frame.tabIndex = 0;
+  return frame;
+}
+
+/** @param {Token[] | undefined} tokens @param {number} depth @returns {Node[]} */
+function renderInline(tokens, depth) {
+  return (tokens ?? []).flatMap((token) => renderSpan(token, depth + 1));
+}
+
+/** @param {Token} token @param {number} depth @returns {Node[]} */
+function renderSpan(token, depth) {
+  if (depth > MAX_NESTING) return [text(token.raw)];
+  switch (token.type) {
+    case "strong":
+    case "em":
+    case "del":
+      return [element(token.type, renderInline(token.tokens, depth))];
+    case "codespan":
+      return [element("code", [text(token.text)])];
+    case "br":
+      return [element("br", [])];
+    case "link":
+      return [renderLink(token, depth)];
+    case "image":
+      return [text(token.text || token.href)]; // nothing is loaded from elsewhere
+    case "text":
+      return token.tokens ? renderInline(token.tokens, depth) : [text(decodeEntities(token.text))];
+    case "escape":
+      return [text(token.text)];
+    default:
+      return [text(token.raw)];
+  }
+}
+
+/** @param {Token} token @param {number} depth */
+function renderLink(token, depth) {
+  const children = renderInline(token.tokens, depth);
+  if (!SAFE_LINK.test(token.href)) return element("span", children);
+  const link = /** @type {HTMLAnchorElement} */ (element("a", children));
+  link.href = token.href;
+  link.target = "_blank";
+  link.rel = "noopener noreferrer nofollow";
+  return link;
+}
+
+/** @param {string} value */
+function decodeEntities(value) {
+  return value.replace(/&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31});/gi, (entity) => {
+    const holder = document.createElement("textarea");
+    holder.innerHTML = entity; // one entity, and nothing else
+    return holder.value;
+  });
+}
+
+/** @param {string} name @param {Node[]} children @returns {HTMLElement} */
+function element(name, children) {
+  const made = document.createElement(name);
+  made.append(...children);
+  return made;
+}
+
+/** @param {string} value */
+function text(value) {
+  return document.createTextNode(value);
+}

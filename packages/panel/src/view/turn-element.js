@@ -1,0 +1,226 @@
+/** One turn as it is shown: text, reasoning, tool calls, and what it came to. */
+
+/** @import { Session } from "../state/session.js" */
+/** @import { TurnItem } from "../state/thread.js" */
+/** @import { CallView, RoundView } from "../state/turn-view.js" */
+/** @import { Messages } from "../messages.js" */
+import { describeTurnError } from "../state/problems.js";
+import { callsOf } from "../state/turn-view.js";
+import { h, icon, setText } from "./dom.js";
+import { formatCost, formatCount, formatTime } from "./format.js";
+import { MarkdownView } from "./markdown.js";
+import { describeCall } from "./tool-names.js";
+
+/** @typedef {{session: Session, words: Messages, language: string}} ViewContext */
+
+export class TurnElement {
+  /** @type {RoundElement[]} */
+  #rounds = [];
+  #body = h("div", { class: "rounds" });
+  #status = h("div", { class: "status", hidden: true });
+  #footer = h("div", { class: "turn-footer" });
+  #shownEnd = "";
+
+  /**
+   * @param {ViewContext} context
+   * @param {TurnItem} item
+   */
+  constructor(context, item) {
+    this.context = context;
+    this.element = h("article", { class: "turn", "aria-label": context.words.assistant });
+    this.element.append(this.#body, this.#status, this.#footer);
+    this.update(item);
+  }
+
+  /** @param {TurnItem} item */
+  update(item) {
+    const { rounds } = item.view;
+    while (this.#rounds.length > rounds.length) this.#rounds.pop()?.element.remove();
+    rounds.forEach((round, index) => {
+      if (!this.#rounds[index]) {
+        this.#rounds[index] = new RoundElement(this.context, Boolean(item.view.undoes));
+        this.#body.append(this.#rounds[index].element);
+      }
+      this.#rounds[index].update(round, !item.view.end && index === rounds.length - 1);
+    });
+    this.#showStatus(item);
+    this.#showEnd(item);
+  }
+
+  /** @param {TurnItem} item */
+  #showStatus(item) {
+    const { words, language } = this.context;
+    const { view } = item;
+    const isRunning = !view.end && !item.isStored;
+    this.#status.hidden = !isRunning;
+    this.element.classList.toggle("running", isRunning);
+    if (!isRunning) return;
+    if (view.held) setText(this.#status, words.held(formatTime(view.held.until, language)));
+    else setText(this.#status, view.undoes ? words.undoing : statusWords(view.rounds.at(-1), words));
+  }
+
+  /** @param {TurnItem} item */
+  #showEnd(item) {
+    const { view } = item;
+    const isUndoable = callsOf(view).some((call) => call.state === "ok" && (call.isInEditor || item.isStored));
+    const isIdle = !this.context.session.state.running && !this.context.session.state.isStarting;
+    const key = JSON.stringify([view.end, view.usage, view.warnings, isUndoable, isIdle]);
+    if (key === this.#shownEnd) return;
+    this.#shownEnd = key;
+    this.#footer.replaceChildren(
+      ...view.warnings.map((warning) => h("p", { class: "note warn" }, icon("warn"), warning)),
+    );
+    if (!view.end) return;
+    this.#footer.append(...this.#describeEnd(view.end));
+    const summary = h("div", { class: "summary" });
+    if (view.usage) summary.append(...this.#describeUsage(view.usage));
+    if (isUndoable && !view.undoes) summary.append(this.#undoButton(item, isIdle));
+    if (summary.childNodes.length) this.#footer.append(summary);
+  }
+
+  /** @param {Record<string, any>} end @returns {Node[]} */
+  #describeEnd(end) {
+    const { words, session } = this.context;
+    if (end.report) return [this.#describeReport(end.report)];
+    if (end.type === "cancelled") return [h("p", { class: "note" }, end.reason ?? words.stopped)];
+    if (end.type !== "error") return [];
+    const { message, canRetry } = describeTurnError(end);
+    const retry = h("button", { type: "button", class: "quiet", onclick: () => session.retry() }, words.retry);
+    return [h("div", { class: "note bad", role: "alert" }, icon("warn"), h("span", {}, message), canRetry && retry)];
+  }
+
+  /** @param {{undone: string[], skipped: {reason: string}[]}} report */
+  #describeReport({ undone, skipped }) {
+    const { words } = this.context;
+    const box = h(
+      "div",
+      { class: "note" },
+      h("p", {}, undone.length ? words.undone(undone.length) : words.undoneNothing),
+    );
+    if (skipped.length) {
+      const reasons = [...new Set(skipped.map((edit) => edit.reason))];
+      box.append(
+        h("p", {}, words.skipped(skipped.length)),
+        h("ul", {}, ...reasons.map((reason) => h("li", {}, reason))),
+      );
+    }
+    return box;
+  }
+
+  /** @param {Record<string, any>} usage @returns {Node[]} */
+  #describeUsage({ costUsd, promptTokens, completionTokens }) {
+    const { words, language } = this.context;
+    const [input, output] = [promptTokens, completionTokens].map((count) => formatCount(count, language));
+    return [
+      h("span", { class: "cost", title: words.tokens(input, output) }, words.cost(formatCost(costUsd, language))),
+    ];
+  }
+
+  /** @param {TurnItem} item @param {boolean} isIdle */
+  #undoButton(item, isIdle) {
+    const { words, session } = this.context;
+    const onclick = () => session.undo(item);
+    return h(
+      "button",
+      { type: "button", class: "quiet", "aria-label": words.undoTurn, disabled: !isIdle, onclick },
+      icon("undo"),
+      words.undo,
+    );
+  }
+}
+
+/** @param {RoundView | undefined} round @param {Messages} words */
+function statusWords(round, words) {
+  if (!round || (!round.text && round.reasoning && !round.calls.length)) return words.thinking;
+  return words.working;
+}
+
+class RoundElement {
+  #text = h("div", { class: "prose" });
+  #markdown = new MarkdownView(this.#text);
+  #calls = h("ul", { class: "calls" });
+  /** @type {Map<string, CallElement>} */
+  #callElements = new Map();
+  /** @type {HTMLDetailsElement | undefined} */
+  #reasoning;
+  #reasoningText = document.createTextNode("");
+  #reasoningLabel = h("span");
+
+  /** @param {ViewContext} context @param {boolean} isUndo */
+  constructor(context, isUndo) {
+    this.context = context;
+    this.isUndo = isUndo;
+    this.element = h("div", { class: "round" }, this.#text, this.#calls);
+  }
+
+  /** @param {RoundView} round @param {boolean} isNewest */
+  update(round, isNewest) {
+    if (round.reasoning) this.#showReasoning(round, isNewest);
+    this.#markdown.update(round.text);
+    this.#text.hidden = !round.text;
+    this.#calls.hidden = !round.calls.length;
+    for (const call of round.calls) {
+      let shown = this.#callElements.get(call.id);
+      if (!shown) {
+        shown = new CallElement(this.context, call);
+        this.#callElements.set(call.id, shown);
+        this.#calls.append(shown.element);
+      }
+      shown.update(call);
+    }
+  }
+
+  /** @param {RoundView} round @param {boolean} isNewest */
+  #showReasoning(round, isNewest) {
+    const { words } = this.context;
+    if (!this.#reasoning) {
+      const summary = h("summary", {}, icon("chevron"), this.#reasoningLabel);
+      const body = h("div", { class: "thoughts" });
+      body.append(this.#reasoningText);
+      this.#reasoning = h("details", { class: "reasoning" }, summary, body);
+      this.element.prepend(this.#reasoning);
+    }
+    setText(this.#reasoningLabel, isNewest && !round.text && !round.calls.length ? words.thinking : words.thought);
+    const added = round.reasoning.slice(this.#reasoningText.length);
+    if (added) this.#reasoningText.appendData(added);
+  }
+}
+
+class CallElement {
+  #state = h("span", { class: "call-state" });
+  #error = h("p", { class: "call-error", hidden: true });
+  #shown = "";
+
+  /** @param {ViewContext} context @param {CallView} call */
+  constructor(context, call) {
+    this.context = context;
+    const input = h("pre", { tabIndex: 0 });
+    const details = h(
+      "details",
+      {},
+      h("summary", {}, this.#state, h("span", { class: "call-name" }, describeCall(call.name, call.input))),
+    );
+    details.append(h("div", { class: "call-input" }, h("code", {}, call.name), input), this.#error);
+    details.addEventListener("toggle", () => setText(input, JSON.stringify(call.input, null, 2) ?? ""), { once: true });
+    this.element = h("li", { class: "call" }, details);
+  }
+
+  /** @param {CallView} call */
+  update(call) {
+    const key = `${call.state} ${call.isConflict} ${call.error}`;
+    if (key === this.#shown) return;
+    this.#shown = key;
+    const { words } = this.context;
+    const label = {
+      pending: words.callPending,
+      ok: words.callOk,
+      failed: call.isConflict ? words.callConflict : words.callFailed,
+    };
+    this.element.dataset.state = call.state;
+    const sign =
+      call.state === "ok" ? icon("check") : call.state === "failed" ? icon("warn") : h("span", { class: "dot" });
+    this.#state.replaceChildren(sign, h("span", { class: "hidden-words" }, label[call.state]));
+    this.#error.hidden = !call.error;
+    setText(this.#error, call.error ?? "");
+  }
+}
