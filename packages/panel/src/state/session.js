@@ -1,9 +1,9 @@
 /** What the panel shows, and what its buttons do: no DOM, so that it can be tested and used without the panel. */
 
-/** @import { ThreadImage, ThreadItem, TurnItem, UserItem } from "./thread.js" */
+/** @import { ThreadItem, TurnItem, UserItem } from "./thread.js" */
 import { describeError } from "./problems.js";
 import { itemsFromMessages } from "./thread.js";
-import { emptyTurn, foldEvent } from "./turn-view.js";
+import { callsOf, emptyTurn, foldEvent } from "./turn-view.js";
 
 /** @typedef {{credentialId: string, modelId: string}} ModelChoice */
 
@@ -145,6 +145,8 @@ export class Session extends EventTarget {
       this.#remember(id);
       this.#set({ conversation: rest, items: itemsFromMessages(lines), olderCursor: nextCursor ?? null, model });
       this.#describeModel();
+      const last = this.state.items.findLast((item) => item.kind === "turn");
+      if (last?.kind === "turn") this.#countEdits(last, epoch);
       if (activeTurn) this.#attach(activeTurn.bridgeId, id);
     } catch (error) {
       if (epoch !== this.#epoch) return;
@@ -221,7 +223,7 @@ export class Session extends EventTarget {
    * @param {TurnItem} item
    */
   async undo(item) {
-    const bridgeId = item.view.bridgeId ?? item.bridgeId;
+    const bridgeId = bridgeOf(item);
     if (!bridgeId || this.state.running || this.state.isStarting) return;
     const epoch = this.#epoch;
     this.#set({ isStarting: true, problem: null });
@@ -372,7 +374,41 @@ export class Session extends EventTarget {
     if (epoch !== this.#epoch) return;
     this.#turn = null;
     this.#set({ running: null, connection: "online" });
-    await this.#refreshConversation(epoch);
+    this.#markUndone(item);
+    await Promise.all([this.#countEdits(item, epoch), this.#refreshConversation(epoch)]);
+  }
+
+  /**
+   * Mark the turn that an undo has taken back.
+   *
+   * @param {TurnItem} undo
+   */
+  #markUndone({ view }) {
+    const report = view.end?.report;
+    if (!report?.undone.length || report.skipped.length) return;
+    const undone = this.state.items.find((item) => item.kind === "turn" && bridgeOf(item) === view.undoes);
+    if (undone?.kind === "turn") undone.isUndone = true;
+    this.#set({});
+  }
+
+  /**
+   * Learn how many edits of a turn can be undone.
+   *
+   * @param {TurnItem} item
+   * @param {number} epoch
+   */
+  async #countEdits(item, epoch) {
+    const bridgeId = bridgeOf(item);
+    const isEditing = callsOf(item.view).some((call) => call.state === "ok" && (call.isInEditor || item.isStored));
+    if (!bridgeId || item.view.undoes || !isEditing) return;
+    try {
+      const entries = await this.#client.journal(bridgeId);
+      item.edits = entries.filter((/** @type {any} */ entry) => entry.state === "applied").length;
+      item.isUndone = entries.length > 0 && entries.every((/** @type {any} */ entry) => entry.state === "undone");
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("note", { detail: error })); // the turn is older than its journal is kept
+    }
+    if (epoch === this.#epoch) this.#set({});
   }
 
   /**
@@ -468,6 +504,11 @@ export class Session extends EventTarget {
     this.state = { ...this.state, ...change };
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** @param {TurnItem} item */
+function bridgeOf(item) {
+  return item.view.bridgeId ?? item.bridgeId;
 }
 
 /**

@@ -24,6 +24,8 @@ import { emptyTurn } from "./turn-view.js";
  * @property {TurnView} view
  * @property {boolean} [isStored] It was read from stored messages, which have neither reasoning nor usage.
  * @property {string} [bridgeId] The turn's bridge, where it is known.
+ * @property {number} [edits] How many of its edits can be undone, as far as it is known.
+ * @property {boolean} [isUndone]
  */
 
 /** @typedef {UserItem | TurnItem} ThreadItem */

@@ -29,7 +29,7 @@ h1 { flex: 1; min-width: 0; font-size: var(--fermata-text-m); font-weight: 600; 
 .meter.full span { background: var(--fermata-warn); }
 .banner { padding: 6px 16px; font-size: var(--fermata-text-s); background: var(--fermata-warn-soft); color: var(--fermata-warn); }
 
-.thread { flex: 1; min-height: 0; overflow-y: auto; overscroll-behavior: contain; scrollbar-gutter: stable; padding: 16px; display: flex; flex-direction: column; }
+.thread { flex: 1; min-height: 0; overflow-y: auto; overscroll-behavior: contain; scrollbar-width: thin; padding: 16px; display: flex; flex-direction: column; }
 .thread-items { display: flex; flex-direction: column; gap: 20px; }
 .thread.loading::before { content: ""; width: 60%; height: 14px; border-radius: 7px; background: var(--fermata-surface-3); animation: breathe 1.4s ease-in-out infinite; }
 .older { align-self: center; margin-bottom: 12px; }
@@ -78,6 +78,7 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .turn-footer { margin-top: 8px; } .turn-footer:empty { display: none; } .turn-footer > * + * { margin-top: 8px; }
 .summary { display: flex; align-items: center; gap: 8px; font-size: var(--fermata-text-s); color: var(--fermata-ink-3); min-height: 28px; }
 .quiet { display: inline-flex; align-items: center; gap: 4px; padding: 4px 8px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
+.summary .done { display: inline-flex; align-items: center; gap: 4px; padding: 4px 8px; } .summary .done .icon { width: 14px; height: 14px; }
 .quiet .icon { width: 14px; height: 14px; } .quiet:hover:not(:disabled) { background: var(--fermata-surface-3); color: var(--fermata-ink); }
 .cost { font-variant-numeric: tabular-nums; }
 .note { padding: 8px 12px; border-radius: var(--fermata-radius-s); background: var(--fermata-surface-2); font-size: var(--fermata-text-s); color: var(--fermata-ink-2); overflow-wrap: anywhere; }
@@ -95,7 +96,8 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .composer { padding: 0 16px 16px; } .composer .note { margin-bottom: 8px; }
 .field { border: 1px solid var(--fermata-line); border-radius: 14px; background: var(--fermata-surface); transition: border-color var(--fermata-motion); }
 .field:focus-within { border-color: var(--fermata-accent); }
-textarea { display: block; width: 100%; min-height: 44px; max-height: 200px; padding: 12px 14px 4px; border: 0; background: none; resize: none; line-height: 1.45; outline: none; }
+textarea { display: block; width: 100%; min-height: 44px; max-height: 200px; padding: 12px 14px 4px; border: 0; background: none; resize: none; line-height: 1.45; }
+textarea:focus-visible { outline: none; } /* the field around it shows the focus */
 ::placeholder { color: var(--fermata-ink-3); opacity: 1; }
 .composer-row { display: flex; align-items: center; gap: 4px; padding: 4px 6px 6px; } .gap { flex: 1; }
 .model { display: inline-flex; align-items: center; gap: 2px; min-width: 0; height: 32px; padding: 0 6px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
@@ -118,6 +120,7 @@ textarea { display: block; width: 100%; min-height: 44px; max-height: 200px; pad
 .row-main { flex: 1; min-width: 0; display: flex; align-items: baseline; gap: 12px; padding: 8px; text-align: start; }
 .row-title { flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; } .row-title .icon { width: 14px; height: 14px; margin-inline-start: 6px; vertical-align: -2px; color: var(--fermata-accent); }
 .row-detail { font-size: var(--fermata-text-s); color: var(--fermata-ink-3); white-space: nowrap; }
+.models .row-main { flex-direction: column; gap: 0; align-items: stretch; } .models .row-detail { white-space: normal; }
 .row-main[aria-current] .row-title { font-weight: 600; }
 .row .icon-button { opacity: 0; } .row:hover .icon-button, .row:focus-within .icon-button { opacity: 1; }
 .empty-list { padding: 24px 16px; text-align: center; color: var(--fermata-ink-3); }

@@ -11,13 +11,13 @@
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function h(name, members = {}, ...children) {
-  const element = document.createElement(name);
+  const element = /** @type {any} */ (document.createElement(name));
   for (const [key, value] of Object.entries(members)) {
     if (value === undefined || value === null) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "class") element.className = value;
     else if (key.includes("-") || key === "role" || key === "for") element.setAttribute(key, value);
-    /** @type {any} */ else (element)[key] = value;
+    else element[key] = value;
   }
   for (const child of children) if (child) element.append(child);
   return element;

@@ -147,6 +147,7 @@ export class ModelSheet extends Sheet {
   /** @param {ViewContext} context */
   constructor(context) {
     super(context, context.words.chooseModel, context.words.searchModels);
+    this.element.classList.add("models");
   }
 
   async fetch() {

@@ -19,6 +19,8 @@ export class ThreadView {
   #frame = 0;
   /** @type {string[]} */
   #urls = [];
+  /** Images that arrive and windows that shrink leave the end in sight. */
+  #sizes = new ResizeObserver(() => this.#isFollowing && this.scrollToEnd());
 
   /** @param {ViewContext} context */
   constructor(context) {
@@ -46,6 +48,8 @@ export class ThreadView {
       const { scrollHeight, scrollTop, clientHeight } = this.element;
       this.#isFollowing = scrollHeight - scrollTop - clientHeight < NEAR_END;
     });
+    this.#sizes.observe(this.element);
+    this.#sizes.observe(this.#list);
   }
 
   update() {

@@ -5,7 +5,6 @@
 /** @import { CallView, RoundView } from "../state/turn-view.js" */
 /** @import { Messages } from "../messages.js" */
 import { describeTurnError } from "../state/problems.js";
-import { callsOf } from "../state/turn-view.js";
 import { h, icon, setText } from "./dom.js";
 import { formatCost, formatCount, formatTime } from "./format.js";
 import { MarkdownView } from "./markdown.js";
@@ -62,9 +61,8 @@ export class TurnElement {
   /** @param {TurnItem} item */
   #showEnd(item) {
     const { view } = item;
-    const isUndoable = callsOf(view).some((call) => call.state === "ok" && (call.isInEditor || item.isStored));
     const isIdle = !this.context.session.state.running && !this.context.session.state.isStarting;
-    const key = JSON.stringify([view.end, view.usage, view.warnings, isUndoable, isIdle]);
+    const key = JSON.stringify([view.end, view.usage, view.warnings, item.edits, item.isUndone, isIdle]);
     if (key === this.#shownEnd) return;
     this.#shownEnd = key;
     this.#footer.replaceChildren(
@@ -73,8 +71,9 @@ export class TurnElement {
     if (!view.end) return;
     this.#footer.append(...this.#describeEnd(view.end));
     const summary = h("div", { class: "summary" });
-    if (view.usage) summary.append(...this.#describeUsage(view.usage));
-    if (isUndoable && !view.undoes) summary.append(this.#undoButton(item, isIdle));
+    if (view.usage && !view.undoes) summary.append(this.#describeUsage(view.usage));
+    if (item.isUndone) summary.append(h("span", { class: "done" }, icon("undo"), this.context.words.isUndone));
+    else if (item.edits) summary.append(this.#undoButton(item, isIdle));
     if (summary.childNodes.length) this.#footer.append(summary);
   }
 
@@ -107,13 +106,11 @@ export class TurnElement {
     return box;
   }
 
-  /** @param {Record<string, any>} usage @returns {Node[]} */
+  /** @param {Record<string, any>} usage */
   #describeUsage({ costUsd, promptTokens, completionTokens }) {
     const { words, language } = this.context;
     const [input, output] = [promptTokens, completionTokens].map((count) => formatCount(count, language));
-    return [
-      h("span", { class: "cost", title: words.tokens(input, output) }, words.cost(formatCost(costUsd, language))),
-    ];
+    return h("span", { class: "cost", title: words.tokens(input, output) }, formatCost(costUsd, language));
   }
 
   /** @param {TurnItem} item @param {boolean} isIdle */
