@@ -121,6 +121,24 @@ def test_another_partition_is_noted_with_the_layer_that_it_needs(examine: Examin
     assert f"arn:{partition}:lambda:{region}:" in result.output
 
 
+@pytest.mark.parametrize(
+    ("account", "line"),
+    [
+        ({}, "PROBLEM  access logs: API Gateway has no role"),
+        ({"cloudwatchRoleArn": "arn:aws:iam::123456789012:role/logs"}, "ok       access logs: API Gateway writes them"),
+        (REFUSED, "note     access logs: API Gateway cannot be asked"),
+    ],
+)
+def test_access_logs_need_a_role_of_the_account(examine: Examine, account: dict[str, str], line: str) -> None:
+    result = examine("AccessLogDays=30", answers={("apigateway", "get_account"): [account]})
+    assert line in result.output
+    assert result.exit_code == (1 if line.startswith("PROBLEM") else 0)
+
+
+def test_an_account_is_not_asked_for_access_logs_that_nobody_wants(examine: Examine) -> None:
+    assert "access logs" not in examine("Stage=dev").output
+
+
 def test_a_new_account_whose_reservations_would_roll_the_stack_back(examine: Examine) -> None:
     new_account = {("lambda", "get_account_settings"): [{"AccountLimit": {"ConcurrentExecutions": 10}}]}
     result = examine("StreamConcurrency=500", "ToolResultConcurrency=100", answers=new_account)

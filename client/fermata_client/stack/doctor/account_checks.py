@@ -55,6 +55,25 @@ def check_layer(location: StackLocation, plan: DeploymentPlan, partition: str, r
     return Finding("ok", "layer", f"{arn}.")
 
 
+def check_access_logs(location: StackLocation, plan: DeploymentPlan) -> Iterator[Finding]:
+    """Check that API Gateway may write the log that AccessLogDays asks for. Without one, nothing is asked."""
+    if plan.values.get("AccessLogDays", "0") == "0":
+        return
+    try:
+        role = location.create_client("apigateway").get_account().get("cloudwatchRoleArn")
+    except get_aws_errors() as error:
+        yield Finding("note", "access logs", f"API Gateway cannot be asked for its role: {describe_aws_error(error)}.")
+        return
+    if role:
+        yield Finding("ok", "access logs", f"API Gateway writes them as {role}.")
+        return
+    text = (
+        "API Gateway has no role in this account and region to write the log of AccessLogDays. The deployment would be "
+        "rolled back. docs/operations.md says how to set one."
+    )
+    yield Finding("problem", "access logs", text)
+
+
 def check_stack_status(location: StackLocation, stack: str) -> Finding:
     """Check that CloudFormation would create or update the stack."""
     try:
@@ -115,4 +134,5 @@ def examine_account(location: StackLocation, plan: DeploymentPlan) -> Iterator[F
     yield identity
     if identity.level == "ok":
         yield check_layer(location, plan, partition, region)
+        yield from check_access_logs(location, plan)
         yield check_stack_status(location, plan.stack)
