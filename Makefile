@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run logs reset test lint lock build chaos bench load template instances-template docs token
+.PHONY: help install demo run console logs reset test lint lock build chaos bench load template instances-template docs token
 
 # The first Python that runs (a version manager's shim may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -54,8 +54,12 @@ python:
 demo: runtime ## run one turn on the local cloud and show what it changed (PROMPT="…" for another)
 	@.venv/bin/python -m local.demo
 
-run: runtime ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C
+run: runtime ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C, and print a link to its console
+	@.venv/bin/python local/install_node_packages.py --optional
 	@.venv/bin/python -m local.run
+
+console: | python ## print a new link that signs a browser in to the console of the running service
+	@.venv/bin/python -m local.console_sign_in
 
 logs: ## print what the functions of the running service have logged (ABOUT="…" for lines that contain it)
 	@.venv/bin/python -m local.logs "$$ABOUT"

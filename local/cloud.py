@@ -256,6 +256,8 @@ class LocalCloud(DeployedStack):
             "FERMATA_API": f"{self.outputs['ApiId']}/{self.outputs['StageName']}",
             "FERMATA_STREAM": f"{self.function_name(self.get_streaming_folder())}:{ALIAS}",
             "FERMATA_LISTENS": "1" if self._is_listening else "",
+            "FERMATA_CONSOLE": str(self.directory.resolve()),
+            "FERMATA_CONSOLE_TOKEN": self.token,
         }
         descriptors = [self._listener.fileno()]
         self._front_door = self._start_child(

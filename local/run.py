@@ -16,6 +16,7 @@ from fermata_client.service.connection_files import (
 )
 from fermata_client.service.json_types import JsonObject
 from local.cloud import LocalCloud
+from local.console_sign_in import make_sign_in_link
 from local.deploy import DeploymentFailedError
 from local.lock_or_delete_state import STATE_DIRECTORY, lock_state
 from local.processes import DidNotStartError
@@ -63,6 +64,9 @@ def greeting_text(cloud: LocalCloud) -> str:
     return f"""
   Fermata is at {cloud.url}, the model is: {cloud.model.label} ({cloud.model.id}).
   Ctrl-C stops it.
+
+  Open the editor:  {make_sign_in_link(cloud.url, cloud.directory)}
+                    (the link works once, for ten minutes; `make console` prints another)
 
   Edit a page:      .venv/bin/fermata edit examples/bakery/index.html "Add a pricing section" --out build/page.html
   Talk without one: .venv/bin/fermata chat "What can you do?"

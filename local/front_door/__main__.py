@@ -10,6 +10,8 @@ Settings come from the environment:
 - `FERMATA_API`: id and stage of the deployed API, as `id/stage`
 - `FERMATA_STREAM`: name of the deployed streaming function, with an alias as `name:alias`
 - `FERMATA_LISTENS`: whether readers poll when the emulator says that a log has grown, and seldom otherwise
+- `FERMATA_CONSOLE`: the state directory, in which the console's sessions are; without it nobody is signed in to it
+- `FERMATA_CONSOLE_TOKEN`: the token of the person who signs in to the console
 - `FERMATA_TEMPLATE`: path of the template (default: the project's)
 """
 
@@ -24,10 +26,13 @@ import uvicorn
 
 from local import template
 from local.aws_clients import credentials_environment, get_client, get_session
+from local.console_sign_in import ConsoleSecrets
 from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
 from local.front_door.append_listener import listen_for_appends
 from local.front_door.asgi import App
+from local.front_door.console import Console
+from local.front_door.console_files import ConsoleFiles
 from local.front_door.host_check import HostCheck, parse_own_names
 from local.front_door.s3_uploads import ANY_ORIGIN, S3Uploads
 from local.front_door.upstream_client import UpstreamClient
@@ -51,7 +56,7 @@ def main() -> None:
     uploads = S3Uploads(endpoint, get_run_credentials(), origins)
     front_door = FrontDoor(gateway, streaming_app, upstream, uploads)
     config = uvicorn.Config(
-        HostCheck(front_door, parse_own_names(os.environ.get("FERMATA_HOSTS", ""))),
+        HostCheck(make_console(front_door), parse_own_names(os.environ.get("FERMATA_HOSTS", ""))),
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -63,6 +68,12 @@ def main() -> None:
     listener = get_listener()
     announce_ready(f"http://127.0.0.1:{listener.getsockname()[1]}")
     uvicorn.Server(config).run([listener])
+
+
+def make_console(app: App) -> Console:
+    directory = os.environ.get("FERMATA_CONSOLE")
+    secrets = ConsoleSecrets(Path(directory)) if directory else None
+    return Console(app, ConsoleFiles(), secrets, os.environ.pop("FERMATA_CONSOLE_TOKEN", ""))
 
 
 def get_listener() -> socket.socket:

@@ -1,0 +1,3 @@
+import { adoptTokens } from "@fermata/panel/tokens";
+
+adoptTokens();
