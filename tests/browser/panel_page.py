@@ -1,0 +1,107 @@
+"""The panel in a real browser: beside the editor of examples/own-editor, or alone with a client that a test plays.
+
+panel = PanelPage(page, cloud)             # examples/panel
+panel.ask("Add a section.")
+panel.wait_for_end()
+
+play_turns(page)                           # a panel alone; `turn.send({...})` in the page plays an event
+"""
+
+import json
+
+from playwright.sync_api import Page
+
+from local.cloud import LocalCloud
+from tests.browser.own_editor_page import ORIGIN, note_problems, serve_files
+
+EXAMPLE = "examples/panel/index.html"
+IMPORTS = {
+    "@fermata/client": "/packages/client/src/index.js",
+    "@fermata/panel": "/packages/panel/src/index.js",
+    "marked": "/packages/node_modules/marked/lib/marked.esm.js",
+}
+LONE_PANEL = f"""<!doctype html><html lang="en"><title>A panel</title><link rel="icon" href="data:,">
+<script type="importmap">{json.dumps({"imports": IMPORTS})}</script>
+<style>body {{ margin: 0; height: 100vh }}</style><body><fermata-panel></fermata-panel></body></html>"""
+PLAY_TURNS = """
+async () => {
+  await import("@fermata/panel");
+  const credential = {id: "k1", providerId: "anthropic", displayLabel: "A key"};
+  const model = {id: "m1", label: "A model", contextWindow: 200000, capabilities: {visionInput: true}};
+  const conversation = {id: "conv", title: "A conversation", messages: [], contextTokens: 0};
+  let wake = () => {};
+  let waiting = [];
+  window.turn = {
+    id: "b1", conversationId: "conv",
+    send(...events) { waiting.push(...events); wake(); },
+    async *events() {
+      for (;;) {
+        while (waiting.length) {
+          const event = waiting.shift();
+          yield event;
+          if (["done", "error", "cancelled"].includes(event.type)) return;
+        }
+        await new Promise(done => { wake = done; });
+      }
+    },
+    cancel: async () => {}, detach() {},
+  };
+  const client = {
+    credentials: {list: async () => [credential]}, models: {list: async () => [model]},
+    defaults: {list: async () => ({site: {credentialId: "k1", modelId: "m1"}})},
+    conversations: {get: async () => ({conversation}), list: async () => ({conversations: []})},
+    journal: async () => [], start: async () => turn,
+  };
+  localStorage.clear();
+  Object.assign(document.querySelector("fermata-panel"), {client});
+}
+"""
+COMPOSER = "fermata-panel textarea"
+
+
+class PanelPage:
+    """The panel beside an editor that really edits. Each method is called in the browser's thread."""
+
+    def __init__(self, page: Page, cloud: LocalCloud, token: str | None = None) -> None:
+        self.page = page
+        self.problems = note_problems(page)
+        serve_files(page.context)
+        page.set_viewport_size({"width": 1200, "height": 800})
+        page.goto(f"{ORIGIN}/{EXAMPLE}?service={cloud.url}#{token or cloud.token}")
+        page.wait_for_selector("html[data-ready]")
+
+    def ask(self, prompt: str) -> None:
+        self.page.wait_for_selector(f"{COMPOSER}:enabled")
+        self.page.fill(COMPOSER, prompt)
+        self.page.press(COMPOSER, "Enter")
+
+    def wait_for_end(self) -> None:
+        self.page.wait_for_selector("fermata-panel .turn:last-child:not(.running)")
+        self.page.wait_for_selector('fermata-panel .send[aria-label="Send"]')
+
+    def press(self, label: str) -> None:
+        self.page.get_by_role("button", name=label).click()
+
+    def read_document(self) -> str:
+        html: str = self.page.frame_locator("#page").locator("body").inner_html()
+        return html
+
+    def wait_for_text(self, text: str) -> None:
+        self.page.wait_for_function(
+            "text => document.querySelector('fermata-panel').shadowRoot.textContent.includes(text)", arg=text
+        )
+
+    def list_calls(self) -> list[str]:
+        return self.page.locator("fermata-panel .call-name").all_inner_texts()
+
+
+def play_turns(page: Page) -> None:
+    """Open a panel alone, and begin a turn whose events the test sends."""
+    serve_files(page.context)
+    page.context.route(f"{ORIGIN}/alone", lambda route: route.fulfill(body=LONE_PANEL, content_type="text/html"))
+    page.goto(f"{ORIGIN}/alone")
+    page.evaluate(PLAY_TURNS)
+    page.wait_for_selector(f"{COMPOSER}:enabled")
+    page.fill(COMPOSER, "Go")
+    page.press(COMPOSER, "Enter")
+    page.wait_for_selector("fermata-panel .turn")
