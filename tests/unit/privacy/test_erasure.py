@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,13 +12,12 @@ from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.limits.limit_keys import user_limits_partition
-from fermata.privacy import erase_user_rows, privacy_job
+from fermata.privacy import privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
 from fermata.usage.audit.audit_from_rollups import audit_usage
-from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import TestClock, resources_of_new_process
 from tests.tenant_tokens import make_tenant
@@ -163,25 +161,6 @@ def test_a_user_whose_name_looks_like_a_key_or_a_pseudonym_is_gone_with_the_tena
     assert find_traces(resources, odd.user) == [odd.user]
     erase(resources, clock, "tenant", "bakery", passes=3)
     assert find_traces(resources, odd.user, "odd-prompt") == []
-
-
-def test_a_budget_that_is_changed_meanwhile_loses_the_users_limits_nevertheless(
-    resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits = BudgetLimits(daily_usd=Decimal(7))
-    original, changes = erase_user_rows._without_user, iter(range(3))
-
-    def change_and_go_on(value: object, user: str) -> object:
-        if isinstance(value, dict) and next(changes, None) is not None:
-            set_budgets(resources, BEN, Budgets(tenant=limits, users={USER: limits, BEN.user: limits}))
-        return original(value, user)
-
-    monkeypatch.setattr(erase_user_rows, "_without_user", change_and_go_on)
-    create_privacy_job(resources, "erasure", DataSubject(kind="user", tenant="bakery", id=USER))
-    run_open_jobs(resources)
-    row = resources.tables.get_item(resources.settings.settings_table, "t#bakery", "budgets")
-    assert row
-    assert list(row["users"]) == [BEN.user]
 
 
 def test_a_tenant_is_added_again_only_when_its_erasure_is_done(

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,12 +13,14 @@ from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.domain.errors import ApiError, TooManyRequests
-from fermata.privacy import erasure, export, privacy_job
+from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.export import EXPORT_SECONDS
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.wire.auth.api_key_store import create_api_key
 from tests.resources import TestClock
 from tests.unit.privacy.filled_tenant import (
     ADA,
@@ -29,6 +32,7 @@ from tests.unit.privacy.filled_tenant import (
     find_traces,
     list_objects,
     list_rows,
+    read_row,
     run_edited_turn,
 )
 from tests.unit.turns.stage import Stage
@@ -90,6 +94,23 @@ def test_a_prompt_that_comes_while_a_pass_runs_is_refused_or_erased(
     run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", OF_ADA))
     assert acted
     assert find_traces(resources, USER, NAME, *SECRETS_OF_ADA) == []
+
+
+def test_a_later_pass_leaves_the_keys_counts_and_settings_of_a_user_who_is_back(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    """Else a prompt that is sent again would begin a second turn."""
+    job = create_privacy_job(resources, "erasure", OF_ADA)
+    run_open_jobs(resources)
+    clock.advance(60)
+    stage.new_conversation()
+    begun = stage.start_turn("I am back", idempotency_key="once")
+    create_api_key(resources, ADA, "New importer", ["ai.chat"])
+    kept = {(row["pk"], row["sk"]) for row in list_rows(resources, "bridges", "settings") if USER in read_row(row)}
+    run_to_the_end(resources, clock, job)
+    assert stage.start_turn("I am back", idempotency_key="once").id == begun.id
+    left = {(row["pk"], row["sk"]) for row in list_rows(resources, "bridges", "settings") if USER in read_row(row)}
+    assert left == {key for key in kept if not key[0].startswith("privacy#")}
 
 
 @pytest.mark.parametrize("subject", [OF_ADA, OF_ALL], ids=["user", "tenant"])
@@ -165,6 +186,25 @@ def test_two_runs_at_once_do_not_disturb_each_other(
     assert acted
     assert find_traces(resources, USER, NAME, *SECRETS_OF_ADA) == []
     assert "privacy.job_failed" not in caplog.text
+
+
+def test_a_budget_that_is_changed_meanwhile_loses_the_users_limits_nevertheless(
+    resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = BudgetLimits(daily_usd=Decimal(7))
+    original, changes = erase_user_rows._without_user, iter(range(3))
+
+    def change_and_go_on(value: object, user: str) -> object:
+        if isinstance(value, dict) and next(changes, None) is not None:
+            set_budgets(resources, BEN, Budgets(tenant=limits, users={USER: limits, BEN.user: limits}))
+        return original(value, user)
+
+    monkeypatch.setattr(erase_user_rows, "_without_user", change_and_go_on)
+    create_privacy_job(resources, "erasure", OF_ADA)
+    run_open_jobs(resources)
+    row = resources.tables.get_item(resources.settings.settings_table, "t#bakery", "budgets")
+    assert row
+    assert list(row["users"]) == [BEN.user]
 
 
 def test_the_same_request_again_is_the_same_job(resources: Resources) -> None:

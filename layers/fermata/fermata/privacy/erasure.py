@@ -95,9 +95,15 @@ def _erase_person_or_conversation(
             job = save_privacy_job(resources, job)
     job = save_privacy_job(resources, job)
     if subject.kind == "user":
-        job = add_counts(job, **erase_user_rows(resources, subject, job.erased_name))
+        if not (job.passes and _is_user_back(resources, subject)):
+            job = add_counts(job, **erase_user_rows(resources, subject, job.erased_name))
         job = _rename_in_ledger(resources, job, subject, conversations)
     return save_privacy_job(resources, job), True
+
+
+def _is_user_back(resources: Resources, subject: DataSubject) -> bool:
+    """Return whether the user has begun anew, so that counts, keys of requests and settings are of the new time."""
+    return next(iter_conversations(resources, subject), None) is not None
 
 
 def _erase_step(resources: Resources, job: PrivacyJob, tenant: str, step: tuple[str, str]) -> PrivacyJob:
