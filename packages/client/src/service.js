@@ -177,9 +177,17 @@ export class Service {
  */
 function resultForms(result) {
   const { inverse, ...withoutInverse } = result;
-  const { ok, revision, conflict } = result;
+  const { images, ...withoutImages } = withoutInverse;
+  const { ok, data, revision, conflict } = result;
   const note = "The editor's result could not be sent.";
   const outcome = ok && (inverse || revision) ? { ok: true, data: { note } } : { ok: false, error: note };
   const least = { ...outcome, ...(revision && { revision }), ...(conflict && { conflict }) };
-  return [result, ...(inverse === undefined ? [] : [withoutInverse]), least];
+  const isObject = data !== null && typeof data === "object" && !Array.isArray(data);
+  const seen = { ...(isObject ? data : data !== undefined && { data }), imagesLeftOut: images?.length };
+  return [
+    result,
+    ...(inverse === undefined ? [] : [withoutInverse]),
+    ...(ok && images?.length ? [{ ...withoutImages, data: seen }] : []),
+    least,
+  ];
 }

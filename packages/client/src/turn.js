@@ -1,6 +1,6 @@
 /** One turn: its events, its end, and what can be done with it. */
 
-/** @import { ConnectionState, Executor, FollowOptions, TurnEvent, UndoOptions } from "./types.js" */
+/** @import { CallOptions, ConnectionState, Executor, FollowOptions, TurnEvent, UndoOptions } from "./types.js" */
 /** @import { Fermata } from "./fermata.js" */
 /** @import { Service } from "./service.js" */
 /** @import { StartRequest } from "./follower.js" */
@@ -84,14 +84,22 @@ export class Turn {
     await this.result;
   }
 
-  /** End the turn. One that has ended stays as it is. */
-  async cancel() {
-    return this.#fermata.cancel(this.id);
+  /**
+   * End the turn. One that has ended stays as it is.
+   *
+   * @param {CallOptions} [options]
+   */
+  async cancel(options) {
+    return this.#fermata.cancel(this.id, options);
   }
 
-  /** List the edits of the turn. */
-  async journal() {
-    return this.#fermata.journal(this.id);
+  /**
+   * List the edits of the turn.
+   *
+   * @param {CallOptions} [options]
+   */
+  async journal(options) {
+    return this.#fermata.journal(this.id, options);
   }
 
   /**

@@ -18,12 +18,11 @@ const LARGE = /^(.*\/admin\/api\/ai)\/(chat\/[^/?]+|tool-result)(?:\?|$)/;
 export function uploadingFetch(inner = globalThis.fetch.bind(globalThis)) {
   const uploads = new Uploads();
   return async (input, init) => {
-    const url = input instanceof Request ? input.url : String(input);
-    const [, base] = LARGE.exec(url) ?? [];
-    const body = init?.body;
-    const isLarge = base !== undefined && typeof body === "string" && requestBytes(body) > MAX_REQUEST_BYTES;
-    if (!isLarge || !init) return inner(input, init);
-    const { headers, credentials, signal } = init;
+    const [, base] = LARGE.exec(input instanceof Request ? input.url : String(input)) ?? [];
+    if (base === undefined) return inner(input, init);
+    const body = init?.body ?? (input instanceof Request ? await input.clone().text() : undefined);
+    if (typeof body !== "string" || requestBytes(body) <= MAX_REQUEST_BYTES) return inner(input, init);
+    const { headers, credentials, signal } = { ...(input instanceof Request && memberOf(input)), ...init };
     const ask = new Headers(headers);
     ask.set("content-type", "application/json");
     ask.delete("idempotency-key");
@@ -50,6 +49,12 @@ export function uploadingFetch(inner = globalThis.fetch.bind(globalThis)) {
     }
   };
 }
+
+/**
+ * @param {Request} request
+ * @returns {RequestInit}
+ */
+const memberOf = ({ headers, credentials, signal }) => ({ headers, credentials, signal });
 
 /** @param {Response} response */
 function check(response) {

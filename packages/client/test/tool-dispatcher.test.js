@@ -203,6 +203,22 @@ test("a result that is refused is sent in a smaller form, and an edit that was m
       { ok: true, images: [{}] },
       [
         { ok: true, images: [{}] },
+        { ok: true, data: { imagesLeftOut: 1 } },
+      ],
+    ],
+    [
+      413,
+      { ok: true, data: { html: "<p>" }, images: [{ mimeType: "image/png", data: "AA" }] },
+      [
+        { ok: true, data: { html: "<p>" }, images: [{ mimeType: "image/png", data: "AA" }] },
+        { ok: true, data: { html: "<p>", imagesLeftOut: 1 } },
+      ],
+    ],
+    [
+      413,
+      { ok: true, data: "all of it" },
+      [
+        { ok: true, data: "all of it" },
         { ok: false, error: "The editor's result could not be sent." },
       ],
     ],

@@ -113,6 +113,23 @@ test("the fetch for other clients uploads what is too large, and passes everythi
   assert.equal(service.requests[0].init.body, '{ "ok": 1 }');
 });
 
+test("the fetch for other clients reads a request that is given as an object", async () => {
+  const service = newService();
+  const sent = [];
+  const noting = (input, init) => {
+    if (input instanceof Request) sent.push([init?.body, input.headers.get("authorization")]);
+    return service.fetch(input instanceof Request ? input.url : input, init);
+  };
+  const url = `http://service.example${API}/chat/site`;
+  const headers = { authorization: "Bearer t" };
+  const body = JSON.stringify({ prompt: "x", snapshot: LARGE });
+  await uploadingFetch(noting)(new Request(url, { method: "POST", headers, body }));
+  assert.deepEqual(sent, [[JSON.stringify({ prompt: "x", snapshotRef: "u1" }), "Bearer t"]]);
+  assert.equal(service.sent("POST", "/uploads")[0].headers.get("authorization"), "Bearer t");
+  await uploadingFetch(noting)(new Request(url, { method: "POST", headers, body: "{}" }));
+  assert.equal(sent[1][0], undefined);
+});
+
 test("the fetch for other clients returns the refusal of an upload as the answer", async () => {
   const service = newService().on("POST", "/uploads", () => json(413, { error: "Too large." }));
   const fetch = uploadingFetch(service.fetch);
