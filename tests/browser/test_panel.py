@@ -1,7 +1,9 @@
 """The agent panel in a real browser, with the service behind it."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page
@@ -9,8 +11,8 @@ from playwright.sync_api import Page
 from local.cloud import LocalCloud
 from local.install_node_packages import PACKAGES
 from tests.browser.chromium import Chromium
-from tests.browser.own_editor_page import note_problems
-from tests.browser.panel_page import COMPOSER, PanelPage, play_turns
+from tests.browser.own_editor_page import ORIGIN, note_problems, serve_files
+from tests.browser.panel_page import COMPOSER, LONE_PANEL, PanelPage, play_turns
 from tests.e2e.demo_model_client import (
     DemoModelClient,
     Step,
@@ -24,7 +26,15 @@ from tests.images import make_image
 ADD = ("applyCss", {"css": ".new { color: red }"})
 EDITING: tuple[Step, ...] = (tool_call_step(ADD, text="I add a style."), text_step("It is **there**."))
 
+README = (PACKAGES / "panel" / "README.md").read_text()
 Prompt = Callable[..., str]
+AXE_STATES: tuple[tuple[Literal["light", "dark"], str | None], ...] = (
+    ("light", None),
+    ("dark", None),
+    ("dark", "Conversations"),
+    ("light", "Back"),
+)
+"""Colours, and the button to press first."""
 
 
 @pytest.fixture
@@ -213,11 +223,28 @@ def test_text_that_arrives_in_pieces_looks_like_text_that_arrives_at_once(browse
     assert "End &amp; all." in shown[0]
 
 
+def test_the_readme_shows_what_works(browser: Chromium, page: Page, cloud: LocalCloud) -> None:
+    """Its first example is run, and each property, event and method that it names exists."""
+    (example,) = re.findall(r"^```js\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    serve_files(page.context)
+    document = LONE_PANEL.replace("<fermata-panel>", "<fermata-panel id=p>")
+    page.context.route(f"{ORIGIN}/alone", lambda route: route.fulfill(body=document, content_type="text/html"))
+    page.goto(f"{ORIGIN}/alone")
+    page.evaluate("token => { window.getToken = () => token; window.executor = undefined; }", cloud.token)
+    page.add_script_tag(type="module", content=example.replace("https://fermata.example", cloud.url))
+    page.wait_for_selector(f"{COMPOSER}:enabled")
+    for name in ("client", "executor", "scope", "conversationId", "hasSettings", "messages", "lang", "ask", "reload"):
+        assert f"`{name}" in README or f"panel.{name}(" in README
+        assert page.evaluate("name => name in document.querySelector('fermata-panel')", name), name
+
+
 def test_axe_finds_nothing_serious_in_any_state(browser: Chromium, panel: PanelPage, new_prompt: Prompt) -> None:
     panel.ask(new_prompt(*EDITING))
     panel.wait_for_end()
     panel.page.add_script_tag(path=str(PACKAGES / "node_modules/axe-core/axe.min.js"))
-    for label in (None, "Conversations", "Back"):
+    for scheme, label in AXE_STATES:
+        # Text that fades in has less contrast for a moment.
+        panel.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         if label:
             panel.page.get_by_role("button", name=label).first.click()
         found = panel.page.evaluate("() => axe.run('fermata-panel')")
