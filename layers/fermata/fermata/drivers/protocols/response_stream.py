@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import has_too_many_members
-from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.domain.surrogates_and_infinities import replace_lone_surrogates
+from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, TokenUsage
 from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
 from fermata.drivers.protocols.error_frames import name_unnamed_error
 from fermata.drivers.protocols.multi_tool_use import unfold_parallel_calls
 from fermata.drivers.protocols.response_key_redaction import KeyRedactor
+from fermata.drivers.protocols.surrogate_joiner import SurrogateJoiner
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 from fermata.drivers.protocols.written_calls import WRITTEN_CALL_WARNING, is_call_written_as_text
@@ -124,7 +124,7 @@ def _iter_unredacted_parts(
     api_key: str,
     decoder: SseDecoder | NdjsonDecoder,
 ) -> Iterator[StreamPart]:
-    joiner = _SurrogateJoiner()
+    joiner = SurrogateJoiner()
     for event in _iter_events(label, response, accumulator, decoder):
         is_late = accumulator.may_end
         for part in accumulator.add_event(event):
@@ -152,34 +152,6 @@ def _check_response(label: str, response: ModelResponse, api_key: str) -> ModelR
         "warning": response.warning and redact_secrets(response.warning, api_key, MAX_WARNING_CHARS),
     }
     return response.model_copy(update=changes) if any(changes.values()) else response
-
-
-class _SurrogateJoiner:
-    """Join surrogate pairs that two deltas share: half a pair waits for the next delta of its kind."""
-
-    def __init__(self) -> None:
-        self._half: TextDelta | ReasoningDelta | None = None
-
-    def join(self, part: StreamPart) -> Iterable[StreamPart]:
-        """Return the parts that may go on, now that this one has come."""
-        if self._half is None and (isinstance(part, ModelResponse) or part.text.isascii()):
-            return (part,)
-        return self._join_halves(part)
-
-    def _join_halves(self, part: StreamPart) -> Iterator[StreamPart]:
-        half, self._half = self._half, None
-        if half is not None and type(half) is not type(part):
-            yield type(half)(text=replace_lone_surrogates(half.text))
-            half = None
-        if isinstance(part, ModelResponse):
-            yield part
-            return
-        text = half.text + part.text if half else part.text
-        if "\ud800" <= text[-1:] <= "\udbff":
-            self._half = type(part)(text=text[-1])
-            text = text[:-1]
-        if text:
-            yield type(part)(text=replace_lone_surrogates(text))
 
 
 def _iter_events(

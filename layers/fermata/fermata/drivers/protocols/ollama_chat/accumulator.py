@@ -1,5 +1,6 @@
 """Fold the lines of Ollama's stream into a response."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -35,6 +36,7 @@ class OllamaAccumulator:
         self._text_deltas = CumulativeText()
         self._thinking: list[str] = []
         self._calls: list[ToolCallBlock] = []
+        self._known_calls: set[tuple[str, str, str]] = set()
         self._last_line: dict[str, Any] = {}
 
     @property
@@ -57,12 +59,18 @@ class OllamaAccumulator:
             yield TextDelta(text=text)
         calls = [_build_call(call) for call in as_dict_list(message.get("tool_calls"))]
         if not event.get("done") or calls != self._calls:
-            known = [call for call in self._calls if call.tool_call_id]
-            self._calls += [call for call in calls if call not in known]
+            self._calls += filter(self._is_new, calls)
         if event.get("done"):
             numbers = {name: value for name, value in event.items() if name != "message" and value is not None}
             self._last_line = to_storable_json(numbers)
             self.is_complete = True
+
+    def _is_new(self, call: ToolCallBlock) -> bool:
+        """Return whether no call of this id, tool and input was there before."""
+        content = (call.tool_call_id, call.tool_name, json.dumps(call.input))
+        is_new = not call.tool_call_id or content not in self._known_calls
+        self._known_calls.add(content)
+        return is_new
 
     def handle_done(self) -> None:
         """Ignore the marker: the last line says so itself."""

@@ -40,15 +40,6 @@ class OutputItem:
         if isinstance(arguments, str) and not (is_empty and self.text.strip()):
             self.texts = [arguments]
 
-    def is_same_call(self, members: Mapping[str, Any]) -> bool:
-        """Return whether the members are this call under other ids, as gateways make them up for each event."""
-        has_same_name = as_name(members.get("name")) == as_name(self.members.get("name")) != ""
-        return (
-            self.kind == members.get("type") == "function_call"
-            and has_same_name
-            and members.get("arguments") == self.text
-        )
-
     def may_be(self, members: Mapping[str, Any], *, is_done: bool) -> bool:
         """Return whether the members may describe this item: it is of their kind, and no other call.
 
@@ -70,6 +61,8 @@ class OutputItems:
         """By index, or by id if the server sends no index."""
         self._items_by_id: dict[str, OutputItem] = {}
         """By id and by call id, as they were announced. Some servers send other ids with each event."""
+        self._calls_by_content: dict[tuple[str, str], OutputItem] | None = None
+        """The calls that were streamed, by name and arguments, once the last event has come."""
 
     def find_or_add(self, event: Mapping[str, Any], kind: str) -> OutputItem:
         """Return the item of a delta: by its index and id, or the newest."""
@@ -101,8 +94,16 @@ class OutputItems:
         item = known or self._items.get(index)
         if item and item.may_be(members, is_done=True):
             return item
-        same = next((item for item in self.in_order if item.is_same_call(members)), None)
-        return same or self._add(index, as_text(members.get("type")))
+        return self._find_same_call(members) or self._add(index, as_text(members.get("type")))
+
+    def _find_same_call(self, members: Mapping[str, Any]) -> OutputItem | None:
+        """Return the streamed call that has other ids in the last event: gateways make them up for each event."""
+        if self._calls_by_content is None:
+            calls = (item for item in self.in_order if item.kind == "function_call")
+            self._calls_by_content = {(as_name(call.members.get("name")), call.text): call for call in calls}
+        is_call = members.get("type") == "function_call"
+        content = (as_name(members.get("name")), as_text(members.get("arguments")))
+        return self._calls_by_content.get(content) if is_call else None
 
     def _add(self, key: int | str, kind: str) -> OutputItem:
         item = OutputItem({"type": kind}, key=key)
