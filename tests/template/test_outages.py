@@ -19,7 +19,15 @@ from tests.chaos.outages import CALM_SECONDS, OUTAGE_SECONDS, LogLine, Outage, O
 from tests.resources import resources_of_new_process
 from tests.scripted_host import HOST_CALLER
 from tests.template.alarm_evaluation import Datapoint, is_raised
-from tests.template.templates import ROOT, TEMPLATE, Template, read_template, resources_of_type
+from tests.template.templates import (
+    OWN_TABLES,
+    ROOT,
+    TEMPLATE,
+    Template,
+    read_template,
+    resolve_conditions,
+    resources_of_type,
+)
 from tests.tenant_tokens import make_tenant
 
 pytestmark = pytest.mark.exhaustive
@@ -61,7 +69,7 @@ EXPECTED = {
 
 @cache
 def load_source() -> Template:
-    return read_template(TEMPLATE.read_text())
+    return dict(resolve_conditions(read_template(TEMPLATE.read_text()), OWN_TABLES))
 
 
 def list_raised(points: Iterable[Datapoint], lines: Iterable[LogLine]) -> list[str]:
