@@ -33,6 +33,7 @@ from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
+from local.seed import WIDE_LIMITS
 from tests import images
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
 from tests.unit.turns.stage import FakeWorkflow, Stage, reply_with_calls, tool_call_block
@@ -76,7 +77,9 @@ class PlayingStage(Stage):
     def start_waiting_turn(self, conversation: str) -> Turn:
         """Start a turn with an image as its prompt, and run it until it waits for a browser."""
         image = ImageBlock(mime_type="image/jpeg", data=images.to_base64(images.make_image()))
-        prompt = replace(self.make_prompt(), conversation_id=conversation, content=(image,))
+        prompt = replace(
+            self.make_prompt(limits=WIDE_LIMITS.caller_limits), conversation_id=conversation, content=(image,)
+        )
         self.workflow.runs_turns = False
         turn = start_turn(self.resources, self.caller, prompt).turn
         self.workflow.runs_turns = True
@@ -175,7 +178,7 @@ def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
     return Service(
         resources=resources,
         stage=stage,
-        bakery=make_tenant(resources),
+        bakery=make_tenant(resources, limits=WIDE_LIMITS),
         empty_conversation=stage.new_conversation().id,
         used_conversation=used_conversation,
         image_message=f"{turn.id}-0",

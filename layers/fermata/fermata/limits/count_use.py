@@ -200,8 +200,20 @@ def build_turn_removals(resources: Resources, tenant: str, user: str, turn: str,
 
     They have no condition, so that a count can never keep a turn from ending.
     """
-    keys = (
+    now = resources.clock.time()
+    return [build_lease_removal(key, turn, now) for key in _list_turn_keys(resources, tenant, user, shard)]
+
+
+def delete_empty_counts(resources: Resources, tenant: str, user: str, shard: int) -> None:
+    """Delete the rows that only the end of a turn has made, because what they had counted was erased before."""
+    for key in _list_turn_keys(resources, tenant, user, shard):
+        row = resources.tables.get_item_by_key(key)
+        if row is not None and "version" not in row:
+            resources.tables.batch_delete(key.table, [(key.pk, key.sk)])
+
+
+def _list_turn_keys(resources: Resources, tenant: str, user: str, shard: int) -> tuple[ItemKey, ItemKey]:
+    return (
         build_user_limits_key(resources, tenant, user, COUNTS_SORT_KEY),
         build_tenant_limits_key(resources, tenant, shard, COUNTS_SORT_KEY),
     )
-    return [build_lease_removal(key, turn, resources.clock.time()) for key in keys]

@@ -12,6 +12,7 @@ from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.errors import NotFound
 from fermata.domain.events import CancelledEvent
+from fermata.limits.count_use import delete_empty_counts
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import build_turn_pk, load_turn
 
@@ -28,6 +29,8 @@ def erase_turn(resources: Resources, tenant: str, turn_id: str) -> Counter[str]:
     if turn is not None:
         with suppress(NotFound):  # it has a row, but no log any more, where an earlier run was stopped
             stop_turn(resources, turn, ERASED_TURN)
+        if turn.limits_shard is not None:
+            delete_empty_counts(resources, tenant, turn.user, turn.limits_shard)
     rows = erase_partition(resources, resources.settings.bridges_table, build_turn_pk(tenant, turn_id))
     objects = resources.blobs.erase_folder(turn_folder(tenant, turn_id))
     return Counter(turns=int(rows > 0), rows=rows, objects=objects)
