@@ -56,14 +56,9 @@ def read_custom_properties(document: HtmlDocument, within: str = "") -> dict[str
     }
 
 
-def defining_selector(document: HtmlDocument, name: str) -> str:
-    """Return the selector of the rule that sets a property; `:root` for a new one."""
-    selectors = [
-        rule.key
-        for rule in find_root_rules(document)
-        if any(declaration.name == name for declaration in rule.declarations)
-    ]
-    return selectors[-1] if selectors else ROOT_SELECTOR
+def defining_selectors(document: HtmlDocument) -> dict[str, str]:
+    """Return the selector of the rule that sets each property of the root element; of several, the last."""
+    return {declaration.name: rule.key for rule in find_root_rules(document) for declaration in rule.declarations}
 
 
 def root_font_pixels(document: HtmlDocument) -> float:

@@ -9,6 +9,8 @@ WHITESPACE = b" \t\r\n\f"
 _DEFAULT_INDENT_UNIT = b"  "
 _DEFAULT_STEP_COLUMNS = 2
 _TAB = b"    "
+_BLANKS = re.compile(rb"[ \t]*+")
+_BLANK_LINE = re.compile(rb"[ \t]*+\r?\n")
 
 
 def detect_newline(source: bytes) -> bytes:
@@ -56,7 +58,7 @@ def widen_to_lines(source: bytes, start: int, end: int) -> tuple[int, int]:
     It becomes whole lines where nothing else is on them, with one of the blank lines around them. Within a line it
     takes one of two spaces around it.
     """
-    after = end + len(source[end:]) - len(source[end:].lstrip(b" \t"))
+    after = _end_of_blanks(source, end)
     if is_at_line_start(source, start) and (
         source[after : after + 2] == b"\r\n" or source[after : after + 1] in (b"\n", b"")
     ):
@@ -67,11 +69,16 @@ def widen_to_lines(source: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _with_blank_line(source: bytes, start: int, end: int) -> tuple[int, int]:
-    blank_before = re.search(rb"(?:^|\n)[ \t]*\r?\n\Z", source[:start])
-    blank_after = re.match(rb"[ \t]*\r?\n", source[end:])
-    if blank_before and blank_after:
-        return start, end + blank_after.end()
+    has_blank_before = start > 0 and not source[line_start(source, start - 1) : start].strip()
+    blank_after = _BLANK_LINE.match(source, end)
+    if has_blank_before and blank_after:
+        return start, blank_after.end()
     return start, end
+
+
+def _end_of_blanks(source: bytes, position: int) -> int:
+    blanks = _BLANKS.match(source, position)
+    return blanks.end() if blanks else position
 
 
 def _after_newline(source: bytes, position: int) -> int:

@@ -29,7 +29,8 @@ def apply_css(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWit
 
 def _delete_rules(document: HtmlDocument, selectors: list[str]) -> ToolEffectWithData:
     contents, removed_keys = remove_rules(_writable_contents(document), selectors)
-    unknown = [selector for selector in selectors if rule_key(selector) not in removed_keys]
+    known_keys = frozenset(removed_keys)
+    unknown = [selector for selector in selectors if rule_key(selector) not in known_keys]
     if not removed_keys:
         raise EditError(_describe_unknown(unknown))
     data: JsonObject = {"cssRulesDeleted": len(removed_keys)}

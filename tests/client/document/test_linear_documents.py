@@ -54,6 +54,32 @@ def test_rules_are_put_in_proportion_to_their_number(old: str, put_rule: str, pu
     assert measure_growth(prepare, 400, 400, noticeable_seconds=NOTICEABLE_SECONDS / 10) <= MAX_GROWTH
 
 
+@pytest.mark.parametrize("gap", ["\n", "\n\n", " "])
+def test_rules_are_deleted_in_proportion_to_their_number(gap: str) -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        rules = gap.join(f".x{number} {{ top: 0 }}" for number in range(size))
+        document = HtmlDocument.parse((PAGE.replace(".a { top: 0 }", rules) % "").encode(), path="index.html")
+        selectors = [f".x{number}" for number in range(size)]
+        return lambda: WRITE_TOOLS["applyCss"](document, {"operation": "delete", "selectors": selectors})
+
+    assert measure_growth(prepare, 1_600, 1_600) <= MAX_GROWTH
+
+
+def prepare_tokens(**members: Any) -> Callable[[int], Callable[[], object]]:
+    document = HtmlDocument.parse((PAGE % "").encode(), path="index.html")
+
+    def prepare(size: int) -> Callable[[], object]:
+        tokens = [{"slug": f"c{number}", "lightValue": "#123456", **members} for number in range(size)]
+        return lambda: WRITE_TOOLS["set_color_tokens"](document, {"tokens": tokens})
+
+    return prepare
+
+
+@pytest.mark.parametrize("members", [{}, {"darkValue": "#fff"}, {"darkModeEnabled": False}])
+def test_colours_are_set_in_proportion_to_their_number(members: dict[str, Any]) -> None:
+    assert measure_growth(prepare_tokens(**members), 200, 200) <= MAX_GROWTH
+
+
 def run_tools(document: HtmlDocument, tools: dict[str, Any], arguments: dict[str, Any]) -> None:
     for tool in tools.values():
         with contextlib.suppress(EditError):

@@ -1,6 +1,8 @@
 """`set_color_tokens`: set colours and their variants."""
 
 import re
+from collections import ChainMap
+from collections.abc import Mapping
 
 from fermata_client.css.removal import remove_properties
 from fermata_client.design_tokens.color_variants import parse_color
@@ -14,11 +16,13 @@ from fermata_client.tools.tool_function import ToolEffectWithData
 
 DEFAULT_SLUG = "color"
 
+_VARIANT = re.compile(r"-(?:[dl]-)?\d+\Z")
+
 
 def set_color_tokens(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     changes = CustomPropertyChanges()
     existing = read_custom_properties(document)
-    light_only_names: list[str] = []
+    light_only_names: set[str] = set()
     reports: list[dict[str, str]] = []
     for token in required_objects(arguments, "tokens"):
         slug = slugify(required_text(token, "slug"), DEFAULT_SLUG)
@@ -28,14 +32,16 @@ def set_color_tokens(document: HtmlDocument, arguments: ToolArguments) -> ToolEf
         is_new = name not in existing
         changes.light |= _derive_properties(name, light_value, existing)
         if dark_value and token.get("darkModeEnabled") is not False:
-            changes.dark |= _derive_properties(name, dark_value, existing | changes.light if is_new else existing)
+            changes.dark |= _derive_properties(
+                name, dark_value, ChainMap(changes.light, existing) if is_new else existing
+            )
         elif token.get("darkModeEnabled") is False:
-            light_only_names.append(name)
+            light_only_names.add(name)
         reports.append({"slug": slug, "ref": f"var({name})", "action": "created" if is_new else "updated"})
     return _remove_dark_values(changes.apply_to(document), light_only_names), {"tokens": reports}
 
 
-def _derive_properties(name: str, value: str, existing: dict[str, str]) -> dict[str, str]:
+def _derive_properties(name: str, value: str, existing: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a colour.
 
     A new colour gets all variants. An existing one keeps the variants it has; without any, it keeps its notation
@@ -49,11 +55,10 @@ def _derive_properties(name: str, value: str, existing: dict[str, str]) -> dict[
     return {name: str(color) if color else value, **variants}
 
 
-def _remove_dark_values(document: HtmlDocument, names: list[str]) -> HtmlDocument:
+def _remove_dark_values(document: HtmlDocument, names: set[str]) -> HtmlDocument:
     """Remove colours and their variants from the rules for dark screens."""
-    patterns = [re.compile(re.escape(name) + r"(-\d+|-[dl]-\d+)?") for name in names]
     dark_names = read_custom_properties(document, DARK_SCHEME_QUERY)
-    removed = [name for name in dark_names if any(pattern.fullmatch(name) for pattern in patterns)]
+    removed = [name for name in dark_names if not {name, _VARIANT.sub("", name)}.isdisjoint(names)]
     if not removed:
         return document
     contents = [document.sheet_source(sheet) for sheet in document.writable_sheets]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from fermata_client.design_tokens.custom_properties import ROOT_SELECTOR, defining_selector
+from fermata_client.design_tokens.custom_properties import ROOT_SELECTOR, defining_selectors
 from fermata_client.document.html_document import HtmlDocument
 
 
@@ -20,9 +20,10 @@ class CustomPropertyChanges:
         return document.put_css(css)[0] if css else document
 
     def _group_by_rule(self, document: HtmlDocument) -> dict[str, dict[str, str]]:
+        selector_by_name = defining_selectors(document)
         values_by_selector: dict[str, dict[str, str]] = {}
         for name, value in self.light.items():
-            values_by_selector.setdefault(defining_selector(document, name), {})[name] = value
+            values_by_selector.setdefault(selector_by_name.get(name, ROOT_SELECTOR), {})[name] = value
         return values_by_selector
 
 
