@@ -174,7 +174,7 @@ export class GrapesExecutor {
     });
     this.steps.remember(items, edit);
     const after = this.document.reader.read();
-    const patch = edit.patch(after);
+    const patch = after.revision === before.revision ? null : edit.patch(after);
     this.known.addEdited(planned, before, after);
     if (patch) {
       this.#remember(request, patch);

@@ -1,75 +1,13 @@
 import { refuse } from "../tool-error.js";
 import { parseCss } from "./parse-css.js";
 import { rulesToGrapes } from "./rule-json.js";
+import { jsonOfRule, keyOfJson, keyOfRule, membersOfRule } from "./rule-keys.js";
 import { normalizePrelude, splitOutsideBrackets } from "./tokens.js";
 
 /** @typedef {import("./parse-css.js").SheetRule} SheetRule */
 /** @typedef {import("./parse-css.js").Style} Style */
 /** @typedef {import("./rule-json.js").RuleJson} RuleJson */
 /** @typedef {{key: string, json: RuleJson, text: string, at: number}} StoredRule A rule of the editor, its JSON as a text, its place. */
-
-const STORED_MEMBERS = [
-  "selectors",
-  "selectorsAdd",
-  "state",
-  "style",
-  "atRuleType",
-  "mediaText",
-  "singleAtRule",
-  "important",
-];
-
-/**
- * Return what tells a rule of the editor from others: its at-rule and its selector.
- * @param {any} rule
- */
-export function keyOfRule(rule) {
-  const { singleAtRule, style } = rule.attributes;
-  const own = singleAtRule ? `|${JSON.stringify(style)}` : "";
-  return `${normalizePrelude(rule.getAtRule())}|${normalizePrelude(rule.selectorsToString())}${own}`;
-}
-
-/**
- * Return the key of a rule that the editor would make of JSON.
- * @param {RuleJson} json
- */
-export function keyOfJson(json) {
-  const at = json.atRuleType ? `@${json.atRuleType}${json.mediaText ? ` ${json.mediaText}` : ""}` : "";
-  const simple = json.selectors.map((/** @type {string} */ name) =>
-    name.startsWith("#") ? name : `.${CSS.escape(name)}`,
-  );
-  const own = simple.length ? `${simple.join("")}${json.state ? `:${json.state}` : ""}` : "";
-  const text = [own, json.selectorsAdd ?? ""].filter(Boolean).join(", ");
-  return `${normalizePrelude(at)}|${normalizePrelude(text)}${json.singleAtRule ? `|${JSON.stringify(json.style)}` : ""}`;
-}
-
-/**
- * Return the JSON of a rule, from which the editor can make it again.
- * @param {any} rule
- * @returns {RuleJson}
- */
-export function jsonOfRule(rule) {
-  return JSON.parse(JSON.stringify(membersOfRule(rule)));
-}
-
-/**
- * @param {any} rule
- * @returns {RuleJson}
- */
-function membersOfRule(rule) {
-  const { attributes } = rule;
-  const selectors = rule.getSelectors().models.map((/** @type {any} */ one) => {
-    const name = one.get("name");
-    return one.isId() ? `#${name}` : name;
-  });
-  /** @type {RuleJson} */
-  const json = {};
-  for (const name of STORED_MEMBERS) {
-    const value = name === "selectors" ? selectors : attributes[name];
-    if (value && (name === "selectors" || name === "style" || value.length !== 0)) json[name] = value;
-  }
-  return { ...json, style: rule.getStyle("", { skipResolve: true }) };
-}
 
 /** @param {any} rule */
 function hasDeclarations(rule) {
@@ -98,12 +36,13 @@ export class StyleRules {
   stored() {
     /** @type {Map<string, StoredRule>} */
     const stored = new Map();
-    this.editor.Css.getAll().models.forEach((/** @type {any} */ rule, /** @type {number} */ at) => {
-      if (!hasDeclarations(rule)) return;
-      const key = keyOfRule(rule);
+    const places = new Map(
+      this.editor.Css.getAll().models.map((/** @type {any} */ rule, /** @type {number} */ at) => [rule, at]),
+    );
+    for (const [key, rule] of this.#byKey()) {
       const text = JSON.stringify(membersOfRule(rule));
-      stored.set(key, { key, json: JSON.parse(text), text, at });
-    });
+      stored.set(key, { key, json: JSON.parse(text), text, at: places.get(rule) });
+    }
     return stored;
   }
 
@@ -122,28 +61,27 @@ export class StyleRules {
     const counts = { created: 0, updated: 0, kept: 0 };
     const rules = parseCss(css);
     if (!rules.length) refuse("There is no CSS rule in this. Send rules like `.name { property: value }`.");
-    const animations = new Set();
     const byKey = this.#byKey();
-    for (const rule of rules) {
-      if (/keyframes$/.test(rule.atRule)) {
-        const name = `${rule.atRule} ${rule.params}`;
-        const isFirst = !animations.has(name);
-        animations.add(name);
-        if (isFirst) counts[this.#clearAnimation(rule) ? "updated" : "created"]++;
-        this.#putRule(rule, byKey, { replace: true, keep: false });
-      } else counts[this.#putRule(rule, byKey, { replace, keep })]++;
+    for (const rule of rules.filter(({ atRule }) => !isAnimation(atRule))) {
+      counts[this.#putRule(rule, byKey, { replace, keep })]++;
     }
+    for (const steps of groupAnimations(rules)) counts[this.#putAnimation(steps, byKey)]++;
     return counts;
   }
 
   /**
-   * Remove an animation, which is replaced as a whole.
-   * @param {SheetRule} rule
+   * Put an animation, which replaces one of its name as a whole.
+   * @param {SheetRule[]} steps
+   * @param {Map<string, any>} byKey
+   * @returns {"created" | "updated"}
    */
-  #clearAnimation({ atRule, params }) {
-    const steps = this.all().filter((one) => one.get("atRuleType") === atRule && one.get("mediaText") === params);
-    this.editor.Css.getAll().remove(steps);
-    return steps.length > 0;
+  #putAnimation(steps, byKey) {
+    const [{ atRule, params }] = steps;
+    const old = this.all().filter((one) => one.get("atRuleType") === atRule && one.get("mediaText") === params);
+    const keys = new Set(steps.flatMap(rulesToGrapes).map(keyOfJson));
+    for (const step of steps) this.#putRule(step, byKey, { replace: true, keep: false });
+    this.editor.Css.getAll().remove(old.filter((one) => !keys.has(keyOfRule(one))));
+    return old.length ? "updated" : "created";
   }
 
   /**
@@ -157,7 +95,7 @@ export class StyleRules {
     let effect = "updated";
     for (const json of rulesToGrapes(rule)) {
       const key = keyOfJson(json);
-      const existing = json.singleAtRule ? undefined : byKey.get(key);
+      const existing = byKey.get(key);
       if (!existing) {
         byKey.set(key, this.editor.Css.addCollection([json])[0]);
         effect = "created";
@@ -170,7 +108,14 @@ export class StyleRules {
 
   /** @returns {Map<string, any>} */
   #byKey() {
-    return new Map(this.all().map((rule) => [keyOfRule(rule), rule]));
+    const byKey = new Map();
+    for (const rule of this.all()) {
+      let key = keyOfRule(rule);
+      // the same font may be there twice
+      while (byKey.has(key)) key += "+";
+      byKey.set(key, rule);
+    }
+    return byKey;
   }
 
   /**
@@ -231,6 +176,19 @@ export class StyleRules {
   }
 
   /**
+   * Name the rules of an element's id after another one.
+   * @param {string} id
+   * @param {string} newId
+   */
+  renameId(id, newId) {
+    if (id === newId) return;
+    for (const rule of this.matching([`#${id}`])) {
+      const selectors = rule.getSelectors().models;
+      if (selectors.length === 1 && selectors[0].isId()) selectors[0].set({ name: newId, label: newId });
+    }
+  }
+
+  /**
    * Bring rules into a state.
    * @param {{key: string, to: RuleJson | null, at: number}[]} changes `to` is null for no rule; `at` is the place of a new
    *   one
@@ -245,6 +203,25 @@ export class StyleRules {
       else this.editor.Css.addCollection([to], { at: Math.min(at, rules.length) });
     }
   }
+}
+
+/** @param {string} atRule */
+function isAnimation(atRule) {
+  return /keyframes$/.test(atRule);
+}
+
+/**
+ * @param {SheetRule[]} rules
+ * @returns {SheetRule[][]} the steps of each animation
+ */
+function groupAnimations(rules) {
+  /** @type {Map<string, SheetRule[]>} */
+  const animations = new Map();
+  for (const rule of rules) {
+    const name = `${rule.atRule} ${rule.params}`;
+    if (isAnimation(rule.atRule)) animations.set(name, [...(animations.get(name) ?? []), rule]);
+  }
+  return [...animations.values()];
 }
 
 /**

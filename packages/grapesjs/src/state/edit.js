@@ -100,7 +100,19 @@ export function applyPatch(edit, patch) {
     }
   }
   for (const operation of ops) edit.apply(withoutExpectation(operation));
+  keepOtherRules(edit, new Set(rules.map(({ key }) => key)));
   document.rules.set(rules);
+}
+
+/**
+ * Put rules back that went with the elements which operations have replaced: GrapesJS removes the rules of their ids.
+ * @param {Edit} edit
+ * @param {Set<string>} changed keys of the rules that the patch itself changes
+ */
+function keepOtherRules({ document, before }, changed) {
+  const now = document.rules.stored();
+  const lost = [...before.rules.values()].filter(({ key, text }) => !changed.has(key) && now.get(key)?.text !== text);
+  document.rules.set(lost.map(({ key, json, at }) => ({ key, to: json, at })));
 }
 
 /**

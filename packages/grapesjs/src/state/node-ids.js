@@ -74,13 +74,52 @@ export class NodeIds {
    * @param {any} json
    */
   release(json) {
-    const byId = this.editor.Components.allById();
-    const roots = this.roots();
-    const isShown = (/** @type {Component} */ one) => roots.includes([one, ...ancestorsOf(one)].at(-1));
     for (const definition of [json].flat()) {
-      const id = definition?.attributes?.id;
-      if (id && byId[id] && !isShown(byId[id])) delete byId[id];
+      if (definition?.attributes?.id) this.releaseId(definition.attributes.id);
       this.release(definition?.components ?? []);
+    }
+  }
+
+  /**
+   * Free an `id` attribute, unless another element that is shown has it.
+   * @param {string} id
+   * @param {Component} [owner] the element that is to have it
+   */
+  releaseId(id, owner) {
+    const byId = this.editor.Components.allById();
+    const holder = byId[id];
+    if (!holder) return;
+    const isShown = this.roots().includes([holder, ...ancestorsOf(holder)].at(-1)) && holder.getId() === id;
+    if (holder === owner || !isShown) delete byId[id];
+  }
+
+  /**
+   * Set the id that GrapesJS uses for an element without an `id` attribute.
+   * @param {Component} component
+   * @param {string} id
+   */
+  setInternalId(component, id) {
+    const byId = this.editor.Components.allById();
+    if (byId[component.ccid] === component) delete byId[component.ccid];
+    this.releaseId(id, component);
+    byId[id] = component;
+    component.ccid = id;
+  }
+
+  /**
+   * Give elements the `id` attributes back that GrapesJS has numbered while it undid something.
+   * @param {(id: string) => boolean} hasRule whether a style rule names an id
+   */
+  restoreNumbered(hasRule) {
+    /** @type {Map<string, Component>} */
+    const shown = new Map();
+    for (const root of this.roots()) walk(root, (one) => shown.set(one.attributes.attributes?.id, one));
+    for (const [id, component] of shown) {
+      const base = /^(.+)-\d+$/.exec(id ?? "")?.[1];
+      if (!base || shown.has(base)) continue;
+      if (component.attributes[OWN_ID_MEMBER] !== base && !(hasRule(base) && !hasRule(id))) continue;
+      this.releaseId(base, component);
+      component.setId(base);
     }
   }
 

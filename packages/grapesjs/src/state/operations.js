@@ -14,7 +14,7 @@ import { PAGE_OPERATIONS } from "./page-operations.js";
  *   must be the same when the operation is applied later, because the change would lose it otherwise
  * @property {boolean} [isSetting] it sets values, so that it may be applied again
  */
-/** @typedef {{index: number, after?: string, offset?: number, before?: string}} Place */
+/** @typedef {{index: number, after?: string, offset?: number, before?: string, gap?: number}} Place */
 
 /**
  * @param {EditorDocument} document
@@ -24,12 +24,12 @@ import { PAGE_OPERATIONS } from "./page-operations.js";
 export function placeOf(document, component) {
   const siblings = childrenOf(component.parent());
   const index = siblings.indexOf(component);
-  const before = siblings.slice(0, index).findLastIndex((one) => !isTextNode(one));
-  const after = siblings.slice(index + 1).find((one) => !isTextNode(one));
+  const previous = siblings.slice(0, index).findLastIndex((one) => !isTextNode(one));
+  const next = siblings.findIndex((one, position) => position > index && !isTextNode(one));
   return {
     index,
-    ...(before >= 0 ? { after: document.ids.of(siblings[before]), offset: index - before } : {}),
-    ...(after ? { before: document.ids.of(after) } : {}),
+    ...(previous >= 0 ? { after: document.ids.of(siblings[previous]), offset: index - previous } : {}),
+    ...(next >= 0 ? { before: document.ids.of(siblings[next]), gap: next - index - 1 } : {}),
   };
 }
 
@@ -42,10 +42,10 @@ function indexOfPlace(document, parent, place) {
   const siblings = childrenOf(parent);
   const find = (/** @type {string | undefined} */ id) =>
     id ? siblings.findIndex((one) => !isTextNode(one) && document.ids.of(one) === id) : -1;
-  const after = find(place.after);
-  if (after >= 0) return Math.min(after + (place.offset ?? 1), siblings.length);
-  const before = find(place.before);
-  return before >= 0 ? before : Math.min(place.index, siblings.length);
+  const previous = find(place.after);
+  if (previous >= 0) return Math.min(previous + (place.offset ?? 1), siblings.length);
+  const next = find(place.before);
+  return next >= 0 ? Math.max(0, next - (place.gap ?? 0)) : Math.min(place.index, siblings.length);
 }
 
 /** @type {OperationKind} */
@@ -53,12 +53,49 @@ const insert = {
   apply(document, { parent, at, json }) {
     const target = document.ids.find(parent);
     document.ids.release(json);
-    const added = target.append(json, { at: indexOfPlace(document, target, at) });
-    return added
-      .filter((/** @type {Component} */ one) => !isTextNode(one))
-      .map((/** @type {Component} */ one) => ({ op: "remove", id: document.ids.of(one) }));
+    const index = indexOfPlace(document, target, at);
+    const added = target.append(json, { at: index });
+    if (added.some(isTextNode)) return [{ op: "cut", parent, ...runOf(document, target, index, added.length) }];
+    return added.map((/** @type {Component} */ one) => ({ op: "remove", id: document.ids.of(one) }));
   },
   expect: (_, { parent }, state) => state.nodes.has(parent),
+};
+
+/**
+ * Describe a run of children by its neighbours.
+ * @param {EditorDocument} document
+ * @param {Component} parent
+ * @param {number} index of the first one
+ * @param {number} count
+ */
+function runOf(document, parent, index, count) {
+  const siblings = childrenOf(parent);
+  const { after, offset } = placeOf(document, siblings[index]);
+  const next = siblings.findIndex((one, position) => position >= index + count && !isTextNode(one));
+  const end = next >= 0 ? { before: document.ids.of(siblings[next]), gap: next - index } : {};
+  return { count, at: { index, ...(after ? { after, offset } : {}), ...end } };
+}
+
+/**
+ * Removes texts and comments, which have no id, with the elements between them.
+ * @type {OperationKind}
+ */
+const cut = {
+  apply(document, { parent, at, count }) {
+    const target = document.ids.find(parent);
+    const index = indexOfPlace(document, target, at);
+    const run = childrenOf(target).slice(index, index + count);
+    const back = { op: "insert", parent, at, json: run.map(jsonOf) };
+    for (const one of run) one.remove();
+    return [back];
+  },
+  expect(document, { parent, at, count }, state) {
+    if (!state.nodes.has(parent)) return undefined;
+    const target = document.ids.find(parent);
+    const index = indexOfPlace(document, target, at);
+    const run = childrenOf(target).slice(index, index + count);
+    return run.map((one) => (isTextNode(one) ? one.attributes.content : state.nodes.get(document.ids.of(one))?.deep));
+  },
 };
 
 /** @type {OperationKind} */
@@ -100,13 +137,11 @@ const content = {
 };
 
 /**
- * @param {EditorDocument} document
  * @param {Component} component
  * @param {string} name
  * @returns {string | boolean | null}
  */
-export function attributeOf(document, component, name) {
-  if (name === "id") return document.ids.ownIdAttribute(component) || null;
+export function attributeOf(component, name) {
   const { attributes } = component;
   if (name === "src" && "src" in attributes) {
     return typeof attributes.src === "string" && !attributes.src.startsWith("<svg") ? attributes.src || null : null;
@@ -115,20 +150,11 @@ export function attributeOf(document, component, name) {
 }
 
 /**
- * @param {EditorDocument} document
  * @param {Component} component
  * @param {string} name
  * @param {string | boolean | null} value null removes it
  */
-function setAttribute(document, component, name, value) {
-  const { id, ...rest } = component.get("attributes");
-  if (name === "id") {
-    // without `idUpdate` GrapesJS takes the removal of an id back
-    if (value) component.setId(value);
-    else component.set("attributes", rest, { idUpdate: true });
-    document.ids.setOwnId(component, String(value ?? ""));
-    return;
-  }
+function setAttribute(component, name, value) {
   // an image keeps its address in a member of its own, and shows only that one
   if (name === "src" && "src" in component.attributes) component.set("src", value ?? "");
   if (value === null) component.removeAttributes(name);
@@ -141,17 +167,48 @@ const attributes = {
   apply(document, { id, set }) {
     const component = document.ids.find(id);
     const names = Object.keys(set);
-    const old = Object.fromEntries(names.map((name) => [name, attributeOf(document, component, name)]));
+    const old = Object.fromEntries(names.map((name) => [name, attributeOf(component, name)]));
     for (const name of names) {
-      if (set[name] !== old[name]) setAttribute(document, component, name, set[name]);
+      if (set[name] !== old[name]) setAttribute(component, name, set[name]);
     }
     return [{ op: "attributes", id, set: old }];
   },
   expect(document, { id, set }, state) {
     if (!state.nodes.has(id)) return undefined;
     const component = document.ids.find(id);
-    return Object.keys(set).map((name) => attributeOf(document, component, name));
+    return Object.keys(set).map((name) => attributeOf(component, name));
   },
+};
+
+/**
+ * Sets the `id` attribute. GrapesJS names the rule of an element after it, and does not undo that. Without the attribute
+ * the rule has the element's internal id.
+ * @type {OperationKind}
+ */
+const id = {
+  isSetting: true,
+  apply(document, { id: node, to, own, internal }) {
+    const component = document.ids.find(node);
+    const { id: old, ...rest } = component.get("attributes");
+    const back = {
+      op: "id",
+      id: node,
+      to: old ?? null,
+      own: document.ids.ownIdAttribute(component),
+      internal: component.ccid,
+    };
+    const before = component.getId();
+    if (to) document.ids.releaseId(to, component);
+    // without `idUpdate` GrapesJS takes the removal of an id back
+    if (to && to !== old) component.setId(to);
+    else if (!to) component.set("attributes", rest, { idUpdate: true });
+    if (!to && internal) document.ids.setInternalId(component, internal);
+    document.ids.setOwnId(component, own);
+    document.rules.renameId(before, component.getId());
+    return [back];
+  },
+  expect: (document, { id: node }, state) =>
+    state.nodes.has(node) ? (document.ids.find(node).get("attributes").id ?? "") : undefined,
 };
 
 /** @type {OperationKind} */
@@ -192,7 +249,7 @@ const code = {
 };
 
 /** @type {Record<string, OperationKind>} */
-const KINDS = { insert, remove, move, content, attributes, classes, name, code, ...PAGE_OPERATIONS };
+const KINDS = { insert, cut, remove, move, content, attributes, id, classes, name, code, ...PAGE_OPERATIONS };
 
 /**
  * @param {Operation} operation

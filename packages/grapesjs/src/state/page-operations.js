@@ -5,6 +5,7 @@
 const addPage = {
   apply(document, { json, at }) {
     const { Pages } = document.editor;
+    for (const { component } of json.frames ?? []) document.ids.release(component);
     const page = Pages.add(JSON.parse(JSON.stringify(json)));
     if (at !== undefined && at < Pages.getAll().length - 1) Pages.move(page, { at });
     return [{ op: "removePage", id: page.getId() }];

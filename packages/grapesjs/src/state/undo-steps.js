@@ -23,18 +23,30 @@ export class UndoSteps {
   }
 
   /**
-   * Run a function whose changes are one step.
+   * Run a function whose changes are one step. If it throws, it has taken its changes back, and there is no step.
    * @template T
    * @param {() => T} change
    * @returns {{result: T, items: any[]}}
    */
   record(change) {
     const last = this.stack.at(this.stack.pointer);
-    const result = change();
-    const items = this.stack.models.slice(last ? this.stack.models.indexOf(last) + 1 : 0);
-    const group = this.nextGroup--;
-    for (const item of items) item.set("magicFusionIndex", group);
-    return { result, items };
+    try {
+      const result = change();
+      const items = this.#itemsAfter(last);
+      const group = this.nextGroup--;
+      for (const item of items) item.set("magicFusionIndex", group);
+      return { result, items };
+    } catch (error) {
+      const items = this.#itemsAfter(last);
+      this.stack.remove(items);
+      this.stack.pointer -= items.length;
+      throw error;
+    }
+  }
+
+  /** @param {any} last undefined for the beginning */
+  #itemsAfter(last) {
+    return this.stack.models.slice(last ? this.stack.models.indexOf(last) + 1 : 0, this.stack.pointer + 1);
   }
 
   /**
@@ -50,6 +62,8 @@ export class UndoSteps {
 
   /** Set again what an undo or a redo has left. */
   #complete() {
+    const { editor, ids, rules } = this.document;
+    editor.UndoManager.skip(() => ids.restoreNumbered((id) => rules.matching([`#${id}`]).length > 0));
     this.steps = this.steps.filter(({ items }) => this.stack.models.includes(items[0]));
     const changed = this.steps.filter((step) => this.#isUndone(step) !== step.isUndone);
     for (const step of changed) {
@@ -57,7 +71,7 @@ export class UndoSteps {
       const operations = step.isUndone
         ? step.settings.toReversed().flatMap(({ inverse }) => inverse)
         : step.settings.map(({ operation }) => operation);
-      this.document.editor.UndoManager.skip(() => {
+      editor.UndoManager.skip(() => {
         for (const operation of operations) this.#applyAgain(operation);
       });
     }

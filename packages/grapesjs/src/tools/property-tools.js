@@ -25,9 +25,26 @@ export function updateNodeProps(document, input, edit) {
   if (text !== undefined) checkText(component, text);
   const entries = names.map((name) => [attributeName(name), checkedValue(document, component, name, patch[name])]);
   const id = document.ids.of(component);
-  if (entries.length) edit.apply({ op: "attributes", id, set: Object.fromEntries(entries) });
+  if ("id" in patch) setId(document, component, /** @type {string | null} */ (Object.fromEntries(entries).id), edit);
+  if (entries.some(([name]) => name !== "id"))
+    edit.apply({ op: "attributes", id, set: Object.fromEntries(entries.filter(([name]) => name !== "id")) });
   if (text !== undefined) edit.apply({ op: "content", id, json: [{ type: "textnode", content: text }] });
   return undefined;
+}
+
+/**
+ * Set an `id` attribute, or remove it. An element whose styles are a rule of its id gets another one instead.
+ * @param {EditorDocument} document
+ * @param {Component} component
+ * @param {string | null} value
+ * @param {Edit} edit
+ */
+function setId(document, component, value, edit) {
+  const old = component.getId();
+  if (!value && !document.ids.ownIdAttribute(component)) return;
+  const isStyled = document.rules.matching([`#${old}`]).length > 0;
+  const to = value ?? (isStyled ? `i${Math.random().toString(36).slice(2, 8)}` : null);
+  edit.apply({ op: "id", id: document.ids.of(component), to, own: value ?? "" });
 }
 
 /**

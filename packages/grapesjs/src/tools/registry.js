@@ -1,6 +1,6 @@
 import { parseCss } from "../css/parse-css.js";
 import { rulesToGrapes } from "../css/rule-json.js";
-import { keyOfJson } from "../css/style-rules.js";
+import { keyOfJson } from "../css/rule-keys.js";
 import { stripMarkdownFence } from "../html/markdown-fences.js";
 import { isRootRule } from "../tokens/properties.js";
 import * as code from "./code-tools.js";

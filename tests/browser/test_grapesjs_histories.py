@@ -1,0 +1,35 @@
+"""Random histories of edits in a GrapesJS editor are taken back step by step, by the editor's undo and by inverses."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.chromium import Chromium
+from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+
+HTML = (
+    '<header id="top"><nav><a href="#menu">Menu</a> <a href="/">Home</a></nav><h1>Bread</h1></header>'
+    '<main><section id="menu" class="card"><h2>Menu</h2><ul><li>Rye</li><li>Spelt <b>new</b></li></ul></section>'
+    '<section class="card" style="color:red"><p>Open <i>daily</i></p><img src="a.png" alt="Loaf"></section></main>'
+    "<footer><p>Foot</p></footer>"
+)
+CSS = ":root{--c:#f00}.card{margin:0;color:var(--c)}@media (max-width:600px){.card{margin:1px}}li,b{top:0}"
+RUN = Path(__file__).with_name("random_history.js").read_text()
+
+
+@pytest.fixture(scope="module")
+def editor(browser: Chromium) -> Iterator[GrapesEditor]:
+    with serve_editor() as url:
+        window = browser.run(browser.open_page)
+        yield browser.run(lambda: GrapesEditor(window, url))
+        browser.run(window.context.close)
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_random_history_is_taken_back_step_by_step(browser: Chromium, editor: GrapesEditor, seed: int) -> None:
+    editor.start(HTML, CSS)
+    ran: dict[str, Any] = editor.page.evaluate(RUN, {"seed": seed, "count": 30})
+    assert ran["problems"] == []
+    assert ran["count"] == 30
