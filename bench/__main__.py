@@ -27,6 +27,7 @@ from bench.editor_tools import measure_editor_tools
 from bench.harness import BenchHarness, open_harness
 from bench.import_time import measure_import_ratio
 from bench.package_sizes import measure_package_sizes
+from bench.panel_page import measure_panel
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
 from bench.synthetic_ledger import ROW_COUNT
 from bench.turn_cost import TurnShape
@@ -111,6 +112,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield measure_import_ratio(max(1, size.repetitions // 2))
     yield from measure_package_sizes()
     yield measure_editor_tools(max(2, size.repetitions // 4))
+    yield from measure_panel()
     turn_limits = {
         "MaxRounds": str(size.late_round + size.repetitions + 10),
         "MaxRepeatedCalls": "0",

@@ -1,16 +1,9 @@
 """Time the tools of the GrapesJS plugin in a real browser, on a page of 500 elements."""
 
-import contextlib
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
-from typing import Any
 
+from bench.browser_page import MISSING_TEXT, can_run_pages, evaluate_in_browser
 from bench.report import ResultRow
-from local.install_chromium import find_chromium
-from local.install_node_packages import INSTALLED, PACKAGES
 
 MAX_P50_MS = 20
 TITLE = "a tool in GrapesJS, 500 elements"
@@ -63,54 +56,13 @@ async repetitions => {
 """
 
 
-class _Files(SimpleHTTPRequestHandler):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments, directory=str(PACKAGES))
-
-    def do_GET(self) -> None:
-        if self.path != "/":
-            super().do_GET()
-            return
-        self.send_response(200)
-        self.send_header("content-type", "text/html")
-        self.end_headers()
-        self.wfile.write(PAGE.encode())
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 def measure_editor_tools(repetitions: int) -> ResultRow:
     """Measure the median over all calls of all tools. Without Chromium and the packages, say what is missing."""
     key, target = "editor.tools", f"p50 ≤ {MAX_P50_MS} ms"
-    program = find_chromium()
-    if program is None or not INSTALLED.exists():
-        return ResultRow(key, TITLE, target, "not measured: Chromium or the npm packages are missing")
-    with ThreadPoolExecutor(1) as thread, _serve_files() as url:  # Playwright keeps an event loop in its thread
-        measured = thread.submit(_measure, program, url, repetitions).result()
+    if not can_run_pages():
+        return ResultRow(key, TITLE, target, MISSING_TEXT)
+    measured = evaluate_in_browser(PAGE, MEASURE, repetitions)
     p50_by_tool = {name: round(median(times), 1) for name, times in measured["times"].items()}
     p50 = median(time for times in measured["times"].values() for time in times)
     numbers = {"elements": measured["elements"], "p50Ms": p50_by_tool}
     return ResultRow(key, TITLE, target, f"p50 {p50:.1f} ms", p50 <= MAX_P50_MS, numbers)
-
-
-@contextlib.contextmanager
-def _serve_files() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-
-
-def _measure(program: str, url: str, repetitions: int) -> dict[str, Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.goto(url)
-        measured: dict[str, Any] = page.evaluate(MEASURE, repetitions)
-        browser.close()
-    return measured

@@ -210,7 +210,8 @@ def test_what_a_model_writes_as_html_is_text_and_links_lead_to_the_web_only(brow
 
 def test_text_that_arrives_in_pieces_looks_like_text_that_arrives_at_once(browser: Chromium, page: Page) -> None:
     table = "| x | y |\n|---|---|\n| 1 | 2 |"
-    text = f"# Title\n\nOne *two*\n\n- a\n- b\n\n```css\na {{ b: c }}\n```\n\n{table}\n\nEnd &amp; all."
+    lists = "- a\n- b\n\n- c\n  - d\n  - e\n- f\n\n1. g\n2. [x] h\n\n* i"
+    text = f"{lists}\n\n# Title\n\nOne *two*\n\n- a\n- b\n\n```css\na {{ b: c }}\n```\n\n{table}\n\nEnd &amp; all."
     shown = []
     for pieces in (list(text), [text]):
         play_turns(page)

@@ -11,13 +11,18 @@ const SAFE_LINK = /^(?:https?:|mailto:)/i;
 const HEADING_LEVEL = { 1: "h3", 2: "h4", 3: "h5", 4: "h6", 5: "h6", 6: "h6" };
 const MAX_NESTING = 40;
 
-/** Shows a text that is appended to. Blocks that are complete are never touched again. */
+/**
+ * Shows a text that is appended to. What is complete is never touched again: blocks, and the items of a list. So an update
+ * costs as much as the block or item that is being written.
+ */
 export class MarkdownView {
-  /** Where the blocks that may still change begin. */
+  /** Where that begins which may still change. */
   #settled = 0;
   #text = "";
   /** The nodes of what may still change. @type {Node[]} */
   #open = [];
+  /** A list whose last item may still change. @type {HTMLElement | null} */
+  #list = null;
 
   /** @param {Element} target The element that is filled. */
   constructor(target) {
@@ -31,20 +36,53 @@ export class MarkdownView {
     this.#text = text;
     for (const node of this.#open) node.parentNode?.removeChild(node);
     this.#open = [];
-    const tokens = Lexer.lex(text.slice(this.#settled));
+    const tokens = /** @type {Token[]} */ (Lexer.lex(text.slice(this.#settled)));
     const last = tokens.findLastIndex((token) => token.type !== "space");
-    tokens.forEach((token, index) => {
-      const nodes = renderBlock(/** @type {Token} */ (token), 0);
-      this.target.append(...nodes);
-      if (index < last) this.#settled += token.raw.length;
-      else this.#open.push(...nodes);
-    });
+    for (const [index, token] of tokens.entries()) this.#show(token, index >= last);
+  }
+
+  /** @param {Token} token @param {boolean} isOpen */
+  #show(token, isOpen) {
+    if (token.type === "list") {
+      this.#showList(token, isOpen);
+      return;
+    }
+    if (token.type !== "space") this.#list = null;
+    const nodes = renderBlock(token, 0);
+    this.target.append(...nodes);
+    if (isOpen) this.#open.push(...nodes);
+    else this.#settled += token.raw.length;
+  }
+
+  /** @param {Token} token @param {boolean} isOpen */
+  #showList(token, isOpen) {
+    const name = token.ordered ? "OL" : "UL";
+    const list =
+      this.#list?.tagName === name ? this.#list : /** @type {HTMLElement} */ (renderList({ ...token, items: [] }, 0));
+    if (list !== this.#list) this.target.append(list);
+    const items = token.items.map((/** @type {Token} */ item) => renderItem(item, 0));
+    list.append(...items);
+    if (!isOpen) {
+      this.#settled += token.raw.length;
+      this.#list = null;
+      return;
+    }
+    const complete = token.items
+      .slice(0, -1)
+      .map((/** @type {Token} */ item) => item.raw)
+      .join("");
+    const isWhole = items.length > 1 && token.raw.startsWith(complete);
+    const hasSettled = isWhole || list === this.#list;
+    if (isWhole) this.#settled += complete.length;
+    this.#list = hasSettled ? list : null;
+    this.#open.push(...(isWhole ? items.slice(-1) : hasSettled ? items : [list]));
   }
 
   #startAgain() {
     this.target.replaceChildren();
     this.#settled = 0;
     this.#open = [];
+    this.#list = null;
   }
 }
 
@@ -97,13 +135,15 @@ function renderCode(token) {
 
 /** @param {Token} token @param {number} depth */
 function renderList(token, depth) {
-  const items = token.items.map((/** @type {Token} */ item) => {
-    const children = renderBlocks(item.tokens, depth);
-    return element("li", children);
-  });
+  const items = token.items.map((/** @type {Token} */ item) => renderItem(item, depth));
   const list = element(token.ordered ? "ol" : "ul", items);
   if (token.ordered && token.start > 1) list.setAttribute("start", String(token.start));
   return list;
+}
+
+/** @param {Token} item @param {number} depth */
+function renderItem(item, depth) {
+  return element("li", renderBlocks(item.tokens, depth));
 }
 
 /** @param {Token} token */
