@@ -102,6 +102,43 @@ test("a start whose answer is lost is repeated, and joins the turn that it has s
   assert.deepEqual([starts, editor.pieces], [2, PIECES]);
 });
 
+test("a start with a key that was used before joins its turn, and nothing is done twice", async () => {
+  const fermata = newClient();
+  const editor = newEditor();
+  const { id: conversationId } = await fermata.conversations.create(SITE);
+  const options = {
+    ...SITE,
+    conversationId,
+    prompt: scripted("insert"),
+    idempotencyKey: crypto.randomUUID(),
+    executor: editor,
+  };
+  const first = await fermata.start({ ...options, snapshot: {}, revision: "r0" });
+  const second = await newClient().start({ ...options, snapshot: {}, revision: "r0" });
+  assert.equal(first.id, second.id);
+  assert.deepEqual([(await first.result).type, (await second.result).type], ["done", "done"]);
+  assert.deepEqual(editor.pieces, PIECES);
+  await assert.rejects(fermata.start({ ...options, snapshot: {}, prompt: "Something else" }), ConflictError);
+});
+
+test("an editor that knows the newer names of tools gets them, and undoes as any other", async () => {
+  const editor = newEditor();
+  const names = [];
+  const executor = {
+    ...editor,
+    tools: ["site_insert_html", "restore"],
+    execute: (call) => {
+      names.push(call.toolName);
+      return editor.execute(call);
+    },
+  };
+  const turn = await newClient({ dialect: "instatic" }).start({ ...SITE, prompt: scripted("insert"), executor });
+  await turn.result;
+  assert.deepEqual([names, editor.pieces], [["site_insert_html", "site_insert_html"], PIECES]);
+  await (await turn.undo()).result;
+  assert.deepEqual([names.slice(2), editor.pieces], [["restore", "restore"], []]);
+});
+
 test("a page that is loaded again while a request waits carries it out once", async () => {
   const first = newClient();
   const waiting = { execute: () => new Promise(() => {}) };
