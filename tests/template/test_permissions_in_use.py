@@ -211,9 +211,9 @@ def test_data_is_exported_and_erased_on_request(
     done = get_privacy_job(functions["credentials"], subject.tenant, export.id, "export")
     functions["credentials"].guard.check_permission(NeededPermission("s3:GetObject", f"Bucket/{done.parts[0]}"))
     erasure = create_privacy_job(functions["credentials"], "erasure", subject)
-    run_open_jobs(functions["purge"])
-    clock.advance(SETTLING_SECONDS)
-    run_open_jobs(functions["purge"])
+    for _ in range(3):  # a turn that ends in the first pass gives its place in the tenant's counts back
+        run_open_jobs(functions["purge"])
+        clock.advance(SETTLING_SECONDS)
     assert get_privacy_job(functions["credentials"], subject.tenant, erasure.id, "erasure").state == "done"
 
 
