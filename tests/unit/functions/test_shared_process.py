@@ -10,8 +10,7 @@ import boto3
 import pytest
 
 from fermata.aws import cache, observability
-from fermata.aws import resources as resources_module
-from fermata.aws.resources import Resources
+from fermata.aws.resources import Resources, _create_client
 from functions.stream_turns.app import get_abandonment_watcher, get_log_poller
 from tests.resources import TestClock
 
@@ -91,16 +90,14 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return object()
 
     monkeypatch.setattr(boto3, "client", create)
-    monkeypatch.setattr(resources_module, "_clients_created_early", {})
+    monkeypatch.setattr("fermata.aws.resources._clients_created_early", {})
     return created
 
 
 def test_two_first_requests_create_their_clients_one_after_the_other(
     resources: Resources, one_at_a_time: list[str]
 ) -> None:
-    threads = [
-        threading.Thread(target=resources_module._create_client, args=(service,)) for service in ("dynamodb", "s3")
-    ]
+    threads = [threading.Thread(target=_create_client, args=(service,)) for service in ("dynamodb", "s3")]
     for thread in threads:
         thread.start()
     for thread in threads:
