@@ -101,7 +101,10 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
         2,
         change("fermata.turns.round_commit._build_result_block", _lose_data),
     ),
-    "the snapshot of a prompt is not stored": (0, replace("fermata.turns.start.start_turn._store_snapshot", _empty)),
+    "the snapshot of a prompt is not stored": (
+        0,
+        replace("fermata.turns.start.snapshot_storage.SnapshotStorage._store", _empty),
+    ),
     "the snapshot of an answer is not stored": (
         1,
         replace("fermata.turns.answer.submit_tool_result._store_snapshot", _empty),
