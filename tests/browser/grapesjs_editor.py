@@ -32,6 +32,7 @@ IMPORTS = {
     "grapesjs-fermata": "/grapesjs/src/index.js",
     "@fermata/client": "/client/src/index.js",
     "@fermata/panel": "/panel/src/index.js",
+    "marked": "/node_modules/marked/lib/marked.esm.js",
 }
 NOTHING: Mapping[str, str] = MappingProxyType({})
 PICTURE = base64.b64decode(

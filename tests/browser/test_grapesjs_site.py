@@ -14,6 +14,8 @@ from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
 from tests.client.html_strategies import BAKERY
 
 HTML = '<main><h1 id="top">Bread</h1><p class="lead" style="color:red">Fresh</p></main>'
+MIN_PANEL_PIXELS = 340
+"""Width that can be read in; the column of GrapesJS is 15 % of the window."""
 CSS = ":root{--brand:#0a0;--font-body:Georgia, serif;--space-s:8px;--space-m:16px}.lead{margin:0}"
 
 
@@ -172,13 +174,17 @@ def test_the_button_of_the_panel_opens_it_and_a_host_can_put_it_elsewhere(
     editor.page.evaluate("() => { customElements.define('fermata-panel', class extends HTMLElement {}); }")
     editor.start(HTML, CSS, client={"baseUrl": "http://127.0.0.1:9", "token": "x"})
     button = editor.page.get_by_role("button", name="Assistant")
-    button.click()
+    button.focus()
+    editor.page.keyboard.press("Enter")
     panel = editor.page.locator("fermata-panel")
     panel.wait_for(state="attached")
+    width = "() => document.querySelector('.gjs-pn-views-container').offsetWidth"
+    assert editor.page.evaluate(width) >= MIN_PANEL_PIXELS
     assert panel.evaluate("one => [one.scope, one.executor === executor]") == ["site", True]
     editor.page.wait_for_function("() => document.querySelector('fermata-panel').client?.start")
     button.click()
     panel.wait_for(state="hidden")
+    assert editor.page.evaluate(width) < MIN_PANEL_PIXELS
     editor.page.evaluate("() => editor.runCommand('fermata:mount', {target: document.body})")
     assert editor.page.evaluate("() => document.querySelector('fermata-panel').parentElement === document.body")
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from local.cloud import LocalCloud
 from local.seed import EDITOR_ORIGINS
@@ -120,3 +121,27 @@ def test_a_conflict_with_the_users_own_change_reaches_the_model(
     assert editor.page.evaluate(ASK, f"Rename it. {script_marker(key)}")["end"]["type"] == "done"
     assert "<h1>User was here</h1>" in editor.html()
     assert "User was here" in str(model.list_requests(key)[1])
+
+
+def test_the_panel_in_the_editor_asks_edits_and_undoes(
+    browser: Chromium, editor: GrapesEditor, cloud: LocalCloud, model: DemoModelClient
+) -> None:
+    editor.page.evaluate("() => import('@fermata/panel')")
+    editor.start(HTML, CSS, client={"baseUrl": cloud.url, "token": cloud.token})
+    before = editor.state()
+    html = '<p class="new">New</p>'
+    key = model.add_script(
+        tool_call_step(("insertHtml", {"parentId": editor.uid("footer"), "html": html}), text="I add it."),
+        text_step("It is there."),
+    )
+    editor.page.get_by_role("button", name="Assistant").click()
+    panel = editor.page.locator("fermata-panel")
+    panel.get_by_role("textbox", name="Ask for a change").fill(f"Add it. {script_marker(key)}")
+    editor.page.keyboard.press("Enter")
+    expect(panel).to_contain_text("It is there.", timeout=30_000)
+    assert html in editor.html()
+    assert editor.page.evaluate("() => editor.Canvas.getBody().innerText").strip().endswith("New")
+    panel.get_by_role("button", name="Undo").first.click()
+    editor.page.wait_for_function("revision => executor.revision() === revision", arg=before[2], timeout=30_000)
+    assert editor.state() == before
+    assert editor.problems == []

@@ -114,12 +114,19 @@ export class NodeIds {
     /** @type {Map<string, Component>} */
     const shown = new Map();
     for (const root of this.roots()) walk(root, (one) => shown.set(one.attributes.attributes?.id, one));
-    for (const [id, component] of shown) {
-      const base = /^(.+)-\d+$/.exec(id ?? "")?.[1];
-      if (!base || shown.has(base)) continue;
-      if (component.attributes[OWN_ID_MEMBER] !== base && !(hasRule(base) && !hasRule(id))) continue;
-      this.releaseId(base, component);
-      component.setId(base);
+    // one that is restored may free the id of another
+    for (let isChanged = true; isChanged; ) {
+      isChanged = false;
+      for (const [id, component] of [...shown]) {
+        const base = /^(.+)-\d+$/.exec(id ?? "")?.[1];
+        if (!base || shown.has(base)) continue;
+        if (component.attributes[OWN_ID_MEMBER] !== base && !(hasRule(base) && !hasRule(id))) continue;
+        this.releaseId(base, component);
+        component.setId(base);
+        shown.delete(id);
+        shown.set(base, component);
+        isChanged = true;
+      }
     }
   }
 
