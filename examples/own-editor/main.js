@@ -25,9 +25,10 @@ async function show(begin) {
     for await (const event of turn.events()) {
       if (event.type === "text") answer.append(event.text);
       if (event.type === "roundRetracted" || event.type === "logRewound") answer.textContent = "";
-      if (event.type === "toolCall") answer.append(`\n· ${event.toolName}\n`);
-      if (event.type === "error") answer.append(`\n${event.message}`);
-      if (event.report) answer.append(`${event.report.undone.length} edits undone.`);
+      if (event.type === "toolCall") writeLine(`· ${event.toolName}`);
+      if (event.type === "error") writeLine(event.message);
+      if (event.report) writeLine(`${event.report.undone.length} edits undone.`);
+      answer.scrollTop = answer.scrollHeight;
     }
     form.dataset.ended = (await turn.result).type;
   } catch (error) {
@@ -35,6 +36,11 @@ async function show(begin) {
   }
   stop.disabled = true;
   ask.disabled = undo.disabled = false;
+}
+
+function writeLine(text) {
+  const isAtStart = /(^|\n)$/.test(answer.textContent);
+  answer.append(`${isAtStart ? "" : "\n"}${text}\n`);
 }
 
 // A turn that ran when the page was loaded again goes on here.
