@@ -20,7 +20,8 @@ import { ThreadView } from "./view/thread-view.js";
  *     panel.client = new Fermata({ baseUrl, token });
  *     panel.executor = executor;
  *
- * Attributes: `scope` (`site` by default), `conversation-id`, `lang`, `data-theme` (`light`, `dark`). Events:
+ * Attributes: `scope` (`site` by default), `conversation-id`, `memory` (`none` for a page that remembers itself which
+ * conversation was open), `lang`, `data-theme` (`light`, `dark`). Events:
  * `fermata-settings` when a person wants to add a key, `fermata-sign-in` when the session is over; without a listener for
  * them, their buttons are not shown. `fermata-turn` with the turn's view after each event.
  */
@@ -153,7 +154,7 @@ export class FermataPanel extends HTMLElement {
       client: this.#client,
       scope: this.scope,
       executor: this.#executor,
-      storage: storageOf(),
+      storage: this.getAttribute("memory") === "none" ? null : storageOf(),
     });
     this.#session = session;
     this.#view = new PanelView(this, { session, words, language });

@@ -1,0 +1,222 @@
+/** Make elements, and show what is loaded. */
+
+/**
+ * Make an element: `h("button", { type: "button", onclick }, "Save")`. Members that begin with `on` are listeners, those with a
+ * dash, `role` and `for` are attributes, `class` is the class, and all others are properties. Children that are null or false
+ * are left out.
+ *
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} name
+ * @param {Record<string, any>} [members]
+ * @param {...any} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function h(name, members = {}, ...children) {
+  const element = /** @type {any} */ (document.createElement(name));
+  for (const [key, value] of Object.entries(members)) {
+    if (value === undefined || value === null) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "class") element.className = value;
+    else if (key.includes("-") || key === "role" || key === "for") element.setAttribute(key, value);
+    else element[key] = value;
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+const SHAPES = {
+  editor: "M4 5h16v14H4zM4 9h16M9 9v10",
+  usage: "M5 20V10M12 20V4M19 20v-7",
+  turns: "M5 6h14M5 12h14M5 18h9",
+  providers: "M8 11a4 4 0 1 0 4 4v-1l8-8M17 9l2 2M14.5 11.5l1.5 1.5",
+  models: "M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9",
+  budgets: "M4 7h16v11H4zM4 11h16M8 15h3",
+  theme: "M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16",
+  out: "M10 5H5v14h5M14 8l4 4-4 4M18 12H9",
+  menu: "M4 7h16M4 12h16M4 17h16",
+  plus: "M12 5v14M5 12h14",
+  undo: "M9 7L4 12l5 5M4 12h10a5 5 0 0 1 5 5v1",
+  redo: "M15 7l5 5-5 5M20 12H10a5 5 0 0 0-5 5v1",
+  desktop: "M4 5h16v11H4zM9 20h6M12 16v4",
+  tablet: "M7 4h10v16H7zM11 17.5h2",
+  phone: "M9 4h6v16H9zM11.5 17.5h1",
+  agent: "M4 15a8 8 0 0 1 16 0M12 14v.5",
+  blocks: "M5 5h6v6H5zM13 5h6v6h-6zM5 13h6v6H5zM13 13h6v6h-6z",
+  chevron: "M8 10l4 4 4-4",
+  download: "M12 4v11M7 11l5 5 5-5M5 20h14",
+  close: "M6 6l12 12M18 6L6 18",
+};
+
+/**
+ * An icon beside words or on a labelled button; screen readers skip it.
+ *
+ * @param {keyof typeof SHAPES} name
+ */
+export function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  svg.classList.add("icon");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", SHAPES[name]);
+  svg.append(path);
+  return svg;
+}
+
+/**
+ * @param {keyof typeof SHAPES} shape
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {Record<string, any>} [members]
+ */
+export function iconButton(shape, label, onclick, members = {}) {
+  const own = { type: "button", class: "icon-button", "aria-label": label, title: label, onclick };
+  return h("button", { ...own, ...members }, icon(shape));
+}
+
+/**
+ * Show what a request returns in an element: a quiet placeholder meanwhile, and on failure the words and a button.
+ *
+ * @template T
+ * @param {HTMLElement} target
+ * @param {() => Promise<T>} request
+ * @param {(value: T) => any} render Returns what is shown.
+ */
+export async function showLoaded(target, request, render) {
+  target.setAttribute("aria-busy", "true");
+  if (!target.childElementCount) target.replaceChildren(h("div", { class: "placeholder", "aria-hidden": "true" }));
+  try {
+    const content = render(await request());
+    target.replaceChildren(...[content].flat().filter(Boolean));
+  } catch (error) {
+    target.replaceChildren(problemView(error, () => showLoaded(target, request, render)));
+  } finally {
+    target.removeAttribute("aria-busy");
+  }
+}
+
+/**
+ * @param {any} error
+ * @param {() => void} [onRetry]
+ */
+export function problemView(error, onRetry) {
+  const hint = error.hint && error.hint !== error.message ? h("p", { class: "quiet-text" }, error.hint) : null;
+  const retry = onRetry && h("button", { type: "button", class: "button", onclick: onRetry }, "Try again");
+  return h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), hint, retry);
+}
+
+/**
+ * @param {string} title
+ * @param {string} words
+ * @param {any} [action]
+ */
+export function emptyView(title, words, action) {
+  return h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, words), action);
+}
+
+/**
+ * A field with its label.
+ *
+ * @param {string} label
+ * @param {HTMLElement} control
+ * @param {string} [hint]
+ */
+export function field(label, control, hint) {
+  return h("label", { class: "field" }, h("span", { class: "label" }, label), control, hint && h("small", {}, hint));
+}
+
+/**
+ * A table that scrolls by itself where it is too wide.
+ *
+ * @param {string} caption
+ * @param {(string | {text: string, number: boolean})[]} columns
+ * @param {any[][]} rows
+ */
+export function table(caption, columns, rows) {
+  const isNumber = columns.map((column) => typeof column === "object" && column.number);
+  const head = columns.map((column, index) =>
+    h(
+      "th",
+      { scope: "col", class: isNumber[index] ? "number" : "" },
+      typeof column === "object" ? column.text : column,
+    ),
+  );
+  const body = rows.map((cells) =>
+    h("tr", {}, ...cells.map((cell, index) => h("td", { class: isNumber[index] ? "number" : "" }, cell))),
+  );
+  return h(
+    "div",
+    { class: "table", tabIndex: 0, role: "group", "aria-label": caption },
+    h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body)),
+  );
+}
+
+/** @param {string} text */
+export function number(text) {
+  return { text, number: true };
+}
+
+/**
+ * Ask in a dialog.
+ *
+ * @param {string} title
+ * @param {any[]} content
+ * @param {{action: string, isDangerous?: boolean, onAction: (data: FormData) => Promise<void> | void}} options
+ * @returns {Promise<boolean>} Whether the action was done.
+ */
+export function askInDialog(title, content, { action, isDangerous = false, onAction }) {
+  const problem = h("div", { class: "form-problem", role: "alert", hidden: true });
+  const button = h("button", { type: "submit", class: isDangerous ? "button danger" : "button primary" }, action);
+  const cancel = h("button", { type: "button", class: "button", onclick: () => dialog.close() }, "Cancel");
+  const form = h("form", { method: "dialog" }, h("h2", {}, title), ...content, problem);
+  form.append(h("div", { class: "dialog-actions" }, cancel, button));
+  const dialog = h("dialog", { "aria-label": title }, form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    problem.hidden = true;
+    try {
+      await onAction(new FormData(form));
+      dialog.close("done");
+    } catch (error) {
+      problem.textContent = error instanceof Error ? error.message : String(error);
+      problem.hidden = false;
+    } finally {
+      button.disabled = false;
+    }
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "done");
+    });
+  });
+}
+
+/**
+ * Say in a corner what was done.
+ *
+ * @param {string} text
+ */
+export function announce(text) {
+  const place = document.querySelector("#announcements");
+  if (!place) return;
+  const words = h("p", {}, text);
+  place.replaceChildren(words);
+  setTimeout(() => words.remove(), 4_000);
+}
+
+/**
+ * Let the browser save a file.
+ *
+ * @param {string} name
+ * @param {string} type
+ * @param {string} content
+ */
+export function saveFile(name, type, content) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

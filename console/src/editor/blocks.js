@@ -1,0 +1,72 @@
+/** What can be dragged onto a page. Styles are inline here; the editor makes rules of them. */
+
+/** @param {string} path */
+function shape(path) {
+  return `<svg viewBox="0 0 24 24" aria-hidden="true"><path d="${path}"/></svg>`;
+}
+
+const SECTION = "padding:48px 24px;max-width:1080px;margin:0 auto";
+
+export const BLOCKS = [
+  {
+    id: "section",
+    label: "Section",
+    media: shape("M3 5h18v14H3zM3 9h18"),
+    content: `<section style="${SECTION}"><h2>A heading</h2><p>Some words about it.</p></section>`,
+  },
+  {
+    id: "columns-2",
+    label: "2 columns",
+    media: shape("M3 5h8v14H3zM13 5h8v14h-8z"),
+    content: columns(2),
+  },
+  {
+    id: "columns-3",
+    label: "3 columns",
+    media: shape("M3 5h5v14H3zM9.5 5h5v14h-5zM16 5h5v14h-5z"),
+    content: columns(3),
+  },
+  { id: "heading", label: "Heading", media: shape("M6 5v14M18 5v14M6 12h12"), content: "<h2>A heading</h2>" },
+  { id: "text", label: "Text", media: shape("M5 7h14M5 12h14M5 17h9"), content: "<p>Write something here.</p>" },
+  {
+    id: "button",
+    label: "Button",
+    media: shape("M3 8h18v8H3zM8 12h8"),
+    content: `<a href="#" style="display:inline-block;padding:12px 20px;border-radius:8px;background:#1c1b19;color:#fff;text-decoration:none">A button</a>`,
+  },
+  {
+    id: "image",
+    label: "Picture",
+    media: shape("M3 5h18v14H3zM3 16l5-5 5 5 3-3 5 5"),
+    content: { type: "image", style: { "max-width": "100%" } },
+    activate: true,
+  },
+  {
+    id: "link",
+    label: "Link",
+    media: shape("M9 15l6-6M8 11l-2 2a3.5 3.5 0 0 0 5 5l2-2M16 13l2-2a3.5 3.5 0 0 0-5-5l-2 2"),
+    content: '<a href="#">A link</a>',
+  },
+  {
+    id: "list",
+    label: "List",
+    media: shape("M9 7h11M9 12h11M9 17h11M4 7h1M4 12h1M4 17h1"),
+    content: "<ul><li>One</li><li>Two</li><li>Three</li></ul>",
+  },
+  {
+    id: "quote",
+    label: "Quote",
+    media: shape("M6 8h4v5H6zM6 13c0 3 1 4 3 4M14 8h4v5h-4zM14 13c0 3 1 4 3 4"),
+    content: "<blockquote><p>What somebody said.</p></blockquote>",
+  },
+];
+
+/** @param {number} count */
+function columns(count) {
+  const column = '<div style="flex:1 1 220px"><h3>A heading</h3><p>Some words.</p></div>';
+  return `<section style="${SECTION};display:flex;flex-wrap:wrap;gap:32px">${column.repeat(count)}</section>`;
+}
+
+/** The page of a new site. */
+export const FIRST_PAGE = `<body style="margin:0;font-family:system-ui,sans-serif;line-height:1.5;color:#1c1b19">
+<section style="${SECTION}"><h1>A new site</h1><p>Drag something here, or ask the agent for a first version.</p></section></body>`;

@@ -1,0 +1,66 @@
+/** Make a GrapesJS editor with the agent's plugin, and put a site into it. */
+
+import fermata from "grapesjs-fermata";
+import { BLOCKS, FIRST_PAGE } from "./blocks.js";
+import { loadGrapesJs } from "./load-grapesjs.js";
+
+/** @typedef {Record<"canvas" | "blocks" | "layers" | "styles" | "selectors" | "traits", HTMLElement>} Places */
+
+/**
+ * @param {Places} places
+ * @param {any} client
+ * @param {any} site
+ */
+export async function makeEditor(places, client, site) {
+  const grapesjs = await loadGrapesJs();
+  const editor = grapesjs.init({
+    container: places.canvas,
+    height: "100%",
+    width: "auto",
+    storageManager: false,
+    telemetry: false,
+    noticeOnUnload: false,
+    cssIcons: "",
+    panels: { defaults: [] },
+    parser: { optionsHtml: { detectDocument: true } },
+    undoManager: { trackSelection: false },
+    blockManager: { appendTo: places.blocks, blocks: BLOCKS },
+    layerManager: { appendTo: places.layers },
+    styleManager: { appendTo: places.styles },
+    selectorManager: { appendTo: places.selectors, componentFirst: true },
+    traitManager: { appendTo: places.traits },
+    plugins: [fermata],
+    pluginsOpts: { [/** @type {any} */ (fermata)]: { client, panel: document.createElement("fermata-panel") } },
+  });
+  await new Promise((resolve) => editor.onReady(resolve));
+  editor.Storage.setAutosave(false);
+  putSite(editor, site);
+  nameFrames(editor);
+  editor.on("canvas:frame:load", () => nameFrames(editor));
+  return editor;
+}
+
+/** @param {any} editor @param {any} site */
+export function putSite(editor, site) {
+  if (site.project) editor.loadProjectData(site.project);
+  else putPages(editor, site.pages ?? [{ name: "index", html: FIRST_PAGE }]);
+  editor.UndoManager.clear();
+}
+
+/** @param {any} editor @param {{name: string, html: string}[]} pages */
+function putPages(editor, pages) {
+  const [first, ...others] = pages;
+  editor.Pages.getSelected().setName(first.name);
+  editor.setComponents(first.html);
+  for (const { name, html } of others) {
+    const page = editor.Pages.add({ name }, { select: true });
+    page.setName(name);
+    editor.setComponents(html);
+  }
+  editor.Pages.select(editor.Pages.getAll()[0]);
+}
+
+/** Say what the frame is: GrapesJS gives it no title. @param {any} editor */
+function nameFrames(editor) {
+  for (const frame of editor.getContainer().querySelectorAll("iframe")) frame.title = "Page";
+}

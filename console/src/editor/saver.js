@@ -1,0 +1,78 @@
+/**
+ * Save a site a moment after each change, and show what other tabs have saved.
+ *
+ * While a person types, nothing is saved: reading the project would move the caret.
+ */
+
+import { putSite } from "./make-editor.js";
+
+/** @import { SiteStore } from "../sites/site-store.js" */
+
+const DELAY_MS = 600;
+const EVENTS = "update undo redo rte:disable page:add page:remove page:update";
+
+export class Saver {
+  #timer = 0;
+  #isDirty = false;
+  #isLoading = false;
+  #channel = new BroadcastChannel("fermata-sites");
+
+  /**
+   * @param {any} editor
+   * @param {SiteStore} store
+   * @param {string} siteId
+   * @param {(state: "saved" | "changed" | "failed") => void} onState
+   */
+  constructor(editor, store, siteId, onState) {
+    this.editor = editor;
+    this.store = store;
+    this.siteId = siteId;
+    this.onState = onState;
+    editor.on(EVENTS, () => this.plan());
+    editor.Css.getAll().on("add remove change", () => this.plan());
+    this.#channel.onmessage = ({ data }) => this.#showOther(data.siteId);
+    this.onHide = () => document.visibilityState === "hidden" && this.save();
+    document.addEventListener("visibilitychange", this.onHide);
+  }
+
+  plan() {
+    if (this.#isLoading) return;
+    this.#isDirty = true;
+    this.onState("changed");
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.save(), DELAY_MS);
+  }
+
+  async save() {
+    clearTimeout(this.#timer);
+    if (!this.#isDirty || this.editor.getEditing()) return;
+    this.#isDirty = false;
+    try {
+      await this.store.update(this.siteId, { project: this.editor.getProjectData() });
+      this.#channel.postMessage({ siteId: this.siteId });
+      if (!this.#isDirty) this.onState("saved");
+    } catch {
+      this.#isDirty = true;
+      this.onState("failed");
+    }
+  }
+
+  async close() {
+    document.removeEventListener("visibilitychange", this.onHide);
+    await this.save();
+    clearTimeout(this.#timer);
+    this.#channel.close();
+  }
+
+  /** @param {string} siteId */
+  async #showOther(siteId) {
+    if (siteId !== this.siteId || this.#isDirty || this.editor.getEditing()) return;
+    const site = await this.store.get(siteId);
+    if (!site?.project || this.#isDirty) return;
+    this.#isLoading = true;
+    putSite(this.editor, site);
+    setTimeout(() => {
+      this.#isLoading = false;
+    }, 50); // GrapesJS reports the changes of a load after it
+  }
+}

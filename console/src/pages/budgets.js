@@ -1,0 +1,154 @@
+/** Budgets: how much a day and a month may cost, and what is left of it. */
+
+import { announce, field, h, iconButton, showLoaded } from "../dom.js";
+import { formatCost, formatInstant } from "../format.js";
+
+/** @import { PageContext } from "../shell/shell.js" */
+/** @typedef {{dailyUsd?: number | null, monthlyUsd?: number | null}} Limits */
+
+/** @param {HTMLElement} target @param {PageContext} context */
+export function show(target, context) {
+  const body = h("div");
+  target.append(
+    h("header", { class: "page-head" }, h("h1", {}, "Budgets")),
+    h("p", { class: "lead" }, "The most a request can cost is held before it is sent. An empty amount is no limit."),
+    body,
+  );
+  return showLoaded(
+    body,
+    () => context.client.budgets.get(),
+    (budgets) => view(budgets, context, body),
+  );
+}
+
+/** @param {any} budgets @param {PageContext} context @param {HTMLElement} body */
+function view(budgets, context, body) {
+  const workspace = limitFields("Workspace", budgets.tenant);
+  const eachUser = limitFields("Each user", budgets.eachUser);
+  const people = h("div", { class: "people" });
+  const addPerson = (/** @type {any} */ person = {}) => people.append(personRow(person));
+  budgets.users.forEach(addPerson);
+  const problem = h("div", { class: "form-problem", role: "alert", hidden: true });
+  const form = h(
+    "form",
+    { class: "budget-form" },
+    h("section", {}, h("h2", {}, "Workspace"), ...metersOf(budgets.tenant), workspace),
+    h("section", {}, h("h2", {}, "Each user"), eachUser),
+    h(
+      "section",
+      {},
+      h("h2", {}, "Single users"),
+      people,
+      h("button", { type: "button", class: "button", onclick: () => addPerson() }, "Add a user"),
+    ),
+    h(
+      "p",
+      { class: "quiet-text" },
+      `Days end at ${formatInstant(budgets.dayRenewsAt)}, the month at ${formatInstant(budgets.monthRenewsAt)}.`,
+    ),
+    problem,
+    h("button", { type: "submit", class: "button primary" }, "Save budgets"),
+  );
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    problem.hidden = true;
+    const users = [...people.children].map((row) => ({ userId: inputValue(row, "userId"), ...readLimits(row) }));
+    try {
+      const changed = { tenant: readLimits(workspace), eachUser: readLimits(eachUser), users };
+      const saved = await context.client.budgets.update(changed);
+      body.replaceChildren(view(saved, context, body));
+      announce("The budgets were saved.");
+    } catch (error) {
+      problem.textContent = error instanceof Error ? error.message : String(error);
+      problem.hidden = false;
+    }
+  });
+  return form;
+}
+
+/** @param {any} budget */
+function metersOf(budget) {
+  const periods = /** @type {const} */ ([
+    ["Today", budget.today, budget.dailyUsd],
+    ["This month", budget.thisMonth, budget.monthlyUsd],
+  ]);
+  return periods.filter(([, spending]) => spending).map(([name, spending, limit]) => meter(name, spending, limit));
+}
+
+/** @param {string} name @param {any} spending @param {number | null} limit */
+function meter(name, spending, limit) {
+  const used = spending.spentUsd + spending.heldUsd;
+  const held = spending.heldUsd ? `, ${formatCost(spending.heldUsd)} held` : "";
+  const hasLimit = limit !== null && limit !== undefined;
+  const words = hasLimit
+    ? `${formatCost(spending.spentUsd)} of ${formatCost(limit)} spent${held}, ${formatCost(spending.leftUsd)} left`
+    : `${formatCost(spending.spentUsd)} spent${held}, no limit`;
+  const bar = h("progress", {
+    max: 1,
+    value: hasLimit ? (limit ? Math.min(1, used / limit) : 1) : 0,
+    "aria-label": `${name}: ${words}`,
+  });
+  return h(
+    "div",
+    { class: "meter-row" },
+    h("span", {}, name),
+    hasLimit && bar,
+    h("span", { class: "quiet-text" }, words),
+  );
+}
+
+/** @param {string} whose @param {Limits} limits */
+function limitFields(whose, limits) {
+  const input = (
+    /** @type {string} */ name,
+    /** @type {string} */ words,
+    /** @type {number | null | undefined} */ value,
+  ) =>
+    field(
+      words,
+      h("input", {
+        name,
+        type: "number",
+        min: "0",
+        step: "any",
+        inputMode: "decimal",
+        value: value ?? "",
+        placeholder: "No limit",
+        "aria-label": `${whose}: ${words}`,
+      }),
+    );
+  return h(
+    "div",
+    { class: "limits" },
+    input("dailyUsd", "Dollars a day", limits.dailyUsd),
+    input("monthlyUsd", "Dollars a month", limits.monthlyUsd),
+  );
+}
+
+/** @param {any} person */
+function personRow(person) {
+  const name = h("input", { name: "userId", required: true, value: person.userId ?? "", maxLength: 200 });
+  const row = h("div", { class: "person" }, field("User id", name), limitFields("User", person));
+  const left = metersOf(person);
+  row.append(
+    iconButton("close", "Remove this user", () => row.remove()),
+    ...left,
+  );
+  return row;
+}
+
+/** @param {Element} row @param {string} name */
+function inputValue(row, name) {
+  return /** @type {HTMLInputElement} */ (row.querySelector(`[name=${name}]`)).value.trim();
+}
+
+/** @param {Element} row */
+function readLimits(row) {
+  /** @type {Limits} */
+  const limits = {};
+  for (const name of /** @type {const} */ (["dailyUsd", "monthlyUsd"])) {
+    const text = inputValue(row, name);
+    if (text !== "") limits[name] = Number(text);
+  }
+  return limits;
+}

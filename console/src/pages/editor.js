@@ -1,0 +1,211 @@
+/** The editor: GrapesJS with the agent, over the sites of this browser. */
+
+import { emptyView, h, icon, iconButton } from "../dom.js";
+import { exportSite } from "../sites/export-dialog.js";
+import { chooseSite } from "../sites/site-dialog.js";
+import { SiteStore } from "../sites/site-store.js";
+
+/** @import { PageContext } from "../shell/shell.js" */
+
+const LAST_SITE = "fermata-last-site";
+const DEVICES = /** @type {const} */ ([
+  { id: "desktop", shape: "desktop", label: "Desktop" },
+  { id: "tablet", shape: "tablet", label: "Tablet" },
+  { id: "mobilePortrait", shape: "phone", label: "Phone" },
+]);
+const NARROW = "(max-width: 1100px)";
+
+/** @param {HTMLElement} target @param {PageContext} context @param {string} siteId */
+export async function show(target, context, siteId) {
+  const missing = context.session.config.missingPackages ?? [];
+  if (missing.length) {
+    target.append(missingView(missing));
+    return;
+  }
+  const store = new SiteStore();
+  const site = await findSite(store, siteId);
+  localStorage.setItem(LAST_SITE, site.id);
+  target.append(h("h1", { class: "hidden-words" }, site.name));
+  await new EditorView(target, context, store, site).open();
+}
+
+/** @param {string[]} packages */
+function missingView(packages) {
+  const words = `The editor needs npm packages that are not installed (${packages.join(", ")}). Install Node.js 20 or later, then start the service again with make run. All other pages work without them.`;
+  const action = h("a", { class: "button", href: "#/usage" }, "Go to the workspace");
+  return h(
+    "div",
+    { class: "page" },
+    h("h1", { class: "hidden-words" }, "Editor"),
+    emptyView("The editor is not installed", words, action),
+  );
+}
+
+/** @param {SiteStore} store @param {string} id */
+async function findSite(store, id) {
+  const wanted = await store.get(id || localStorage.getItem(LAST_SITE) || "none");
+  return wanted ?? (await store.list())[0] ?? (await store.add({ name: "My first site" }));
+}
+
+class EditorView {
+  /**
+   * @param {HTMLElement} target
+   * @param {PageContext} context
+   * @param {SiteStore} store
+   * @param {any} site
+   */
+  constructor(target, context, store, site) {
+    this.target = target;
+    this.context = context;
+    this.store = store;
+    this.site = site;
+    const place = () => h("div");
+    this.places = {
+      canvas: h("div", { class: "canvas" }),
+      blocks: place(),
+      layers: place(),
+      styles: place(),
+      selectors: place(),
+      traits: place(),
+    };
+    this.saved = h("span", { class: "saved", role: "status" });
+    this.siteName = h("span", {}, site.name);
+    this.agentPane = h("aside", { class: "agent-pane", "aria-label": "Agent" });
+    this.workbench = h("div", { class: "workbench" });
+  }
+
+  async open() {
+    const { agentPane, places, workbench } = this;
+    const isNarrow = matchMedia(NARROW).matches;
+    workbench.classList.toggle("no-tools", isNarrow);
+    workbench.classList.toggle("no-agent", isNarrow);
+    workbench.append(this.#toolsPane(), h("div", { class: "canvas-pane" }, places.canvas), agentPane);
+    this.toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Editor" });
+    this.target.append(this.toolbar, workbench);
+    const [{ makeEditor }, { Saver }] = await Promise.all([
+      import("../editor/make-editor.js"),
+      import("../editor/saver.js"),
+      import("@fermata/panel"),
+    ]);
+    if (this.context.signal.aborted) return;
+    this.editor = await makeEditor(places, this.context.client, this.site);
+    this.saver = new Saver(this.editor, this.store, this.site.id, (state) => this.#showState(state));
+    this.context.signal.addEventListener("abort", () => this.#close());
+    this.#fillToolbar();
+    this.#mountPanel();
+  }
+
+  #mountPanel() {
+    const panel = this.editor.runCommand("fermata:mount", { target: this.agentPane });
+    panel.setAttribute("memory", "none");
+    panel.hasSettings = true;
+    if (this.site.conversationId) panel.conversationId = this.site.conversationId;
+    panel.addEventListener("fermata-settings", () => this.context.open("providers"));
+    panel.addEventListener("fermata-sign-in", () => location.reload());
+    panel.addEventListener("fermata-turn", () => this.#rememberConversation(panel.conversationId));
+  }
+
+  /** @param {string | undefined} id */
+  async #rememberConversation(id) {
+    if (!id || id === this.site.conversationId) return;
+    this.site.conversationId = id;
+    await this.store.update(this.site.id, { conversationId: id });
+  }
+
+  #toolsPane() {
+    const { blocks, layers, styles, selectors, traits } = this.places;
+    const tabs = [
+      { name: "Add", body: h("div", {}, blocks) },
+      { name: "Layers", body: h("div", {}, layers) },
+      { name: "Style", body: h("div", {}, selectors, traits, styles) },
+    ];
+    const choose = (/** @type {number} */ chosen) => {
+      tabs.forEach(({ body }, index) => {
+        body.hidden = index !== chosen;
+        buttons[index].setAttribute("aria-selected", String(index === chosen));
+        buttons[index].tabIndex = index === chosen ? 0 : -1;
+      });
+    };
+    const buttons = tabs.map(({ name, body }, index) => {
+      const id = `tab-${name.toLowerCase()}`;
+      body.setAttribute("role", "tabpanel");
+      body.setAttribute("aria-label", name);
+      body.className = "tab-body";
+      return h("button", { type: "button", role: "tab", id, onclick: () => choose(index) }, name);
+    });
+    const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Tools" }, ...buttons);
+    list.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const next = (buttons.findIndex((button) => button.tabIndex === 0) + step + buttons.length) % buttons.length;
+      choose(next);
+      buttons[next].focus();
+    });
+    choose(0);
+    return h("aside", { class: "tools-pane", "aria-label": "Tools" }, list, ...tabs.map(({ body }) => body));
+  }
+
+  #fillToolbar() {
+    const { editor, workbench } = this;
+    const devices = DEVICES.map(({ id, shape, label }) => {
+      const choose = () => {
+        editor.Devices.select(id);
+        for (const button of devices) button.setAttribute("aria-pressed", String(button === own));
+      };
+      const own = iconButton(shape, label, choose, { "aria-pressed": String(id === "desktop") });
+      return own;
+    });
+    const toggle = (/** @type {any} */ shape, /** @type {string} */ label, /** @type {string} */ name) => {
+      const button = iconButton(shape, label, () => {
+        const isHidden = workbench.classList.toggle(name);
+        button.setAttribute("aria-pressed", String(!isHidden));
+        editor.refresh();
+      });
+      button.setAttribute("aria-pressed", String(!workbench.classList.contains(name)));
+      return button;
+    };
+    this.toolbar?.append(
+      toggle("blocks", "Tools", "no-tools"),
+      h(
+        "button",
+        { type: "button", class: "site-button", "aria-haspopup": "dialog", onclick: () => this.#chooseSite() },
+        this.siteName,
+        icon("chevron"),
+      ),
+      this.saved,
+      h("div", { class: "spacer" }),
+      h("div", { class: "group device-group", role: "group", "aria-label": "Width of the page" }, ...devices),
+      h(
+        "div",
+        { class: "group" },
+        iconButton("undo", "Undo", () => editor.UndoManager.undo()),
+        iconButton("redo", "Redo", () => editor.UndoManager.redo()),
+      ),
+      iconButton("download", "Export", () => exportSite(editor, this.site)),
+      toggle("agent", "Agent", "no-agent"),
+    );
+  }
+
+  async #chooseSite() {
+    await this.saver?.save();
+    const choice = await chooseSite(this.store, this.site.id);
+    if (!choice) return;
+    if (choice.id !== this.site.id) this.context.open(`editor/${choice.id}`);
+    else if (choice.name !== this.site.name) this.siteName.textContent = choice.name;
+  }
+
+  /** @param {"saved" | "changed" | "failed"} state */
+  #showState(state) {
+    const words = {
+      saved: "Saved in this browser",
+      changed: "Saving …",
+      failed: "Not saved: this browser has no room",
+    };
+    this.saved.textContent = words[state];
+  }
+
+  async #close() {
+    await this.saver?.close();
+    this.editor?.destroy();
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Who is signed in: on this machine by a link of `make run` and a cookie that scripts cannot read; on AWS by a token that the
+ * tenant's own page has put into the address, which stays in this module.
+ */
+
+import { Fermata } from "@fermata/client";
+
+/** @typedef {{signIn: "link" | "token", signInUrl?: string, missingPackages?: string[]}} Config */
+
+export class Session {
+  /** @type {string} */
+  #token = "";
+  /** What to tell a person who is not signed in. */
+  problem = "";
+  isSignedIn = false;
+
+  /** @param {Config} config */
+  constructor(config) {
+    this.config = config;
+    const token = config.signIn === "token" ? async () => this.#token : undefined;
+    this.client = new Fermata({ baseUrl: location.origin, token });
+  }
+
+  /** Read the config, and use up what the address holds. */
+  static async open() {
+    const secret = takeSecretFromAddress();
+    const answer = await fetch(new URL("../config.json", import.meta.url), { cache: "no-store" });
+    const session = new Session(await answer.json());
+    await session.#begin(secret);
+    return session;
+  }
+
+  /** @param {URLSearchParams} secret */
+  async #begin(secret) {
+    if (this.config.signIn === "token") {
+      this.#token = secret.get("token") ?? "";
+      this.isSignedIn = this.#token !== "";
+      this.problem = "You are not signed in. Open the console from your workspace, which knows who you are.";
+      return;
+    }
+    const code = secret.get("code");
+    const answer = code ? await callSession("POST", { code }) : await callSession("GET");
+    this.isSignedIn = Boolean(answer.signedIn);
+    this.problem = answer.error ?? "";
+  }
+
+  async signOut() {
+    this.#token = "";
+    if (this.config.signIn === "link") await callSession("DELETE");
+    location.reload();
+  }
+}
+
+/** Take a code or a token out of the address, so that it is neither in the history nor on the screen. */
+function takeSecretFromAddress() {
+  const secret = new URLSearchParams(location.hash.slice(1));
+  if (!secret.has("code") && !secret.has("token")) return new URLSearchParams();
+  history.replaceState(null, "", location.pathname);
+  return secret;
+}
+
+/**
+ * @param {string} method
+ * @param {object} [body]
+ */
+async function callSession(method, body) {
+  const headers = body && { "content-type": "application/json" };
+  const answer = await fetch(new URL("../session", import.meta.url), {
+    method,
+    headers,
+    body: body && JSON.stringify(body),
+  });
+  return answer.json();
+}

@@ -1,0 +1,67 @@
+"""Open the console as a person does, and collect what the browser complains about."""
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from local.cloud import LocalCloud
+from local.console_sign_in import make_sign_in_link
+
+AXE = Path(__file__).resolve().parents[2] / "packages" / "node_modules" / "axe-core" / "axe.min.js"
+WATCH = """
+window.violations = [];
+const keep = ({violatedDirective, blockedURI}) => violations.push(`${violatedDirective} ${blockedURI}`);
+document.addEventListener("securitypolicyviolation", keep);
+"""
+PAGES = ("editor", "usage", "turns", "providers", "models", "budgets")
+
+
+class ConsolePage:
+    """A window of the console, signed in by a link."""
+
+    def __init__(self, page: Page, cloud: LocalCloud) -> None:
+        self.page = page
+        self.url = cloud.url
+        self.complaints: list[str] = []
+        page.add_init_script(WATCH)
+        page.on("console", lambda message: self._collect(message.type, message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(make_sign_in_link(cloud.url, cloud.directory))
+        page.get_by_role("navigation").wait_for(state="attached")
+
+    def _collect(self, kind: str, text: str) -> None:
+        if kind == "error":
+            self.complaints.append(text)
+
+    def open(self, path: str) -> None:
+        """Show a page, and wait until it has loaded what it shows."""
+        self.page.goto(f"{self.url}/console/#/{path}")
+        self.page.locator(f".page-{path.split('/')[0]} h1").first.wait_for(state="attached")
+        expect(self.page.locator("#page [aria-busy]")).to_have_count(0)
+        if path.startswith("editor"):
+            self.page.frame_locator(".canvas iframe.gjs-frame").locator("body").wait_for()
+            self.page.locator("fermata-panel textarea").wait_for(state="attached")
+
+    def ask(self, prompt: str) -> None:
+        """Ask the agent, and wait for the end of the turn."""
+        count = self.page.locator("fermata-panel .summary").count()
+        self.page.locator("fermata-panel textarea").fill(prompt)
+        self.page.keyboard.press("Enter")
+        self.page.locator("fermata-panel .summary").nth(count).wait_for()
+
+    def read_violations(self) -> list[str]:
+        violations: list[str] = self.page.evaluate("window.violations")
+        return violations
+
+    def find_accessibility_problems(self) -> list[str]:
+        """Return the serious problems that axe finds. The canvas shows somebody's page and is not the console's."""
+        source = AXE.read_text()
+        self.page.evaluate(source)  # by the debugger: the page's policy allows no such script
+        results: dict[str, Any] = self.page.evaluate("axe.run({exclude: [['.canvas']]}, {iframes: false})")
+        return [
+            f"{problem['id']}: {node['html'][:160]}"
+            for problem in results["violations"]
+            if problem["impact"] in ("serious", "critical")
+            for node in problem["nodes"]
+        ]
