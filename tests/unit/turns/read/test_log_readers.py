@@ -10,8 +10,11 @@ import pytest
 from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
 from fermata.domain.errors import LogRewound, NotFound
-from fermata.domain.events import Event, TextEvent
-from fermata.turns.read.follow_log import MAX_POLL_FAILURES, LogPoller, read_entries_after
+from fermata.domain.events import CancelledEvent, Event, TextEvent
+from fermata.privacy.erase_content import erase_partition, erase_turn
+from fermata.turns.read import poll_schedule
+from fermata.turns.read.follow_log import ERASED_LOG, MAX_POLL_FAILURES, LogFollower, LogPoller, read_entries_after
+from fermata.turns.read.poll_schedule import PollSchedule
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, build_entry_key, fixed_events, read_last_entry
 from fermata.wire.http.error_responses import response_from_error
@@ -235,6 +238,77 @@ def test_followers_are_notified_of_lasting_errors(stage: Stage, poller: LogPolle
     received = follow_into_queue(poller, stage.turn)
     assert received.get(timeout=MAX_THREAD_WAIT_SECONDS) is None
     assert not poller._followers
+
+
+def test_the_reader_of_an_erased_log_is_told_so(
+    stage: Stage, poller: LogPoller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll_schedule, "EXISTENCE_CHECK_SECONDS", 0.05)
+    erased = stage.start_turn()
+    stage.new_conversation()
+    stays = stage.start_turn()
+    erased_reader, other_reader = follow_into_queue(poller, erased), follow_into_queue(poller, stays)
+    erase_turn(stage.resources, erased.tenant, erased.id)
+    told = erased_reader.get(timeout=MAX_THREAD_WAIT_SECONDS)
+    while told is not None and told.state.phase != "ended":
+        told = erased_reader.get(timeout=MAX_THREAD_WAIT_SECONDS)
+    assert told is not None
+    assert isinstance(told.events[-1], CancelledEvent)
+    assert "erased" in str(told.events[-1].reason)
+    appended = append_text(stage, "x", stays)
+    assert other_reader.get(timeout=MAX_THREAD_WAIT_SECONDS) == appended
+    wait_until(lambda: len(poller._followers) == 1)
+
+
+def test_a_log_that_is_gone_is_found_in_the_request_that_looks_for_its_next_entry(stage: Stage) -> None:
+    poller, turn = LogPoller(stage.resources), stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    schedule = PollSchedule(stage.resources.settings, stage.resources.clock.monotonic())
+    follower = LogFollower(turn.pk, 2, received.put, schedule)
+    reads: list[int] = []
+    for _ in range(2):
+        stage.pass_time(poll_schedule.EXISTENCE_CHECK_SECONDS)
+        reads.append(count_reads(stage, lambda: poller._poll([follower])))
+        reads.append(count_reads(stage, lambda: poller._poll([follower])))
+    assert (reads, received.empty()) == ([1, 1, 1, 1], True)
+    erase_partition(stage.resources, stage.resources.settings.bridges_table, turn.pk)
+    stage.pass_time(poll_schedule.EXISTENCE_CHECK_SECONDS)
+    assert count_reads(stage, lambda: poller._poll([follower])) == 2, "being sure takes one more"
+    told = received.get_nowait()
+    assert told is not None
+    assert (told.first_number, told.events) == (2, (ERASED_LOG,))
+
+
+def test_a_stale_read_erases_no_log(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    poller, turn = LogPoller(stage.resources), stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    schedule = PollSchedule(stage.resources.settings, stage.resources.clock.monotonic())
+    follower = LogFollower(turn.pk, 2, received.put, schedule)
+    read = stage.resources.tables.batch_get_items
+
+    def read_stale(table: str, keys: Any, *, consistent: bool = True) -> Any:
+        return read(table, keys) if consistent else {}
+
+    monkeypatch.setattr(stage.resources.tables, "batch_get_items", read_stale)
+    stage.pass_time(poll_schedule.EXISTENCE_CHECK_SECONDS)
+    schedule.add_miss(stage.resources.clock.monotonic())
+    poller._poll([follower])
+    assert received.empty()
+
+
+def count_reads(stage: Stage, act: Callable[[], None]) -> int:
+    count = 0
+    read = stage.resources.tables.batch_get_items
+
+    def counted(table: str, keys: Any, *, consistent: bool = True) -> Any:
+        nonlocal count
+        count += 1
+        return read(table, keys, consistent=consistent)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage.resources.tables, "batch_get_items", counted)
+        act()
+    return count
 
 
 def test_the_status_of_a_turn_follows_its_phases(stage: Stage) -> None:

@@ -1,7 +1,7 @@
 """Follow turn logs: read what is there, then poll for new entries, with one poller for all readers of a process."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from fermata.aws import observability
@@ -9,12 +9,18 @@ from fermata.aws.clock import JoinableThread
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import LogRewound, NotFound
+from fermata.domain.events import CancelledEvent
 from fermata.turns.read.poll_schedule import PollSchedule
 from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn
 from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_item, read_entries_from, read_last_entry
+from fermata.turns.turn_state_from_log import TurnState
 
-POLL_BATCH_SIZE = 100
+POLL_BATCH_SIZE = 90
+MAX_EXISTENCE_CHECKS = 10
+"""Logs that a poll looks for besides, in the same request, which reads 100 items at most."""
 MAX_POLL_FAILURES = 5
+ERASED_LOG = CancelledEvent(reason="The data of this turn was erased.")
+"""How the stream of a reader ends that has missed the end of a log before it was erased."""
 
 
 def read_entries_after(resources: Resources, turn: Turn, event_number: int) -> list[LogEntry]:
@@ -131,8 +137,10 @@ class LogPoller:
         return sorted(due, key=lambda follower: follower.schedule.next_poll_at)[:POLL_BATCH_SIZE]
 
     def _poll(self, followers: Sequence[LogFollower]) -> None:
+        now = self.resources.clock.monotonic()
+        checked = [follower for follower in followers if follower.schedule.is_existence_due(now)]
         try:
-            entries = self._read_next_entries(followers)
+            entries = self._read_next_entries(followers, checked[:MAX_EXISTENCE_CHECKS])
         except Exception:  # noqa: BLE001 - logged; after some failures the readers are notified
             self._handle_poll_failure(followers)
             return
@@ -148,14 +156,36 @@ class LogPoller:
                 if follower.is_poll_requested:
                     follower.schedule.next_poll_at = 0
 
-    def _read_next_entries(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None]:
-        """Return the entries that exist, by partition and number; None for one that cannot be parsed."""
-        keys = sorted({(follower.pk, build_entry_key(follower.next_number)) for follower in followers})
-        consistent = any(follower.schedule.needs_consistent_read for follower in followers)
-        items = self.resources.tables.batch_get_items(
-            self.resources.settings.bridges_table, keys, consistent=consistent
-        )
-        return {(pk, int(sk[2:])): self._parse_entry(item) for (pk, sk), item in items.items()}
+    def _read_next_entries(
+        self, followers: Sequence[LogFollower], checked: Sequence[LogFollower]
+    ) -> dict[tuple[str, int], LogEntry | None]:
+        """Return the entries that exist, by partition and number; None for one that cannot be parsed.
+
+        Args:
+            checked: Those whose logs are looked for too. An erased one ends with an entry that is not stored.
+        """
+        next_keys = {(follower.pk, build_entry_key(follower.next_number)) for follower in followers}
+        first_keys = {(follower.pk, build_entry_key(1)) for follower in checked}
+        items = self._read_items(next_keys | first_keys, any(it.schedule.needs_consistent_read for it in followers))
+        entries = {(pk, int(sk[2:])): self._parse_entry(items[pk, sk]) for pk, sk in next_keys & items.keys()}
+        missing = first_keys - items.keys()
+        if missing:  # it is rare, so that being sure may cost a request
+            missing -= self._read_items(missing, consistent=True).keys()
+        now = self.resources.clock.monotonic()
+        for follower in checked:
+            if (follower.pk, build_entry_key(1)) in missing:
+                entries.setdefault((follower.pk, follower.next_number), self._end_erased_log(follower.next_number))
+            else:
+                follower.schedule.add_existence(now)
+        return entries
+
+    def _read_items(self, keys: Collection[tuple[str, str]], consistent: bool) -> dict[tuple[str, str], Item]:
+        table = self.resources.settings.bridges_table
+        return self.resources.tables.batch_get_items(table, sorted(keys), consistent=consistent)
+
+    def _end_erased_log(self, number: int) -> LogEntry:
+        at_ms = int(self.resources.clock.time() * 1000)
+        return LogEntry(number, 1, (ERASED_LOG,), TurnState(phase="ended"), "", at_ms)
 
     def _parse_entry(self, item: Item) -> LogEntry | None:
         try:
@@ -165,7 +195,7 @@ class LogPoller:
             return None
 
     def _deliver(self, follower: LogFollower, log_entry: LogEntry | None, now: float) -> None:
-        """Deliver an entry. A reader that gets None, or whose delivery fails, is followed no longer."""
+        """Deliver an entry. A reader that gets None or the last one, or whose delivery fails, is followed no longer."""
         if log_entry is not None:
             follower.next_number = log_entry.next_number
             follower.schedule.add_entry(log_entry, now)
@@ -174,7 +204,7 @@ class LogPoller:
         except Exception:  # noqa: BLE001 - logged; a reader that is gone must not end the others' thread
             observability.log_exception("log_poller.delivery_failed", row=follower.pk)
             log_entry = None
-        if log_entry is None:
+        if log_entry is None or log_entry.state.phase == "ended":
             self.unfollow(follower)
 
     def _handle_poll_failure(self, followers: Sequence[LogFollower]) -> None:

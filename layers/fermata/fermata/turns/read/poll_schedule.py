@@ -19,6 +19,9 @@ MAX_CONSISTENT_INTERVAL_SECONDS = 0.02
 MAX_FOUND_IN_TURN = 4
 """So many polls that each find streamed text tell that the reader is behind. Other entries come in pairs at most."""
 
+EXISTENCE_CHECK_SECONDS = 5
+"""A log that has not grown for so long is looked for: its turn may have been erased (decision 0286)."""
+
 AwaitedStep = Literal["service", "text", "browser"]
 """service: the next step of a function or the first text of a model · text: more of the text that flows ·
 browser: the result of a tool call, or a decision."""
@@ -38,11 +41,14 @@ class PollSchedule:
     _found_in_turn: int = 0
     _interval_seconds: float = 0.0
     """Between the poll before and the next one."""
+    _existed_at: float = field(init=False)
+    """When the log was there for certain."""
 
     def __post_init__(self) -> None:
         if self.last_entry is not None and _is_browser_due(self.last_entry):
             self._awaited = "browser"
         self.next_poll_at = self.waiting_since + self.compute_interval(0)
+        self._existed_at = self.waiting_since
 
     @property
     def needs_consistent_read(self) -> bool:
@@ -56,7 +62,7 @@ class PollSchedule:
     def add_entry(self, entry: LogEntry, now: float) -> None:
         """Note that a poll has found this entry."""
         previous, self.last_entry = self.last_entry, entry
-        self.waiting_since = now
+        self.waiting_since = self._existed_at = now
         self._found_in_turn += 1
         self._interval_seconds = 0.0
         is_text_flowing = previous is not None and _is_text(previous) and _is_text(entry)
@@ -70,6 +76,14 @@ class PollSchedule:
         self._found_in_turn = 0
         self._interval_seconds = self.compute_interval(now - self.waiting_since)
         self.next_poll_at = now + self._interval_seconds
+
+    def is_existence_due(self, now: float) -> bool:
+        """Return whether the next poll has to find out if the log is still there."""
+        return now - self._existed_at >= EXISTENCE_CHECK_SECONDS
+
+    def add_existence(self, now: float) -> None:
+        """Note that a poll has found the log, whether it has grown or not."""
+        self._existed_at = now
 
     def compute_interval(self, waited_seconds: float) -> float:
         """Return the seconds until the next poll, for a reader that has waited so long."""
