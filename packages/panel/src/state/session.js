@@ -1,6 +1,6 @@
 /** What the panel shows, and what its buttons do: no DOM, so that it can be tested and used without the panel. */
 
-/** @import { ThreadItem, TurnItem, UserItem } from "./thread.js" */
+/** @import { ThreadImage, ThreadItem, TurnItem, UserItem } from "./thread.js" */
 import { describeError } from "./problems.js";
 import { itemsFromMessages } from "./thread.js";
 import { callsOf, emptyTurn, foldEvent } from "./turn-view.js";
@@ -61,13 +61,18 @@ export class Session extends EventTarget {
   #storage;
   /** @type {any} */
   #turn = null;
-  /** @type {{prompt: string, images: Blob[]} | null} */
-  #lastPrompt = null;
   /** @type {BroadcastChannel | null} */
   #channel = null;
   /** Rises whenever another conversation is shown, so that late answers about the one before are dropped. */
   #epoch = 0;
   #keys = 0;
+  #isClosed = false;
+  /** The person has stopped a turn that the service has not started yet. */
+  #isUnwanted = false;
+  /** Another tab has begun a turn while this one was busy. */
+  #hasMissedTurn = false;
+  /** What loads now, if something does. @type {Promise<unknown>} */
+  #loading = Promise.resolve();
 
   /**
    * @param {object} options
@@ -82,14 +87,17 @@ export class Session extends EventTarget {
     this.#scope = scope;
     this.executor = executor;
     this.#storage = storage;
-    if (typeof BroadcastChannel === "function") this.#listenToOtherTabs();
+    this.#channel = openChannel(MEMORY + scope);
+    if (this.#channel) this.#listenToOtherTabs(this.#channel);
   }
 
   /** Stop following; the turn goes on. */
   close() {
+    this.#isClosed = true;
     this.#epoch += 1;
     this.#turn?.detach();
     this.#channel?.close();
+    this.#channel = null;
   }
 
   /**
@@ -97,31 +105,44 @@ export class Session extends EventTarget {
    *
    * @param {string} [conversationId] The one to show; otherwise the one that this browser showed last.
    */
-  async load(conversationId) {
+  load(conversationId) {
+    this.#loading = this.#load(conversationId);
+    return this.#loading;
+  }
+
+  /** Wait until nothing loads, so that what is asked next is asked in the conversation that is then shown. */
+  async loaded() {
+    await this.#loading;
+  }
+
+  /** @param {string | undefined} conversationId */
+  async #load(conversationId) {
+    const epoch = this.#epoch;
     this.#set({ isLoading: true, lock: null, lockWords: "", problem: null });
     try {
       const [credentials, defaults] = await Promise.all([
         this.#client.credentials.list(),
         this.#client.defaults.list(),
       ]);
+      if (epoch !== this.#epoch) return; // closed, or the person was faster and opened a conversation
       const model = defaults[this.#scope] ?? null;
       /** @type {Lock} */
       const lock = credentials.length === 0 ? "setup" : model ? null : "chooseModel";
       this.#set({ model, lock });
-      const remembered = conversationId ?? this.#storage?.getItem(MEMORY + this.#scope);
+      const remembered = conversationId ?? this.#recall();
       if (remembered) await this.#openRemembered(remembered, conversationId !== undefined);
       this.#describeModel();
     } catch (error) {
-      this.#set(lockFromError(error));
+      if (!this.#isClosed) this.#set(lockFromError(error));
     } finally {
-      this.#set({ isLoading: false });
+      if (!this.#isClosed) this.#set({ isLoading: false });
     }
   }
 
   /** Begin a conversation: with the next prompt. A turn that runs in the one before goes on. */
   startNewChat() {
     this.#leave();
-    this.#storage?.removeItem(MEMORY + this.#scope);
+    this.#remember(null);
     this.#set({ conversation: null, items: [], olderCursor: null, problem: null });
   }
 
@@ -130,7 +151,14 @@ export class Session extends EventTarget {
    *
    * @param {string} id
    */
-  async openConversation(id) {
+  openConversation(id) {
+    const opening = this.#open(id);
+    this.#loading = opening.catch(() => {});
+    return opening;
+  }
+
+  /** @param {string} id */
+  async #open(id) {
     const epoch = this.#leave();
     this.#set({ isLoading: true, problem: null });
     try {
@@ -162,10 +190,15 @@ export class Session extends EventTarget {
     const { conversation, olderCursor } = this.state;
     const epoch = this.#epoch;
     if (!conversation || !olderCursor) return;
-    const page = await this.#client.conversations.get(conversation.id, { before: olderCursor });
-    if (epoch !== this.#epoch) return;
-    const older = itemsFromMessages(page.conversation.messages);
-    this.#set({ items: [...older, ...this.state.items], olderCursor: page.nextCursor ?? null });
+    this.#set({ olderCursor: null }); // asked for twice, they would be shown twice
+    try {
+      const page = await this.#client.conversations.get(conversation.id, { before: olderCursor });
+      if (epoch !== this.#epoch) return;
+      const older = itemsFromMessages(page.conversation.messages);
+      this.#set({ items: [...older, ...this.state.items], olderCursor: page.nextCursor ?? null });
+    } catch (error) {
+      if (epoch === this.#epoch) this.#set({ olderCursor, problem: describeError(error) });
+    }
   }
 
   /**
@@ -176,8 +209,9 @@ export class Session extends EventTarget {
    * @returns {Promise<boolean>} Whether the turn has started; otherwise `state.problem` says why not.
    */
   async send(prompt, images = []) {
-    if (this.state.running || this.state.isStarting) return false;
-    this.#lastPrompt = { prompt, images };
+    await this.loaded();
+    if (this.#isClosed || this.state.lock || this.state.running || this.state.isStarting) return false;
+    this.#isUnwanted = false;
     const epoch = this.#epoch;
     const user = this.#userItem(prompt, images);
     this.#set({ items: [...this.state.items, user], isStarting: true, problem: null });
@@ -191,30 +225,41 @@ export class Session extends EventTarget {
         executor: this.executor,
         onConnection: (/** @type {string} */ connection) => this.#setConnection(epoch, connection),
       });
-      if (epoch !== this.#epoch) return true; // another conversation is shown meanwhile; the turn goes on
-      this.#channel?.postMessage({ conversationId: turn.conversationId, bridgeId: turn.id });
-      this.#show(turn, turn.conversationId);
-      return true;
+      return this.#begin(turn, turn.conversationId, epoch);
     } catch (error) {
       if (epoch !== this.#epoch) return false;
       const items = this.state.items.filter((item) => item !== user);
-      this.#set({ items, problem: describeError(error), isStarting: false });
+      this.#set({ items, isStarting: false });
+      this.#refuse(error);
+      if (/** @type {any} */ (error).status === 404) await this.#refreshConversation(epoch);
       return false;
     }
   }
 
-  /** Ask the last prompt once more. */
-  async retry() {
-    if (this.#lastPrompt) await this.send(this.#lastPrompt.prompt, this.#lastPrompt.images);
-  }
-
-  /** End the running turn. */
-  async stop() {
+  /**
+   * Do once more what a turn has failed to do: ask its prompt, or undo.
+   *
+   * @param {TurnItem} item
+   */
+  async retry(item) {
+    const { items } = this.state;
+    const undone =
+      item.view.undoes && items.find((each) => each.kind === "turn" && bridgeOf(each) === item.view.undoes);
+    if (undone) return this.undo(/** @type {TurnItem} */ (undone));
+    const user = items.slice(0, items.indexOf(item)).findLast((each) => each.kind === "user");
+    if (user?.kind !== "user") return;
     try {
-      await this.#turn?.cancel();
+      const load = (/** @type {ThreadImage} */ { blob, url }) => blob ?? this.fetchImage(url ?? "");
+      await this.send(user.text, await Promise.all(user.images.map(load)));
     } catch (error) {
       this.#set({ problem: describeError(error) });
     }
+  }
+
+  /** End the running turn, also one that is only about to start. */
+  async stop() {
+    this.#isUnwanted = this.state.isStarting;
+    await this.#cancel(this.#turn);
   }
 
   /**
@@ -226,15 +271,18 @@ export class Session extends EventTarget {
     const bridgeId = bridgeOf(item);
     if (!bridgeId || this.state.running || this.state.isStarting) return;
     const epoch = this.#epoch;
+    this.#isUnwanted = false;
     this.#set({ isStarting: true, problem: null });
     try {
       const turn = await this.#client.undo(bridgeId, {
         executor: this.executor,
         onConnection: (/** @type {string} */ connection) => this.#setConnection(epoch, connection),
       });
-      if (epoch === this.#epoch) this.#show(turn, this.state.conversation?.id);
+      this.#begin(turn, this.state.conversation?.id, epoch);
     } catch (error) {
-      if (epoch === this.#epoch) this.#set({ problem: describeError(error), isStarting: false });
+      if (epoch !== this.#epoch) return;
+      this.#set({ isStarting: false });
+      this.#refuse(error);
     }
   }
 
@@ -310,6 +358,41 @@ export class Session extends EventTarget {
   }
 
   /**
+   * Show a turn that has started. If the panel shows something else by now, the turn goes on as one that was left.
+   *
+   * @param {any} turn
+   * @param {string | undefined} conversationId
+   * @param {number} epoch When it was asked for.
+   */
+  #begin(turn, conversationId, epoch) {
+    this.#channel?.postMessage({ conversationId, bridgeId: turn.id });
+    if (epoch !== this.#epoch) turn.detach();
+    else this.#show(turn, conversationId);
+    if (this.#isUnwanted && epoch === this.#epoch) this.#cancel(turn);
+    return true;
+  }
+
+  /** @param {any} turn */
+  async #cancel(turn) {
+    const epoch = this.#epoch;
+    try {
+      await turn?.cancel();
+    } catch (error) {
+      if (epoch === this.#epoch) this.#refuse(error);
+    }
+  }
+
+  /**
+   * Say that a request was refused. Who is signed out is told how to go on.
+   *
+   * @param {any} error
+   */
+  #refuse(error) {
+    if (error?.status === 401) this.#set(lockFromError(error));
+    else this.#set({ problem: describeError(error) });
+  }
+
+  /**
    * @param {string} id
    * @param {boolean} isAsked The host has named it, so that it is a problem if it is not there.
    */
@@ -369,26 +452,32 @@ export class Session extends EventTarget {
         this.dispatchEvent(new CustomEvent("turn", { detail: item }));
       }
     } catch (error) {
-      if (epoch === this.#epoch) this.#set({ problem: describeError(error) });
+      if (epoch === this.#epoch) this.#refuse(error);
     }
     if (epoch !== this.#epoch) return;
     this.#turn = null;
+    item.isLost = !item.view.end;
     this.#set({ running: null, connection: "online" });
-    this.#markUndone(item);
-    await Promise.all([this.#countEdits(item, epoch), this.#refreshConversation(epoch)]);
+    const id = this.state.conversation?.id;
+    if (this.#hasMissedTurn && id) return this.#reopen(id);
+    const edited = this.#markUndone(item) ?? item;
+    await Promise.all([this.#countEdits(edited, epoch), this.#refreshConversation(epoch)]);
   }
 
   /**
    * Mark the turn that an undo has taken back.
    *
    * @param {TurnItem} undo
+   * @returns {TurnItem | undefined}
    */
   #markUndone({ view }) {
-    const report = view.end?.report;
-    if (!report?.undone.length || report.skipped.length) return;
+    if (!view.undoes) return undefined;
     const undone = this.state.items.find((item) => item.kind === "turn" && bridgeOf(item) === view.undoes);
-    if (undone?.kind === "turn") undone.isUndone = true;
+    if (undone?.kind !== "turn") return undefined;
+    const report = view.end?.report;
+    if (report?.undone.length && !report.skipped.length) undone.isUndone = true;
     this.#set({});
+    return undone;
   }
 
   /**
@@ -404,7 +493,7 @@ export class Session extends EventTarget {
     try {
       const entries = await this.#client.journal(bridgeId);
       item.edits = entries.filter((/** @type {any} */ entry) => entry.state === "applied").length;
-      item.isUndone = entries.length > 0 && entries.every((/** @type {any} */ entry) => entry.state === "undone");
+      item.isUndone ||= entries.length > 0 && entries.every((/** @type {any} */ entry) => entry.state === "undone");
     } catch (error) {
       this.dispatchEvent(new CustomEvent("note", { detail: error })); // the turn is older than its journal is kept
     }
@@ -425,14 +514,17 @@ export class Session extends EventTarget {
       const { messages: _messages, activeTurn: _turn, ...rest } = conversation;
       this.#set({ conversation: rest });
     } catch (error) {
-      if (epoch === this.#epoch && /** @type {any} */ (error).status === 404) this.startNewChat();
+      if (epoch !== this.#epoch || /** @type {any} */ (error).status !== 404) return;
+      this.startNewChat(); // it was deleted elsewhere
+      this.#set({ problem: describeError(error) });
     }
   }
 
   /** Learn the label, window and capabilities of the chosen model. Nothing depends on them. */
   async #describeModel() {
-    const { model } = this.state;
+    const { model, modelInfo } = this.state;
     if (!model) return;
+    if (modelInfo && modelInfo.id !== model.modelId) this.#set({ modelInfo: null });
     try {
       const credentials = await this.#client.credentials.list();
       const credential = credentials.find((/** @type {any} */ each) => each.id === model.credentialId);
@@ -453,14 +545,20 @@ export class Session extends EventTarget {
     return model && !isSame ? model : undefined;
   }
 
-  #listenToOtherTabs() {
-    this.#channel = new BroadcastChannel(MEMORY + this.#scope);
-    this.#channel.onmessage = ({ data }) => {
+  /** @param {BroadcastChannel} channel */
+  #listenToOtherTabs(channel) {
+    channel.onmessage = ({ data }) => {
       const { conversation, running, isStarting } = this.state;
-      if (!running && !isStarting && conversation?.id === data.conversationId)
-        this.openConversation(data.conversationId).catch(() => {}); // the state says what went wrong
+      if (!conversation || conversation.id !== data?.conversationId) return;
+      if (running || isStarting) this.#hasMissedTurn ||= running?.view.bridgeId !== data.bridgeId;
+      else this.#reopen(conversation.id);
     };
-    /** @type {any} */ (this.#channel).unref?.();
+    /** @type {any} */ (channel).unref?.();
+  }
+
+  /** @param {string} id */
+  async #reopen(id) {
+    await this.openConversation(id).catch(() => {}); // the state says what went wrong
   }
 
   /** Stop showing the conversation. @returns {number} */
@@ -468,13 +566,32 @@ export class Session extends EventTarget {
     this.#turn?.detach();
     this.#turn = null;
     this.#epoch += 1;
+    this.#hasMissedTurn = false;
     this.#set({ running: null, isStarting: false, connection: "online" });
     return this.#epoch;
   }
 
-  /** @param {string} id */
+  /**
+   * Keep which conversation is open, where the browser keeps anything: its storage may be blocked or full.
+   *
+   * @param {string | null} id
+   */
   #remember(id) {
-    this.#storage?.setItem(MEMORY + this.#scope, id);
+    try {
+      if (id === null) this.#storage?.removeItem(MEMORY + this.#scope);
+      else this.#storage?.setItem(MEMORY + this.#scope, id);
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("note", { detail: error }));
+    }
+  }
+
+  #recall() {
+    try {
+      return this.#storage?.getItem(MEMORY + this.#scope);
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("note", { detail: error }));
+      return null;
+    }
   }
 
   /**
@@ -509,6 +626,19 @@ export class Session extends EventTarget {
 /** @param {TurnItem} item */
 function bridgeOf(item) {
   return item.view.bridgeId ?? item.bridgeId;
+}
+
+/**
+ * Reach this scope's other tabs, where the browser lets pages do so.
+ *
+ * @param {string} name
+ */
+function openChannel(name) {
+  try {
+    return typeof BroadcastChannel === "function" ? new BroadcastChannel(name) : null;
+  } catch {
+    return null;
+  }
 }
 
 /**

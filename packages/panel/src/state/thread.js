@@ -26,6 +26,7 @@ import { emptyTurn } from "./turn-view.js";
  * @property {string} [bridgeId] The turn's bridge, where it is known.
  * @property {number} [edits] How many of its edits can be undone, as far as it is known.
  * @property {boolean} [isUndone]
+ * @property {boolean} [isLost] It could not be followed to its end.
  */
 
 /** @typedef {UserItem | TurnItem} ThreadItem */

@@ -50,7 +50,7 @@ export class TurnElement {
   #showStatus(item) {
     const { words, language } = this.context;
     const { view } = item;
-    const isRunning = !view.end && !item.isStored;
+    const isRunning = !view.end && !item.isStored && !item.isLost;
     this.#status.hidden = !isRunning;
     this.element.classList.toggle("running", isRunning);
     if (!isRunning) return;
@@ -69,7 +69,7 @@ export class TurnElement {
       ...view.warnings.map((warning) => h("p", { class: "note warn" }, icon("warn"), warning)),
     );
     if (!view.end) return;
-    this.#footer.append(...this.#describeEnd(view.end));
+    this.#footer.append(...this.#describeEnd(view.end, item));
     const summary = h("div", { class: "summary" });
     if (view.usage && !view.undoes) summary.append(this.#describeUsage(view.usage));
     if (item.isUndone) summary.append(h("span", { class: "done" }, icon("undo"), this.context.words.isUndone));
@@ -77,14 +77,14 @@ export class TurnElement {
     if (summary.childNodes.length) this.#footer.append(summary);
   }
 
-  /** @param {Record<string, any>} end @returns {Node[]} */
-  #describeEnd(end) {
+  /** @param {Record<string, any>} end @param {TurnItem} item @returns {Node[]} */
+  #describeEnd(end, item) {
     const { words, session } = this.context;
     if (end.report) return [this.#describeReport(end.report)];
     if (end.type === "cancelled") return [h("p", { class: "note" }, end.reason ?? words.stopped)];
     if (end.type !== "error") return [];
     const { message, canRetry } = describeTurnError(end);
-    const retry = h("button", { type: "button", class: "quiet", onclick: () => session.retry() }, words.retry);
+    const retry = h("button", { type: "button", class: "quiet", onclick: () => session.retry(item) }, words.retry);
     return [h("div", { class: "note bad", role: "alert" }, icon("warn"), h("span", {}, message), canRetry && retry)];
   }
 
