@@ -169,6 +169,8 @@ def test_an_edit_beside_another_ones_change_is_done_and_does_not_hide_that_chang
     for call in ({"nodeId": heading, "html": "x"}, {"nodeId": hero, "html": "x"}):
         assert editor.execute("replaceNodeHtml", call, revision=within["revision"])["conflict"]
     seen = editor.execute("read_document", {})["revision"]
+    assert seen == editor.revision() != within["revision"]
+    assert editor.execute("replaceNodeHtml", {"nodeId": hero, "html": "x"}, revision=within["revision"])["conflict"]
     assert editor.execute("replaceNodeHtml", {"nodeId": hero, "html": "x"}, revision=seen)["ok"]
 
 

@@ -17,6 +17,7 @@ HTML = (
 )
 CSS = ":root{--c:#f00}.card{margin:0;color:var(--c)}@media (max-width:600px){.card{margin:1px}}li,b{top:0}"
 RUN = Path(__file__).with_name("random_history.js").read_text()
+SHARE = Path(__file__).with_name("shared_editing.js").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,13 @@ def test_a_random_history_is_taken_back_step_by_step(browser: Chromium, editor: 
     ran: dict[str, Any] = editor.page.evaluate(RUN, {"seed": seed, "count": 30})
     assert ran["problems"] == []
     assert ran["count"] == 30
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_nothing_that_a_person_changes_is_lost_before_the_model_has_read_it(
+    browser: Chromium, editor: GrapesEditor, seed: int
+) -> None:
+    editor.start(HTML, CSS)
+    ran: dict[str, Any] = editor.page.evaluate(SHARE, {"seed": seed, "count": 60})
+    assert ran["problems"] == []
+    assert min(ran["conflicts"], ran["done"]) > 0

@@ -175,7 +175,7 @@ export class GrapesExecutor {
     this.steps.remember(items, edit);
     const after = this.document.reader.read();
     const patch = after.revision === before.revision ? null : edit.patch(after);
-    this.known.addEdited(planned, before, after);
+    const revision = this.known.addEdited(planned, before, after);
     if (patch) {
       this.#remember(request, patch);
       // GrapesJS does not count new and removed rules as changes to be saved
@@ -183,7 +183,7 @@ export class GrapesExecutor {
       this.editor.trigger("fermata:edit", { toolName: request.toolName, effectKey: request.effectKey });
     }
     const inverse = patch ? { inverse: [{ tool: RESTORE_TOOL, input: { patch } }] } : {};
-    return { ok: true, ...(data ? { data } : {}), revision: after.revision, ...inverse };
+    return { ok: true, ...(data ? { data } : {}), revision, ...inverse };
   }
 
   /**
@@ -247,7 +247,6 @@ export class GrapesExecutor {
     const state = this.document.reader.read();
     const { revision } = state;
     if (error instanceof ConflictError) {
-      // a state that an edit has left stays as the model knows it
       if (!this.known.states.has(revision)) this.known.add(state);
       const changes = error.changes ? { changes: error.changes } : {};
       return { ok: false, conflict: true, error: error.message, ...changes, revision };

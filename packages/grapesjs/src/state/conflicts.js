@@ -1,5 +1,6 @@
 import { ConflictError } from "../tool-error.js";
 import { DocumentState } from "./document-state.js";
+import { hashText } from "./hash.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
 /** @typedef {import("./document-state.js").NodeState} NodeState */
@@ -41,17 +42,38 @@ export class KnownStates {
    * @param {DocumentState} planned on which the edit was planned
    * @param {DocumentState} before the edit
    * @param {DocumentState} after the edit
+   * @returns {string} the revision to report. It has a mark if the model does not know all of the document, so that a
+   *   call which was planned on it is told from one that was planned after reading.
    */
   addEdited(planned, before, after) {
-    const unchanged = (/** @type {NodeState} */ is, /** @type {NodeState} */ was) =>
-      NODE_PARTS.every((part) => is[part] === was[part]);
-    const isSame = (/** @type {unknown} */ is, /** @type {unknown} */ was) => is === was;
-    const isSameRule = (/** @type {StoredRule} */ is, /** @type {StoredRule} */ was) => is.text === was.text;
-    const nodes = knownMembers(planned.nodes, before.nodes, after.nodes, unchanged);
-    const rules = knownMembers(planned.rules, before.rules, after.rules, isSameRule);
-    const pages = knownMembers(planned.pages, before.pages, after.pages, isSame);
-    const code = knownMembers(planned.code, before.code, after.code, isSame);
-    this.add(new DocumentState(after.revision, nodes, rules, pages, code));
+    const states = [planned, before, after];
+    const isSameNode = (/** @type {NodeState} */ is, /** @type {NodeState} */ known) =>
+      NODE_PARTS.every((part) => is[part] === known[part]);
+    const isSameRule = (/** @type {StoredRule} */ is, /** @type {StoredRule} */ known) => is.text === known.text;
+    const nodes = knownMembers(
+      states.map((state) => state.nodes),
+      mergeNode,
+      isSameNode,
+    );
+    const rules = knownMembers(
+      states.map((state) => state.rules),
+      mergeRule,
+      isSameRule,
+    );
+    const pages = knownMembers(
+      states.map((state) => state.pages),
+      mergeHash,
+      Object.is,
+    );
+    const code = knownMembers(
+      states.map((state) => state.code),
+      mergeHash,
+      Object.is,
+    );
+    const isWhole = [nodes, rules, pages, code].every((members) => members.isWhole);
+    const revision = isWhole ? after.revision : `${after.revision}~${hashText(planned.revision)}`;
+    this.add(new DocumentState(revision, nodes.known, rules.known, pages.known, code.known));
+    return revision;
   }
 
   /**
@@ -74,22 +96,46 @@ export class KnownStates {
 }
 
 /**
+ * Return what the model knows of a part: its own change, or else what it knew before.
+ * @template T
+ * @typedef {(planned: T | undefined, before: T | undefined, after: T) => T | undefined} Merge
+ */
+
+/** @type {Merge<NodeState>} */
+function mergeNode(planned, before, after) {
+  if (!before || !planned) return before ? undefined : after;
+  const known = { ...after };
+  for (const part of NODE_PARTS) if (before[part] === after[part]) known[part] = planned[part];
+  return known;
+}
+
+/** @type {Merge<StoredRule>} */
+function mergeRule(planned, before, after) {
+  return before?.text === after.text ? planned : after;
+}
+
+/** @type {Merge<string>} */
+function mergeHash(planned, before, after) {
+  return before === after ? planned : after;
+}
+
+/**
  * Return the members of a state that the model knows.
  * @template T
- * @param {Map<string, T>} planned
- * @param {Map<string, T>} before
- * @param {Map<string, T>} after
- * @param {(is: T, was: T) => boolean} isSame
- * @returns {Map<string, T>}
+ * @param {Map<string, T>[]} states planned, before and after the edit
+ * @param {Merge<T>} merge
+ * @param {(is: T, known: T) => boolean} isSame
+ * @returns {{known: Map<string, T>, isWhole: boolean}} `isWhole` if the model knows all of them as they are
  */
-function knownMembers(planned, before, after, isSame) {
+function knownMembers([planned, before, after], merge, isSame) {
   const known = new Map();
+  let isWhole = [...planned.keys()].every((key) => before.has(key));
   for (const [key, is] of after) {
-    const was = before.get(key);
-    const value = was !== undefined && isSame(is, was) ? planned.get(key) : is;
+    const value = merge(planned.get(key), before.get(key), is);
     if (value !== undefined) known.set(key, value);
+    isWhole &&= value !== undefined && isSame(is, value);
   }
-  return known;
+  return { known, isWhole };
 }
 
 /**
