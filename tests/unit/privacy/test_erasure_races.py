@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,12 +14,14 @@ from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.domain.errors import ApiError, TooManyRequests
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.export import EXPORT_SECONDS
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
+from fermata.turns.start.start_turn import start_turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.api_key_store import create_api_key
 from tests.resources import TestClock
@@ -76,6 +79,21 @@ def interfere(
 
     monkeypatch.setattr(erasure, name, replaced)
     return acted
+
+
+@pytest.mark.parametrize("kind", ["user", "conversation"])
+def test_the_snapshot_of_a_refused_prompt_is_gone_with_its_user_or_conversation(
+    resources: Resources, stage: Stage, clock: TestClock, kind: Any
+) -> None:
+    stage.cancel_turn()
+    no_prompts = replace(DEFAULT_CALLER_LIMITS, user=replace(DEFAULT_CALLER_LIMITS.user, prompts_per_minute=0))
+    prompt = stage.make_prompt("no", snapshot={"page": "seen-in-a-refused-prompt"}, limits=no_prompts)
+    with pytest.raises(TooManyRequests):
+        start_turn(resources, stage.caller, prompt)
+    assert find_traces(resources, "seen-in-a-refused-prompt") == ["seen-in-a-refused-prompt"]
+    subject = DataSubject(kind=kind, tenant="bakery", id=USER if kind == "user" else stage.conversation.id)
+    run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", subject))
+    assert find_traces(resources, "seen-in-a-refused-prompt") == []
 
 
 @pytest.mark.parametrize("name", ["_find_ids", "erase_turn", "erase_conversation"])

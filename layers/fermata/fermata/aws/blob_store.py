@@ -1,7 +1,8 @@
 """Store large values in one S3 bucket under content-addressed keys.
 
-`turns/<tenant>/<turn>/<sha256>` expires with the turn; `conversations/<tenant>/<id>/<sha256>` lives as long as the
-conversation (decision 0014). Storing a blob again renews its age. Clients put their uploads under `uploads/`
+`turns/<tenant>/<turn>/<sha256>` expires with the turn, and so does the snapshot of its prompt,
+`turns/<tenant>/<conversation>/<turn>/<sha256>` (decision 0286); `conversations/<tenant>/<id>/<sha256>` lives as long as
+the conversation (decision 0014). Storing a blob again renews its age. Clients put their uploads under `uploads/`
 (aws/uploads.py).
 """
 
@@ -201,6 +202,16 @@ class BlobStore:
 def turn_folder(tenant: str, turn: str) -> str:
     """Return the folder of blobs that expire with a turn."""
     return f"turns/{tenant}/{turn}"
+
+
+def prompts_folder(tenant: str, conversation: str) -> str:
+    """Return the folder of blobs that expire with the turns of a conversation, also with those that were refused."""
+    return f"turns/{tenant}/{conversation}"
+
+
+def prompt_folder(tenant: str, conversation: str, turn: str) -> str:
+    """Return the folder of what a prompt brings, before it is known whether its turn starts."""
+    return f"{prompts_folder(tenant, conversation)}/{turn}"
 
 
 def conversation_folder(tenant: str, conversation: str) -> str:

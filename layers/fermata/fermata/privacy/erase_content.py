@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
-from fermata.aws.blob_store import conversation_folder, turn_folder
+from fermata.aws.blob_store import conversation_folder, prompts_folder, turn_folder
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.errors import NotFound
@@ -40,6 +40,7 @@ def erase_conversation(resources: Resources, tenant: str, conversation: str) -> 
     """Delete a conversation's blobs and messages, and last its own row, by which an interrupted run finds it."""
     table, pk = resources.settings.conversations_table, conversation_partition(tenant, conversation)
     objects = resources.blobs.erase_folder(conversation_folder(tenant, conversation))
+    objects += resources.blobs.erase_folder(prompts_folder(tenant, conversation))
     rows = erase_partition(resources, table, pk, lambda sort_key: sort_key != "meta")
     had_row = erase_partition(resources, table, pk)
     return Counter(conversations=int(had_row > 0), rows=rows + had_row, objects=objects)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.blob_store import conversation_folder, turn_folder
+from fermata.aws.blob_store import conversation_folder, prompts_folder, turn_folder
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -124,6 +124,7 @@ def _iter_conversation(resources: Resources, tenant: str, conversation: str) -> 
     rows = resources.tables.query_items(resources.settings.conversations_table, pk)
     yield from (_to_line("conversations", row) for row in rows)
     yield from _iter_blobs(resources, conversation_folder(tenant, conversation))
+    yield from _iter_blobs(resources, prompts_folder(tenant, conversation))
 
 
 def _iter_turn(resources: Resources, tenant: str, turn: str) -> Iterator[Line]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.blob_store import prompt_folder
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.conversations import conversation_store
 from fermata.domain.caller import Caller
-from fermata.domain.errors import ApiError, TooManyRequests
+from fermata.domain.errors import ApiError, NotFound, TooManyRequests
 from fermata.domain.use_limits import CallerLimits
 from fermata.limits.limit_keys import TENANT_SHARDS, build_tenant_limits_key, build_user_limits_key
 from fermata.limits.use_counts import TURN_LEASE_SECONDS
@@ -130,10 +131,19 @@ def test_one_user_may_send_all_of_a_small_tenants_prompts(stage: Stage) -> None:
 
 def test_a_limit_that_was_lowered_while_turns_run_refuses_until_they_end(stage: Stage) -> None:
     turns = [start(stage, DEFAULTS) for _ in range(9)]
-    for lower in (limit(user={"turns_at_once": 2}), limit(tenant={"turns_at_once": 2})):
-        assert refuse(stage, lower).reason == "turns"
+    assert refuse(stage, limit(user={"turns_at_once": 2})).reason == "turns"
     stage.cancel_turn()
     assert len(list_leases(stage)) == len(turns) - 1
+
+
+def test_a_tenants_limit_that_was_lowered_while_turns_run_admits_as_many_beside_them_at_most(stage: Stage) -> None:
+    """A row of the tenant that is below its new part has room, wherever the turns before it count."""
+    for _ in range(9):
+        start(stage, DEFAULTS)
+    lower = limit(user={"turns_at_once": 100}, tenant={"turns_at_once": 2})
+    results = [start_as(stage, ADA, lower) for _ in range(3)]
+    refusals = [result for result in results if isinstance(result, ApiError)]
+    assert {type(refusal) for refusal in refusals} == {TooManyRequests}
 
 
 def test_a_killed_turn_does_not_count_for_ever(stage: Stage) -> None:
@@ -186,10 +196,19 @@ def test_refused_and_repeated_prompts_fill_no_bucket(stage: Stage) -> None:
     assert len(list(stage.resources.blobs.list_keys("turns"))) == 2
     stage.cancel_turn()
     turn = start(stage, limits, snapshot={"page": "last"})
-    assert len(list(stage.resources.blobs.list_keys(f"turns/{turn.tenant}/{turn.id}"))) == 1
+    assert len(list(stage.resources.blobs.list_keys(prompt_folder(turn.tenant, turn.conversation, turn.id)))) == 1
     stage.pass_time(60)
     stage.cancel_turn()
     start(stage, limits, snapshot={"page": "as usual"})
+
+
+@pytest.mark.parametrize("conversation_id", ["../other", "x" * 2_000, "", "a/b"])
+def test_a_prompt_for_what_is_no_conversation_stores_nothing(stage: Stage, conversation_id: str) -> None:
+    prompt = replace(stage.make_prompt("Go", snapshot={"page": "x"}), conversation_id=conversation_id)
+    before = stage.resources.blobs.list_keys("turns")
+    with pytest.raises(NotFound):
+        start_turn(stage.resources, ADA, prompt)
+    assert stage.resources.blobs.list_keys("turns") == before
 
 
 def test_fifty_starts_within_the_limits_all_begin(stage: Stage) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from fermata.aws import blob_store
 from fermata.aws.background_call import BackgroundCall
+from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 
@@ -16,23 +17,33 @@ class SnapshotStorage:
     """Stores a snapshot from the beginning of the `with` block.
 
     If that turns out to be for nothing, the next snapshots of this user are stored only when their turns start. So
-    nobody fills the bucket with prompts that are refused or repeated.
+    nobody fills the bucket with prompts that are refused or repeated. What was stored for nothing is in the folder of
+    its conversation, where an erasure finds it (decision 0286).
 
     Args:
-        turn_id: The turn in whose folder it is stored.
-        get_storable: Returns what `BlobStore.put_compressed_json` takes; None for no snapshot.
+        conversation_id: The conversation in whose folder it is stored, as the client named it.
+        turn_id: The turn that the prompt starts, unless it is refused.
+        fetch_storable: Returns what `BlobStore.put_compressed_json` takes; None for no snapshot.
     """
 
-    def __init__(self, resources: Resources, caller: Caller, turn_id: str, get_storable: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        caller: Caller,
+        conversation_id: str,
+        turn_id: str,
+        fetch_storable: Callable[[], Any],
+    ) -> None:
         self._resources = resources
-        self._folder = blob_store.turn_folder(caller.tenant, turn_id)
-        self._get_storable = get_storable
+        self._is_conversation_possible = is_valid_id(conversation_id)
+        self._folder = blob_store.prompt_folder(caller.tenant, conversation_id, turn_id)
+        self._fetch_storable = fetch_storable
         self._caution_key = ("snapshots that were stored for nothing", caller.tenant, caller.user)
         self._storing: BackgroundCall[str] | None = None
         self._key: str | None = None
 
     def __enter__(self) -> Self:
-        if not self._resources.cache.get_value(self._caution_key):
+        if self._is_conversation_possible and not self._resources.cache.get_value(self._caution_key):
             self._storing = BackgroundCall(self._resources.clock, self._store, "store-snapshot")
         return self
 
@@ -54,5 +65,5 @@ class SnapshotStorage:
         return self._key
 
     def _store(self) -> str:
-        storable = self._get_storable()
+        storable = self._fetch_storable()
         return "" if storable is None else self._resources.blobs.put_compressed_json(self._folder, storable)

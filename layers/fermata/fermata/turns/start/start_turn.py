@@ -104,6 +104,10 @@ class TurnPrompt:
         """The snapshot, which the first use fetches."""
         return self.snapshot.fetch() if self.snapshot else SnapshotContent()
 
+    def fetch_storable_snapshot(self) -> Any:
+        """Return the snapshot as `BlobStore.put_compressed_json` takes it; None for no snapshot."""
+        return self.snapshot_content.storable
+
     def count_use(self, turn_id: str) -> Use:
         """Return what the prompt counts as; without a turn, if no id is given."""
         return Use(prompts=1, turn=turn_id, stored_bytes=self.body_bytes)
@@ -112,8 +116,8 @@ class TurnPrompt:
 def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
     """Start the turn of a prompt, or join the one that the same prompt with its Idempotency-Key has started.
 
-    Every refusal comes before any row is written. The snapshot is stored while the rows are read, in the folder of the
-    turn's new id, with which it expires if the prompt is refused (decision 0177).
+    Every refusal comes before any row is written. The snapshot is stored while the rows are read, in the conversation's
+    folder of prompts, where it expires if the prompt is refused (decisions 0177 and 0286).
 
     Args:
         caller: The user for whom the turn runs until its end.
@@ -128,7 +132,8 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
     """
     key = prompt.idempotency_key
     turn_id = new_id()
-    with SnapshotStorage(resources, caller, turn_id, lambda: prompt.snapshot_content.storable) as snapshot:
+    snapshot = SnapshotStorage(resources, caller, prompt.conversation_id, turn_id, prompt.fetch_storable_snapshot)
+    with snapshot:
         rows = PrefetchedRows(resources, caller, prompt.scope, prompt.conversation_id, key, turn_id)
         start = partial(_start, resources, caller, prompt, turn_id, rows, snapshot)
         return start_once(resources, caller, key, prompt.digest, start, rows.read_item)
