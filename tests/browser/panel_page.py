@@ -53,6 +53,7 @@ async () => {
     journal: async () => [], start: async () => turn,
   };
   localStorage.clear();
+  window.client = client;
   Object.assign(document.querySelector("fermata-panel"), {client});
 }
 """
@@ -95,13 +96,18 @@ class PanelPage:
         return self.page.locator("fermata-panel .call-name").all_inner_texts()
 
 
-def play_turns(page: Page) -> None:
-    """Open a panel alone, and begin a turn whose events the test sends."""
+def play_panel(page: Page, document: str = LONE_PANEL) -> None:
+    """Open a panel alone, with a client that the page plays."""
     serve_files(page.context)
-    page.context.route(f"{ORIGIN}/alone", lambda route: route.fulfill(body=LONE_PANEL, content_type="text/html"))
+    page.context.route(f"{ORIGIN}/alone", lambda route: route.fulfill(body=document, content_type="text/html"))
     page.goto(f"{ORIGIN}/alone")
     page.evaluate(PLAY_TURNS)
     page.wait_for_selector(f"{COMPOSER}:enabled")
+
+
+def play_turns(page: Page) -> None:
+    """Open a panel alone, and begin a turn whose events the test sends."""
+    play_panel(page)
     page.fill(COMPOSER, "Go")
     page.press(COMPOSER, "Enter")
     page.wait_for_selector("fermata-panel .turn")

@@ -6,4 +6,5 @@ export { MESSAGES, messagesFor } from "./messages.js";
 export { Session } from "./state/session.js";
 export { FermataPanel };
 
-if (!customElements.get("fermata-panel")) customElements.define("fermata-panel", FermataPanel);
+const registry = globalThis.customElements;
+if (registry && !registry.get("fermata-panel")) registry.define("fermata-panel", FermataPanel);

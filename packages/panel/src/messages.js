@@ -31,6 +31,7 @@ const EN = {
   imageTooLarge: (/** @type {string} */ name, /** @type {string} */ size, /** @type {string} */ most) =>
     `${name} has ${size}; at most ${most} can be sent. Save it smaller, and attach it again.`,
   noImage: (/** @type {string} */ name) => `${name} is no JPEG, PNG, GIF or WebP image.`,
+  unreadableImage: (/** @type {string} */ name) => `${name} cannot be read as an image.`,
   modelReadsNoImages: (/** @type {string} */ model) =>
     `${model} reads no images. Choose another model, or remove them.`,
   model: "Model",
@@ -111,6 +112,7 @@ const DE = {
   imageTooLarge: (name, size, most) =>
     `${name} hat ${size}; höchstens ${most} können gesendet werden. Speichern Sie es kleiner, und hängen Sie es erneut an.`,
   noImage: (name) => `${name} ist kein JPEG-, PNG-, GIF- oder WebP-Bild.`,
+  unreadableImage: (name) => `${name} lässt sich nicht als Bild lesen.`,
   modelReadsNoImages: (model) =>
     `${model} liest keine Bilder. Wählen Sie ein anderes Modell, oder entfernen Sie die Bilder.`,
   model: "Modell",
@@ -170,5 +172,20 @@ export const MESSAGES = { en: EN, de: DE };
  * @returns {Messages}
  */
 export function messagesFor(language, own = {}) {
-  return { ...(MESSAGES[language.toLowerCase().split("-")[0]] ?? EN), ...own };
+  const [name] = language.toLowerCase().split(/[-_]/);
+  return { ...(Object.hasOwn(MESSAGES, name) ? MESSAGES[name] : EN), ...own };
+}
+
+/**
+ * The language tag that numbers and dates are written by. Pages also say `en_US`, or what no browser knows.
+ *
+ * @param {string | undefined} language
+ * @returns {string}
+ */
+export function languageTag(language) {
+  try {
+    return Intl.getCanonicalLocales((language || "en").replaceAll("_", "-"))[0];
+  } catch {
+    return "en";
+  }
 }

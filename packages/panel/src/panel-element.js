@@ -1,10 +1,10 @@
 /** `<fermata-panel>`: the agent panel, for any editor. */
 
-import { messagesFor } from "./messages.js";
+import { languageTag, messagesFor } from "./messages.js";
 import { Session } from "./state/session.js";
 import { panelSheets } from "./style/panel-style.js";
 import { Composer } from "./view/composer.js";
-import { h, iconButton, setText } from "./view/dom.js";
+import { h, iconButton, isInputMethod, keepFocus, setText } from "./view/dom.js";
 import { formatCount } from "./view/format.js";
 import { HistorySheet, ModelSheet } from "./view/sheets.js";
 import { ThreadView } from "./view/thread-view.js";
@@ -12,6 +12,9 @@ import { ThreadView } from "./view/thread-view.js";
 /** @import { Lock, SessionState } from "./state/session.js" */
 /** @import { TurnItem } from "./state/thread.js" */
 /** @import { Messages } from "./messages.js" */
+
+/** A server that renders pages has no elements, and imports this module all the same. */
+const Base = globalThis.HTMLElement ?? /** @type {typeof HTMLElement} */ (class {});
 
 /**
  * The agent panel. Give it a client, and an executor for the document:
@@ -22,10 +25,10 @@ import { ThreadView } from "./view/thread-view.js";
  *
  * Attributes: `scope` (`site` by default), `conversation-id`, `memory` (`none` for a page that remembers itself which
  * conversation was open), `lang`, `data-theme` (`light`, `dark`). Events:
- * `fermata-settings` when a person wants to add a key, `fermata-sign-in` when the session is over; without a listener for
- * them, their buttons are not shown. `fermata-turn` with the turn's view after each event.
+ * `fermata-settings` when a person wants to add a key (offered with `hasSettings`), `fermata-sign-in` when one who is signed
+ * out wants to go on. `fermata-turn` with the turn's view after each event.
  */
-export class FermataPanel extends HTMLElement {
+export class FermataPanel extends Base {
   static observedAttributes = ["scope", "conversation-id", "lang"];
 
   #root = this.attachShadow({ mode: "open" });
@@ -42,6 +45,10 @@ export class FermataPanel extends HTMLElement {
   /** @type {PanelView | undefined} */
   #view;
   #isPlanned = false;
+  /** What the session began with has changed since. */
+  #isOutdated = false;
+  /** What was written, and not sent, before the panel was taken out of the page or began anew. */
+  #draft = { text: "", files: /** @type {File[]} */ ([]) };
 
   constructor() {
     super();
@@ -101,7 +108,7 @@ export class FermataPanel extends HTMLElement {
   }
 
   connectedCallback() {
-    this.#plan();
+    if (!this.#session || this.#isOutdated) this.#plan(); // one that was only moved goes on
   }
 
   disconnectedCallback() {
@@ -116,8 +123,8 @@ export class FermataPanel extends HTMLElement {
    * @param {string | null} value
    */
   attributeChangedCallback(name, before, value) {
-    if (before === value || !this.isConnected) return;
-    if (name === "conversation-id" && value && this.#session) {
+    if (before === value) return;
+    if (name === "conversation-id" && value && this.#session && this.isConnected) {
       if (this.#session.state.conversation?.id !== value) this.#session.openConversation(value).catch(() => {});
     } else this.#plan();
   }
@@ -138,6 +145,7 @@ export class FermataPanel extends HTMLElement {
 
   /** Begin once all properties that are set together have been set. */
   #plan() {
+    this.#isOutdated = true;
     if (this.#isPlanned || !this.isConnected || !this.#client) return;
     this.#isPlanned = true;
     queueMicrotask(() => {
@@ -148,7 +156,8 @@ export class FermataPanel extends HTMLElement {
 
   #begin() {
     this.#end();
-    const language = this.lang || document.documentElement.lang || navigator.language;
+    this.#isOutdated = false;
+    const language = languageTag(this.lang || document.documentElement.lang || navigator.language);
     const words = messagesFor(language, this.#messages);
     const session = new Session({
       client: this.#client,
@@ -159,10 +168,12 @@ export class FermataPanel extends HTMLElement {
     this.#session = session;
     this.#view = new PanelView(this, { session, words, language });
     this.#root.replaceChildren(this.#view.element);
+    this.#view.composer.draft = this.#draft;
     session.load(this.getAttribute("conversation-id") ?? undefined);
   }
 
   #end() {
+    if (this.#view) this.#draft = this.#view.composer.draft;
     this.#session?.close();
     this.#view?.close();
     this.#session = undefined;
@@ -174,6 +185,9 @@ export class FermataPanel extends HTMLElement {
 /** The whole panel over one session. */
 class PanelView {
   #stop = new AbortController();
+  /** @type {SessionState["problem"]} */
+  #shownProblem = null;
+  #shownLock = "";
 
   /**
    * @param {FermataPanel} host
@@ -218,6 +232,7 @@ class PanelView {
 
   close() {
     this.#stop.abort();
+    this.thread.close();
   }
 
   focus() {
@@ -269,7 +284,8 @@ class PanelView {
     for (const name of ["online", "offline"]) window.addEventListener(name, () => this.update(), { signal });
     this.#listenToDrops(signal);
     this.element.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && session.state.running) session.stop();
+      const { running, isStarting } = session.state;
+      if (event.key === "Escape" && !isInputMethod(event) && (running || isStarting)) session.stop();
     });
   }
 
@@ -333,6 +349,14 @@ class PanelView {
 
   /** @param {SessionState} state */
   #showProblem({ problem }) {
+    if (problem === this.#shownProblem) return; // shown anew, it would be spoken again
+    this.#shownProblem = problem;
+    const show = () => this.#fillProblem(problem);
+    keepFocus(this.problem, show, this.composer.text);
+  }
+
+  /** @param {SessionState["problem"]} problem */
+  #fillProblem(problem) {
     const { words, session } = this.context;
     this.problem.hidden = !problem;
     this.problem.replaceChildren();
@@ -344,17 +368,26 @@ class PanelView {
 
   /** @param {SessionState} state */
   #showLock({ lock, lockWords, isLoading }) {
-    const { words, session } = this.context;
-    this.lock.hidden = !lock || isLoading;
-    if (!lock || isLoading) return;
+    const shown = isLoading ? "" : `${lock ?? ""} ${lockWords} ${this.host.hasSettings}`;
+    if (shown === this.#shownLock) return;
+    this.#shownLock = shown;
+    const fill = () => this.#fillLock(isLoading ? null : lock, lockWords);
+    keepFocus(this.lock, fill, this.composer.text.disabled ? this.thread.element : this.composer.text);
+  }
+
+  /** @param {Lock} lock @param {string} lockWords */
+  #fillLock(lock, lockWords) {
+    const { words } = this.context;
+    this.lock.hidden = !lock;
+    if (!lock) return;
     const button = (/** @type {string} */ label, /** @type {() => void} */ onclick) =>
       h("button", { type: "button", class: "primary", onclick }, label);
     const tell = (/** @type {string} */ name) => () =>
       this.host.dispatchEvent(new CustomEvent(name, { bubbles: true, composed: true }));
     const settings = this.host.hasSettings ? button(words.settings, tell("fermata-settings")) : null;
     const again = button(words.retry, () => {
-      tell("fermata-sign-in")();
-      session.load();
+      if (lock === "signedOut") tell("fermata-sign-in")();
+      this.host.reload();
     });
     /** @type {Record<NonNullable<Lock>, [string, string, Node | null]>} */
     const shown = {

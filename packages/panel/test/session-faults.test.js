@@ -154,6 +154,14 @@ test("a prompt in a conversation that was deleted elsewhere begins a new one at 
   session.close();
 });
 
+test("a conversation that the page names and that is not there is a problem, and locks nothing", async () => {
+  const get = async () => Promise.reject(refused(404, "This conversation does not exist."));
+  const session = new Session({ client: fakeClient({ conversations: { get } }), scope: "site" });
+  await session.load("conv1");
+  assert.deepEqual([session.state.lock, session.state.problem.message], [null, "This conversation does not exist."]);
+  session.close();
+});
+
 test("older messages that are asked for twice are shown once", async () => {
   const line = (id) => ({ id, role: "user", content: [{ kind: "text", text: id }] });
   const get = async (id, { before } = {}) =>

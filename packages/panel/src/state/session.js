@@ -400,8 +400,9 @@ export class Session extends EventTarget {
     try {
       await this.openConversation(id);
     } catch (error) {
-      if (/** @type {any} */ (error).status !== 404 || isAsked) throw error;
+      if (/** @type {any} */ (error).status !== 404) throw error;
       this.startNewChat(); // it was deleted elsewhere
+      if (isAsked) this.#set({ problem: describeError(error) });
     }
   }
 

@@ -87,7 +87,7 @@ export function foldEvent(view, event) {
   if (event.seq === undefined) return event.type === "held" ? { ...view, held: event } : view;
   if (event.seq <= view.seq) return view;
   const advanced = { ...view, seq: event.seq, held: undefined };
-  return FOLDS[event.type]?.(advanced, event) ?? advanced;
+  return Object.hasOwn(FOLDS, event.type) ? FOLDS[event.type](advanced, event) : advanced;
 }
 
 /**
@@ -139,10 +139,10 @@ function closeRound(view) {
  * @returns {TurnView}
  */
 function changeCall(view, event, change) {
-  const rounds = view.rounds.map((round) =>
-    round.calls.some((call) => call.id === event.toolCallId)
-      ? { ...round, calls: round.calls.map((call) => (call.id === event.toolCallId ? { ...call, ...change } : call)) }
-      : round,
-  );
-  return { ...view, rounds };
+  const isIt = (/** @type {CallView} */ call) => call.id === event.toolCallId;
+  const at = view.rounds.findLastIndex((round) => round.calls.some(isIt)); // ids may come again in later rounds
+  if (at < 0) return view;
+  const round = view.rounds[at];
+  const calls = round.calls.map((call) => (isIt(call) ? { ...call, ...change } : call));
+  return { ...view, rounds: view.rounds.with(at, { ...round, calls }) };
 }

@@ -20,7 +20,7 @@ button:disabled { cursor: default; opacity: .45; }
 .icon { width: 18px; height: 18px; flex: none; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
 .hidden-words { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .icon-button { display: grid; place-items: center; width: 32px; height: 32px; color: var(--fermata-ink-2); flex: none; }
-.icon-button:hover:not(:disabled) { background: var(--fermata-surface-3); color: var(--fermata-ink); }
+.icon-button:hover:not(:disabled, [aria-disabled=true]) { background: var(--fermata-surface-3); color: var(--fermata-ink); }
 
 header { display: flex; align-items: center; gap: 2px; padding: 8px 8px 8px 16px; border-bottom: 1px solid var(--fermata-line); min-height: 49px; }
 h1 { flex: 1; min-width: 0; font-size: var(--fermata-text-m); font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -104,8 +104,8 @@ textarea:focus-visible { outline: none; } /* the field around it shows the focus
 .model:hover:not(:disabled) { background: var(--fermata-surface-3); } .model .icon { width: 14px; height: 14px; }
 .model-label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .send { background: var(--fermata-accent); color: var(--fermata-accent-ink); border-radius: 50%; }
-.send:hover:not(:disabled) { background: var(--fermata-accent); color: var(--fermata-accent-ink); opacity: .9; }
-.send:disabled { background: var(--fermata-surface-3); color: var(--fermata-ink-3); opacity: 1; }
+.send:hover:not([aria-disabled=true]) { background: var(--fermata-accent); color: var(--fermata-accent-ink); opacity: .9; }
+.send[aria-disabled=true] { cursor: default; background: var(--fermata-surface-3); color: var(--fermata-ink-3); opacity: 1; }
 .thumbnails { display: flex; flex-wrap: wrap; gap: 8px; padding: 10px 12px 0; }
 .thumbnails li { position: relative; } .thumbnails img { width: 56px; height: 56px; object-fit: cover; border-radius: var(--fermata-radius-s); display: block; }
 .thumbnails .icon-button { position: absolute; top: -8px; right: -8px; width: 24px; height: 24px; border-radius: 50%; background: var(--fermata-ink); color: var(--fermata-surface); }

@@ -1,19 +1,23 @@
 /** Where a prompt is written: text, images, the model, send and stop. */
 
 /** @import { ViewContext } from "./turn-element.js" */
-import { h, icon, iconButton, setText } from "./dom.js";
+import { h, icon, iconButton, isInputMethod, setText, showBlob } from "./dom.js";
 import { formatBytes } from "./format.js";
 
 const MAX_IMAGES = 8;
 const MAX_IMAGE_BYTES = 10_000_000; // docs/uploads.md
 const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
+/** @typedef {{file: File, element: HTMLLIElement}} AttachedImage */
+
 export class Composer {
-  /** @type {{file: File, url: string}[]} */
+  /** @type {AttachedImage[]} */
   #images = [];
   #thumbnails = h("ul", { class: "thumbnails", hidden: true });
   #note = h("p", { class: "note bad", role: "alert", hidden: true });
   #isStopping = false;
+  /** A prompt waits until the panel has loaded. */
+  #isWaiting = false;
 
   /**
    * @param {ViewContext} context
@@ -87,7 +91,7 @@ export class Composer {
       if (!IMAGE_TYPES.includes(file.type)) problems.push(words.noImage(file.name));
       else if (file.size > MAX_IMAGE_BYTES) problems.push(words.imageTooLarge(file.name, size, most));
       else if (this.#images.length >= MAX_IMAGES) problems.push(words.tooManyImages(MAX_IMAGES));
-      else this.#images.push({ file, url: URL.createObjectURL(file) });
+      else this.#images.push(this.#attach(file));
     }
     this.#tell([...new Set(problems)].join(" "));
     this.#showImages();
@@ -97,8 +101,19 @@ export class Composer {
     this.text.focus();
   }
 
+  /** What was written and not sent. */
+  get draft() {
+    return { text: this.text.value, files: this.#images.map(({ file }) => file) };
+  }
+  set draft({ text, files }) {
+    this.text.value = text;
+    this.addFiles(files);
+    this.#fit();
+  }
+
   async #act() {
     const { session } = this.context;
+    if (this.#isStopping) return;
     if (session.state.running || session.state.isStarting) {
       this.#isStopping = true;
       this.update();
@@ -111,9 +126,14 @@ export class Composer {
   async #send() {
     const { session, words } = this.context;
     const prompt = this.text.value.trim();
-    if (!prompt || this.sendButton.disabled || session.state.running || session.state.isStarting) return;
+    if (!prompt || this.#isWaiting) return;
+    this.#isWaiting = true;
+    await session.loaded();
+    this.#isWaiting = false;
+    const { running, isStarting, lock } = session.state;
+    if (running || isStarting || lock || this.text.value.trim() !== prompt) return;
     const { modelInfo } = session.state;
-    if (this.#images.length && modelInfo && !modelInfo.capabilities.visionInput) {
+    if (this.#images.length && modelInfo && !modelInfo.capabilities?.visionInput) {
       this.#tell(words.modelReadsNoImages(modelInfo.label));
       return;
     }
@@ -128,18 +148,17 @@ export class Composer {
       prompt,
       images.map(({ file }) => file),
     );
-    for (const { url } of isStarted ? images : []) URL.revokeObjectURL(url);
     if (!isStarted) this.#giveBack(prompt, images);
   }
 
   /**
-   * Put what could not be sent back where it was written, unless something else was written meanwhile.
+   * Put what could not be sent back where it was written, before what was written meanwhile.
    *
    * @param {string} prompt
-   * @param {{file: File, url: string}[]} images
+   * @param {AttachedImage[]} images
    */
   #giveBack(prompt, images) {
-    if (!this.text.value) this.text.value = prompt;
+    this.text.value = [prompt, this.text.value].filter(Boolean).join("\n\n");
     this.#images = [...images, ...this.#images];
     this.#showImages();
     this.#fit();
@@ -147,7 +166,7 @@ export class Composer {
 
   /** @param {KeyboardEvent} event */
   #onKey(event) {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    if (event.key === "Enter" && !event.shiftKey && !isInputMethod(event)) {
       event.preventDefault();
       if (!this.context.session.state.running) this.#send();
     }
@@ -161,20 +180,27 @@ export class Composer {
     this.addFiles(files);
   }
 
-  #showImages() {
+  /** @param {File} file @returns {AttachedImage} */
+  #attach(file) {
     const { words } = this.context;
+    const picture = h("img", { alt: file.name });
+    const detach = (/** @type {string} */ note) => {
+      this.#images = this.#images.filter((each) => each.element !== element);
+      this.#tell(note);
+      this.#showImages();
+    };
+    const remove = iconButton("close", words.removeImage(file.name), () => {
+      detach("");
+      this.focus();
+    });
+    const element = h("li", {}, picture, remove);
+    showBlob(picture, file).catch(() => detach(words.unreadableImage(file.name))); // whatever its type says
+    return { file, element };
+  }
+
+  #showImages() {
     this.#thumbnails.hidden = !this.#images.length;
-    this.#thumbnails.replaceChildren(
-      ...this.#images.map((image) => {
-        const remove = iconButton("close", words.removeImage(image.file.name), () => {
-          this.#images = this.#images.filter((each) => each !== image);
-          URL.revokeObjectURL(image.url);
-          this.#tell("");
-          this.#showImages();
-        });
-        return h("li", {}, h("img", { src: image.url, alt: image.file.name }), remove);
-      }),
-    );
+    this.#thumbnails.replaceChildren(...this.#images.map(({ element }) => element));
     this.#enableSending();
   }
 
@@ -187,9 +213,8 @@ export class Composer {
   #enableSending() {
     const { state } = this.context.session;
     const isBusy = Boolean(state.running) || state.isStarting;
-    this.sendButton.disabled = isBusy
-      ? this.#isStopping || !state.running
-      : state.lock !== null || !this.text.value.trim();
+    const isIdle = isBusy ? this.#isStopping : state.lock !== null || !this.text.value.trim();
+    this.sendButton.setAttribute("aria-disabled", String(isIdle)); // `disabled` would take the focus away
   }
 
   /** Let the field grow with its text. */

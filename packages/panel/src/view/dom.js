@@ -73,6 +73,53 @@ export function iconButton(shape, label, onclick, members = {}) {
 }
 
 /**
+ * Show an image that is in memory. Its address is given back once the image is there.
+ *
+ * @param {HTMLImageElement} image
+ * @param {Blob} blob
+ * @returns {Promise<void>} It rejects where the blob is no image.
+ */
+export async function showBlob(image, blob) {
+  const url = URL.createObjectURL(blob);
+  try {
+    await new Promise((done, fail) => {
+      image.onload = done;
+      image.onerror = fail;
+      image.src = url;
+    });
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+/**
+ * Whether a key belongs to an input method, which chooses a word with it. Safari tells it by the key code only.
+ *
+ * @param {KeyboardEvent} event
+ */
+export function isInputMethod(event) {
+  return event.isComposing || event.keyCode === 229;
+}
+
+/**
+ * Change what an element contains, and keep the focus in it: on the button that has the same words, or else elsewhere.
+ *
+ * @param {HTMLElement} element
+ * @param {() => void} change
+ * @param {HTMLElement} elsewhere
+ */
+export function keepFocus(element, change, elsewhere) {
+  const focused = /** @type {ShadowRoot | Document} */ (element.getRootNode()).activeElement;
+  const isInside = focused !== null && element.contains(focused);
+  change();
+  if (!isInside || element.contains(focused)) return;
+  const same = [...element.querySelectorAll("button")].find(
+    (button) => !button.disabled && button.textContent === focused.textContent,
+  );
+  (same ?? elsewhere).focus({ preventScroll: true });
+}
+
+/**
  * Set text only where it differs, so that screen readers and selections are left alone.
  *
  * @param {Node} node

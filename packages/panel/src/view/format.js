@@ -30,7 +30,9 @@ export function formatBytes(bytes, language) {
 
 /** @param {string | Date} when @param {string} language */
 export function formatTime(when, language) {
-  return new Intl.DateTimeFormat(language, { timeStyle: "short" }).format(new Date(when));
+  const date = new Date(when);
+  if (Number.isNaN(date.getTime())) return "…";
+  return new Intl.DateTimeFormat(language, { timeStyle: "short" }).format(date);
 }
 
 /**
@@ -42,6 +44,7 @@ export function formatTime(when, language) {
  */
 export function formatDay(when, language, now = new Date()) {
   const date = new Date(when);
+  if (Number.isNaN(date.getTime())) return "";
   if (date.toDateString() === now.toDateString()) return formatTime(date, language);
   return new Intl.DateTimeFormat(language, { day: "numeric", month: "short" }).format(date);
 }

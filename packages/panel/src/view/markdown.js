@@ -3,13 +3,19 @@
  * elements that are made here can appear (decision 0281).
  */
 
-import { Lexer } from "marked";
+import { parseMarkdown } from "./bounded-lexer.js";
 
 /** @typedef {Record<string, any>} Token A token of marked. */
 
 const SAFE_LINK = /^(?:https?:|mailto:)/i;
 const HEADING_LEVEL = { 1: "h3", 2: "h4", 3: "h5", 4: "h6", 5: "h6", 6: "h6" };
 const MAX_NESTING = 40;
+/** A block that is longer is settled while it is still written, so that no update takes long. */
+const MAX_OPEN = 20_000;
+const HOST = /^(?:https?:\/\/)?([^\s/?#:]+\.[^\s/?#:.]{2,})(?:[:/?#]|$)/i;
+/** Entities that were decoded before. @type {Map<string, string>} */
+const ENTITIES = new Map();
+const MAX_ENTITIES = 500;
 
 /**
  * Shows a text that is appended to. What is complete is never touched again: blocks, and the items of a list. So an update
@@ -36,8 +42,11 @@ export class MarkdownView {
     this.#text = text;
     for (const node of this.#open) node.parentNode?.removeChild(node);
     this.#open = [];
-    const tokens = /** @type {Token[]} */ (Lexer.lex(text.slice(this.#settled)));
-    const last = tokens.findLastIndex((token) => token.type !== "space");
+    const rest = text.slice(this.#settled);
+    const tokens = parseMarkdown(rest);
+    const newest = tokens.findLastIndex((token) => token.type !== "space");
+    const isLong = tokens[newest]?.type !== "code" && tokens[newest]?.raw.length > MAX_OPEN;
+    const last = isLong ? newest + 1 : newest;
     for (const [index, token] of tokens.entries()) this.#show(token, index >= last);
   }
 
@@ -210,16 +219,23 @@ function renderLink(token, depth) {
   if (!SAFE_LINK.test(token.href)) return element("span", children);
   const link = /** @type {HTMLAnchorElement} */ (element("a", children));
   link.href = token.href;
+  link.title = link.href; // where it really leads: a strange letter shows as `xn--`
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";
+  const named = HOST.exec(link.textContent?.trim() ?? "")?.[1];
+  if (named && named.toLowerCase() !== link.hostname && link.hostname !== `www.${named.toLowerCase()}`)
+    link.append(` (${link.hostname || link.protocol})`); // its words name another host
   return link;
 }
 
 /** @param {string} value */
 function decodeEntities(value) {
   return value.replace(/&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31});/gi, (entity) => {
+    const known = ENTITIES.get(entity);
+    if (known !== undefined) return known;
     const holder = document.createElement("textarea");
     holder.innerHTML = entity; // one entity, and nothing else
+    if (ENTITIES.size < MAX_ENTITIES) ENTITIES.set(entity, holder.value);
     return holder.value;
   });
 }

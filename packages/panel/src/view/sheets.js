@@ -43,6 +43,7 @@ class Sheet {
     const root = /** @type {ShadowRoot} */ (this.element.getRootNode());
     this.#opener = root.activeElement;
     this.element.hidden = false;
+    this.#cover(true);
     this.search.value = "";
     this.search.focus();
     this.list.replaceChildren(...skeleton());
@@ -50,13 +51,26 @@ class Sheet {
       await this.fetch();
       this.show();
     } catch (error) {
-      this.list.replaceChildren(h("p", { class: "note bad", role: "alert" }, /** @type {Error} */ (error).message));
+      this.list.replaceChildren();
+      this.tell(error);
     }
+  }
+
+  /** Say what went wrong, above what is listed. @param {unknown} error */
+  tell(error) {
+    this.list.prepend(h("p", { class: "note bad", role: "alert" }, /** @type {Error} */ (error).message));
   }
 
   close() {
     this.element.hidden = true;
+    this.#cover(false);
     if (this.#opener instanceof HTMLElement) this.#opener.focus();
+  }
+
+  /** Nobody reaches by the keyboard what the sheet covers. @param {boolean} isCovered */
+  #cover(isCovered) {
+    for (const other of this.element.parentElement?.children ?? [])
+      if (other instanceof HTMLElement && other !== this.element) other.inert = isCovered;
   }
 
   /** Get what is listed. @returns {Promise<void>} */
@@ -101,10 +115,18 @@ export class HistorySheet extends Sheet {
   }
 
   async #more() {
-    const page = await this.context.session.listConversations({ cursor: this.#cursor });
-    this.#conversations = [...this.#conversations, ...page.conversations];
-    this.#cursor = page.nextCursor;
-    this.show();
+    const cursor = this.#cursor;
+    this.#cursor = undefined; // pressed twice, it would list them twice
+    try {
+      const page = await this.context.session.listConversations({ cursor });
+      this.#conversations = [...this.#conversations, ...page.conversations];
+      this.#cursor = page.nextCursor;
+      this.show();
+      this.search.focus();
+    } catch (error) {
+      this.#cursor = cursor;
+      this.tell(error);
+    }
   }
 
   /** @param {Record<string, any>} conversation */
@@ -132,7 +154,11 @@ export class HistorySheet extends Sheet {
   /** @param {Record<string, any>} conversation @param {string} title */
   async #remove(conversation, title) {
     if (!window.confirm(`${this.context.words.removeSure}\n${title}`)) return;
-    await this.context.session.removeConversation(conversation.id);
+    try {
+      await this.context.session.removeConversation(conversation.id);
+    } catch (error) {
+      if (/** @type {any} */ (error).status !== 404) return this.tell(error); // otherwise somebody else has deleted it
+    }
     this.#conversations = this.#conversations.filter((each) => each !== conversation);
     this.show();
     this.search.focus();

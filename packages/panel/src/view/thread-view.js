@@ -2,10 +2,11 @@
 
 /** @import { ThreadImage, ThreadItem, TurnItem, UserItem } from "../state/thread.js" */
 /** @import { ViewContext } from "./turn-element.js" */
-import { h, setText } from "./dom.js";
+import { h, setText, showBlob } from "./dom.js";
 import { TurnElement } from "./turn-element.js";
 
 const NEAR_END = 48;
+const AT_END = 2;
 
 export class ThreadView {
   /** @type {Map<string, {element: HTMLElement, turn?: TurnElement}>} */
@@ -17,8 +18,8 @@ export class ThreadView {
   /** @type {Set<TurnItem>} */
   #changed = new Set();
   #frame = 0;
-  /** @type {string[]} */
-  #urls = [];
+  #lastTop = 0;
+  #firstKey = "";
   /** Images that arrive and windows that shrink leave the end in sight. */
   #sizes = new ResizeObserver(() => this.#isFollowing && this.scrollToEnd());
 
@@ -46,7 +47,10 @@ export class ThreadView {
     this.element.append(this.#older, this.empty, this.#list, this.#spoken);
     this.element.addEventListener("scroll", () => {
       const { scrollHeight, scrollTop, clientHeight } = this.element;
-      this.#isFollowing = scrollHeight - scrollTop - clientHeight < NEAR_END;
+      // Whoever scrolls back while text streams is not pulled to the end, however little it was.
+      const nearness = scrollTop < this.#lastTop ? AT_END : NEAR_END;
+      this.#isFollowing = scrollHeight - scrollTop - clientHeight < nearness;
+      this.#lastTop = scrollTop;
     });
     this.#sizes.observe(this.element);
     this.#sizes.observe(this.#list);
@@ -63,7 +67,9 @@ export class ThreadView {
       element.remove();
       this.#shown.delete(key);
     }
-    if (!state.items.length) this.#releaseImages();
+    const firstKey = state.items[0]?.key ?? "";
+    const hasOlder = firstKey !== this.#firstKey && keys.has(this.#firstKey);
+    this.#firstKey = firstKey;
     const height = this.element.scrollHeight;
     let next = this.#list.firstElementChild;
     for (const item of state.items) {
@@ -73,7 +79,8 @@ export class ThreadView {
     }
     for (const item of state.items) if (item.kind === "turn") this.#shown.get(item.key)?.turn?.update(item);
     if (this.#isFollowing) this.scrollToEnd();
-    else if (this.element.scrollTop < NEAR_END) this.element.scrollTop += this.element.scrollHeight - height; // older messages came in above
+    else if (hasOlder && this.element.scrollTop < NEAR_END)
+      this.element.scrollTop += this.element.scrollHeight - height;
   }
 
   /**
@@ -86,6 +93,11 @@ export class ThreadView {
     this.#frame ||= requestAnimationFrame(() => this.#showChanged());
   }
 
+  close() {
+    this.#sizes.disconnect();
+    cancelAnimationFrame(this.#frame);
+  }
+
   scrollToEnd() {
     this.element.scrollTop = this.element.scrollHeight;
     this.#isFollowing = true;
@@ -95,7 +107,8 @@ export class ThreadView {
     this.#frame = 0;
     for (const item of this.#changed) {
       this.#shown.get(item.key)?.turn?.update(item);
-      if (item.view.end) setText(this.#spoken, this.context.words.answerReady);
+      const isDone = item.view.end?.type === "done";
+      setText(this.#spoken, isDone ? this.context.words.answerReady : ""); // emptied, it is spoken again next time
     }
     this.#changed.clear();
     if (this.#isFollowing) this.scrollToEnd();
@@ -134,15 +147,9 @@ export class ThreadView {
     try {
       const blob = image.blob ?? (image.url ? await this.context.session.fetchImage(image.url) : undefined);
       if (!blob) return;
-      const url = URL.createObjectURL(blob);
-      this.#urls.push(url);
-      element.src = url;
+      await showBlob(element, blob);
     } catch {
       element.replaceWith(h("p", { class: "note" }, this.context.words.imageFromPrompt));
     }
-  }
-
-  #releaseImages() {
-    for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
   }
 }

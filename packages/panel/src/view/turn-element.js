@@ -5,10 +5,12 @@
 /** @import { CallView, RoundView } from "../state/turn-view.js" */
 /** @import { Messages } from "../messages.js" */
 import { describeTurnError } from "../state/problems.js";
-import { h, icon, setText } from "./dom.js";
+import { h, icon, keepFocus, setText } from "./dom.js";
 import { formatCost, formatCount, formatTime } from "./format.js";
 import { MarkdownView } from "./markdown.js";
 import { describeCall } from "./tool-names.js";
+
+const MAX_INPUT = 10_000;
 
 /** @typedef {{session: Session, words: Messages, language: string}} ViewContext */
 
@@ -65,6 +67,13 @@ export class TurnElement {
     const key = JSON.stringify([view.end, view.usage, view.warnings, item.edits, item.isUndone, isIdle]);
     if (key === this.#shownEnd) return;
     this.#shownEnd = key;
+    const thread = /** @type {HTMLElement | null} */ (this.element.closest(".thread"));
+    keepFocus(this.#footer, () => this.#fillFooter(item, isIdle), thread ?? this.element);
+  }
+
+  /** @param {TurnItem} item @param {boolean} isIdle */
+  #fillFooter(item, isIdle) {
+    const { view } = item;
     this.#footer.replaceChildren(
       ...view.warnings.map((warning) => h("p", { class: "note warn" }, icon("warn"), warning)),
     );
@@ -183,6 +192,12 @@ class RoundElement {
   }
 }
 
+/** What a call was given; only the beginning of what is too long to show. @param {any} input */
+function inputWords(input) {
+  const words = JSON.stringify(input, null, 2) ?? "";
+  return words.length > MAX_INPUT ? `${words.slice(0, MAX_INPUT)} …` : words;
+}
+
 class CallElement {
   #state = h("span", { class: "call-state" });
   #error = h("p", { class: "call-error", hidden: true });
@@ -198,7 +213,7 @@ class CallElement {
       h("summary", {}, this.#state, h("span", { class: "call-name" }, describeCall(call.name, call.input))),
     );
     details.append(h("div", { class: "call-input" }, h("code", {}, call.name), input), this.#error);
-    details.addEventListener("toggle", () => setText(input, JSON.stringify(call.input, null, 2) ?? ""), { once: true });
+    details.addEventListener("toggle", () => setText(input, inputWords(call.input)), { once: true });
     this.element = h("li", { class: "call" }, details);
   }
 
