@@ -10,7 +10,7 @@ from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
 
 HTML = (
     '<section class="hero"><h1 id="top">Head</h1><p class="lead">one <b>two</b></p><img src="a.png" alt="a"></section>'
-    '<nav><a href="#top">Up</a></nav><footer><p>foot</p></footer>'
+    '<nav><a href="#top">Up</a></nav><video src="a.mp4" controls></video><footer><p>foot</p></footer>'
 )
 CSS = ":root{--c:#f00;--m:4px}.hero{margin:var(--m) 2px;border:1px solid var(--c)}.lead{color:red}"
 
@@ -43,6 +43,7 @@ EDITS: list[tuple[str, dict[str, Any]]] = [
     ("duplicateNode", {"nodeId": "@.hero", "count": 2}),
     ("updateNodeProps", {"nodeId": "@h1", "patch": {"text": "A < B", "title": "t"}}),
     ("updateNodeProps", {"nodeId": "@img", "patch": {"src": "b.png", "alt": "b"}}),
+    ("updateNodeProps", {"nodeId": "@video", "patch": {"src": "b.mp4", "controls": False, "muted": True}}),
     ("updateNodeProps", {"nodeId": "@h1", "patch": {"id": "new-top"}}),
     ("updateNodeProps", {"nodeId": "@h1", "patch": {"id": None}}),
     ("updateNodeProps", {"nodeId": "@footer", "patch": {"id": "foot", "hidden": True}}),
@@ -101,6 +102,15 @@ def test_an_edit_is_one_step_of_the_editors_undo_and_has_an_inverse(
     assert (redone["ok"], editor.state()) == (True, after)
     assert editor.execute("restore", redone["inverse"][0]["input"])["revision"] == before[2]
     assert editor.problems == []
+
+
+def test_a_video_shows_what_was_set(browser: Chromium, editor: GrapesEditor) -> None:
+    editor.load(HTML, CSS)
+    patch = {"src": "b.mp4", "controls": False, "muted": True, "poster": "p.png"}
+    assert editor.execute("updateNodeProps", {"nodeId": editor.uid("video"), "patch": patch})["ok"]
+    html = editor.html()
+    assert all(text in html for text in ('src="b.mp4"', " muted", 'poster="p.png"'))
+    assert " controls" not in html
 
 
 def test_an_inverse_survives_a_reload_of_the_project(browser: Chromium, editor: GrapesEditor) -> None:

@@ -1,5 +1,18 @@
 /** @typedef {any} Component A component of GrapesJS, whose package is not a dependency. */
 
+const VIDEO_MEMBERS = ["loop", "autoplay", "controls", "muted"];
+
+/**
+ * Tell whether GrapesJS keeps an attribute as a member of the component, which hides the attribute itself.
+ * @param {Component} component
+ * @param {string} name
+ */
+export function isMember(component, name) {
+  const { attributes } = component;
+  if (name === "src") return "src" in attributes;
+  return attributes.type === "video" && VIDEO_MEMBERS.includes(name);
+}
+
 /** @param {Component} component */
 export function isTextNode(component) {
   const type = component.attributes.type;

@@ -1,5 +1,6 @@
 import { childrenOf, classesOf, isTextNode } from "./components.js";
 import { hashText } from "./hash.js";
+import { attributeOf } from "./operations.js";
 
 /** @typedef {import("./components.js").Component} Component */
 /**
@@ -107,13 +108,16 @@ export class StateReader {
 
   /** @param {Component} component */
   #ownText(component) {
-    const { tagName, attributes = {}, src, style } = component.attributes;
+    const { tagName, attributes = {}, style, type } = component.attributes;
     let text = `${tagName}\u0001${classesOf(component).join(" ")}\u0001${component.attributes["custom-name"] ?? ""}`;
-    for (const name of Object.keys(attributes).sort()) {
-      if (name !== "id" && name !== "class" && name !== "src") text += `\u0001${name}=${attributes[name]}`;
+    const names = Object.keys(attributes);
+    const members = type === "video" ? ["src", "loop", "autoplay", "controls", "muted"] : ["src"];
+    for (const name of new Set([...names, ...members].sort())) {
+      if (name === "id" || name === "class") continue;
+      const value = attributeOf(component, name);
+      if (value !== null) text += `\u0001${name}=${value}`;
     }
-    const picture = typeof src === "string" && !src.startsWith("<svg") ? src : (attributes.src ?? "");
     const inline = style && typeof style === "object" && Object.keys(style).length ? JSON.stringify(style) : "";
-    return `${text}\u0001${this.parts.ids.ownIdAttribute(component)}\u0001${picture}\u0001${inline}`;
+    return `${text}\u0001${this.parts.ids.ownIdAttribute(component)}\u0001${inline}`;
   }
 }

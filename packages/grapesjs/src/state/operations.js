@@ -1,5 +1,5 @@
 import { ToolError } from "../tool-error.js";
-import { childrenOf, classesOf, isTextNode, jsonOf } from "./components.js";
+import { childrenOf, classesOf, isMember, isTextNode, jsonOf } from "./components.js";
 import { PAGE_OPERATIONS } from "./page-operations.js";
 
 /** @typedef {import("./components.js").Component} Component */
@@ -143,10 +143,10 @@ const content = {
  */
 export function attributeOf(component, name) {
   const { attributes } = component;
-  if (name === "src" && "src" in attributes) {
-    return typeof attributes.src === "string" && !attributes.src.startsWith("<svg") ? attributes.src || null : null;
-  }
-  return attributes.attributes?.[name] ?? null;
+  if (!isMember(component, name)) return attributes.attributes?.[name] ?? null;
+  const value = attributes[name];
+  // without an address, an image shows a picture of its own
+  return typeof value === "string" && value.startsWith("<svg") ? null : value || null;
 }
 
 /**
@@ -155,8 +155,7 @@ export function attributeOf(component, name) {
  * @param {string | boolean | null} value null removes it
  */
 function setAttribute(component, name, value) {
-  // an image keeps its address in a member of its own, and shows only that one
-  if (name === "src" && "src" in component.attributes) component.set("src", value ?? "");
+  if (isMember(component, name)) component.set(name, name === "src" ? (value ?? "") : Boolean(value));
   if (value === null) component.removeAttributes(name);
   else component.addAttributes({ [name]: value });
 }
