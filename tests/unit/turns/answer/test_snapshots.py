@@ -1,20 +1,22 @@
 """Snapshots: stored when they have changed, read only when a tool needs them (decision 0113)."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from fermata.aws.blob_store import CompressedJson, compress_json
+from fermata.aws.clock import new_id
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
-from fermata.domain.errors import Gone
-from fermata.turns.answer.submit_tool_result import ToolRequestGone
-from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+from fermata.domain.errors import Conflict, Gone
+from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
+from tests.unit.turns.stage import OK, Stage, as_posted_snapshot, reply_with_calls, tool_call_block
 
 BEFORE: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "before"}}
 AFTER: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "after"}}
 
 
-def newest_snapshot_key(stage: Stage) -> list[str]:
+def list_blob_keys(stage: Stage) -> list[str]:
     listed = stage.resources.blobs._client.list_objects_v2(Bucket=stage.resources.settings.bucket)
     return [str(entry["Key"]) for entry in listed.get("Contents", [])]
 
@@ -39,7 +41,7 @@ def test_an_unchanged_snapshot_is_not_stored_again(stage: Stage) -> None:
     stage.resources.blobs._client.delete_object(Bucket=stage.resources.settings.bucket, Key=key)
     stage.answer_request(OK, snapshot=BEFORE)
     assert stage.entries()[-1].state.snapshot_key == key
-    assert key not in newest_snapshot_key(stage)
+    assert key not in list_blob_keys(stage)
 
 
 def test_an_answer_to_no_request_is_refused_whatever_its_snapshot(stage: Stage) -> None:
@@ -50,6 +52,27 @@ def test_an_answer_to_no_request_is_refused_whatever_its_snapshot(stage: Stage) 
 
     with pytest.raises(ToolRequestGone):
         stage.answer_request(OK, "1.0.unknown", snapshot=LazySnapshot("digest", fetch_expired))
+
+
+def test_refused_and_repeated_answers_fill_no_bucket(stage: Stage) -> None:
+    """Results do not count towards the limits of stored bytes, so what they store has to be bounded."""
+    wait_with_snapshot(stage)
+    before = len(list_blob_keys(stage))
+    stage.answer_request(OK, snapshot=AFTER)
+    for number in range(10):
+        with suppress(ToolRequestGone, Conflict):
+            stage.answer_request({"ok": True, "data": number}, "1.0.unknown", snapshot={"page": number})
+    for number in range(10):
+        with pytest.raises(ToolRequestGone):
+            submit_tool_result(
+                stage.resources,
+                stage.caller,
+                bridge_id=new_id(),
+                request_id="1.0.unknown",
+                result=OK,
+                snapshot=as_posted_snapshot({"page": number}),
+            )
+    assert len(list_blob_keys(stage)) <= before + 2
 
 
 def test_the_next_tool_gets_the_changed_snapshot(stage: Stage) -> None:

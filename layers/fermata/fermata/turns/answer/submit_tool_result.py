@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from fermata.aws import blob_store
-from fermata.aws.background_call import BackgroundCall
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources
@@ -19,6 +18,7 @@ from fermata.turns.answer.normalize_result_images import normalize_result_images
 from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, hash_result, pause_from_item, round_from_request_id
 from fermata.turns.round_commit import PauseChanged, RoundCommit, write_round_commit
+from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import TurnEnded, TurnLog
 
@@ -72,8 +72,8 @@ def submit_tool_result(
     edit_result = parse_edit_result(result)
     answer = _Answer(edit_result, hash_result(result), edit_result.revision or revision)
     store_snapshot = partial(_store_snapshot, resources, caller.tenant, bridge_id, snapshot)
-    with BackgroundCall(resources.clock, store_snapshot, "store-snapshot") as storing:
-        _submit_answer(resources, caller, bridge_id, request_id, answer, storing)
+    with SnapshotStorage(resources, caller, store_snapshot) as storage:
+        _submit_answer(resources, caller, bridge_id, request_id, answer, storage)
 
 
 def _submit_answer(
@@ -82,7 +82,7 @@ def _submit_answer(
     bridge_id: str,
     request_id: str,
     answer: _Answer,
-    storing: BackgroundCall[str],
+    storage: SnapshotStorage,
 ) -> None:
     has_turn_ended = False
     for _ in range(MAX_COMMIT_ATTEMPTS):
@@ -94,7 +94,7 @@ def _submit_answer(
         if has_turn_ended or call.state != "requested":
             raise ToolRequestGone
         try:
-            _commit_answer(resources, pause, call, answer, storing.result())
+            _commit_answer(resources, pause, call, answer, storage.get_key())
         except PauseChanged:
             continue
         except TurnEnded:
@@ -140,8 +140,8 @@ def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: 
 def _store_snapshot(resources: Resources, tenant: str, bridge_id: str, snapshot: LazySnapshot | None) -> str:
     """Store a snapshot, unless this process has just stored the same, and return its blob key (decision 0113).
 
-    It is stored while the pause is read, so before it is known that the request is open. A snapshot that no turn needs
-    expires with its folder (decision 0178).
+    It is stored while the pause is read, so before it is known that the request is open, unless the user's last result
+    has needed none. A snapshot that no turn needs expires with its folder (decisions 0178 and 0286).
     """
     if snapshot is None or not is_valid_id(bridge_id):
         return ""

@@ -8,7 +8,8 @@ from functools import cached_property, partial
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.clock import new_id
+from fermata.aws.blob_store import prompt_folder
+from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
@@ -29,6 +30,7 @@ from fermata.limits.use_counts import Use
 from fermata.tools.registry import build_situation, get_toolset
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
+from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
 from fermata.turns.start.conversation_claim import (
     build_claim_update,
@@ -40,7 +42,6 @@ from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_s
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import compute_block_identity, normalize_prompt_images
 from fermata.turns.start.prefetched_rows import PrefetchedRows
-from fermata.turns.start.snapshot_storage import SnapshotStorage
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.audit import user_labels
@@ -104,10 +105,6 @@ class TurnPrompt:
         """The snapshot, which the first use fetches."""
         return self.snapshot.fetch() if self.snapshot else SnapshotContent()
 
-    def fetch_storable_snapshot(self) -> Any:
-        """Return the snapshot as `BlobStore.put_compressed_json` takes it; None for no snapshot."""
-        return self.snapshot_content.storable
-
     def count_use(self, turn_id: str) -> Use:
         """Return what the prompt counts as; without a turn, if no id is given."""
         return Use(prompts=1, turn=turn_id, stored_bytes=self.body_bytes)
@@ -132,11 +129,17 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
     """
     key = prompt.idempotency_key
     turn_id = new_id()
-    snapshot = SnapshotStorage(resources, caller, prompt.conversation_id, turn_id, prompt.fetch_storable_snapshot)
-    with snapshot:
+    store = partial(_store_snapshot, resources, caller, prompt, turn_id)
+    with SnapshotStorage(resources, caller, store, is_early=is_valid_id(prompt.conversation_id)) as snapshot:
         rows = PrefetchedRows(resources, caller, prompt.scope, prompt.conversation_id, key, turn_id)
         start = partial(_start, resources, caller, prompt, turn_id, rows, snapshot)
         return start_once(resources, caller, key, prompt.digest, start, rows.read_item)
+
+
+def _store_snapshot(resources: Resources, caller: Caller, prompt: TurnPrompt, turn_id: str) -> str:
+    storable = prompt.snapshot_content.storable
+    folder = prompt_folder(caller.tenant, prompt.conversation_id, turn_id)
+    return "" if storable is None else resources.blobs.put_compressed_json(folder, storable)
 
 
 def _start(
