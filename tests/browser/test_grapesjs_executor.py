@@ -199,9 +199,13 @@ def test_a_turn_is_taken_back_as_a_whole_in_one_step(browser: Chromium, editor: 
     for number, name in enumerate("abc"):
         html = f'<i class="{name}">{name}</i><style>.{name}{{margin:var(--m)}}</style>'
         assert editor.execute("insertHtml", {"parentId": body, "html": html}, effectKey=f"t2/1/{number}")["ok"]
+    named = {"nodeId": editor.uid("h1"), "label": "Title"}
+    assert editor.execute("renameNode", named, effectKey="t2/2/0")["ok"]
+    written = {"path": "a.js", "type": "script", "content": "1"}
+    assert editor.execute("write_code_asset", written, effectKey="t2/2/1")["ok"]
     after, steps = editor.state(), editor.undo_step_count()
     report = editor.page.evaluate("() => editor.runCommand('fermata:undo-turn', {turnId: 't2'})")
-    assert report == {"undone": ["t2/1/2", "t2/1/1", "t2/1/0"], "skipped": []}
+    assert report == {"undone": ["t2/2/1", "t2/2/0", "t2/1/2", "t2/1/1", "t2/1/0"], "skipped": []}
     assert editor.state() == before
     assert editor.undo_step_count() == steps + 1
     editor.undo()

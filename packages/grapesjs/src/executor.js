@@ -30,6 +30,8 @@ import { CANVAS_TOOLS, READ_TOOLS, RESTORE_TOOL, TOOL_NAMES, unprefixedName, WRI
 /** @typedef {{undone: string[], skipped: {effectKey: string, reason: string}[]}} UndoReport */
 
 const MAX_RESULTS = 300;
+/** How many turns `undoTurn` can take back. The service takes back any. */
+const MAX_TURNS = 50;
 
 /** Executes a site's browser tools on the document of a GrapesJS editor. */
 export class GrapesExecutor {
@@ -172,7 +174,7 @@ export class GrapesExecutor {
         throw error;
       }
     });
-    this.steps.remember(items, edit);
+    this.steps.remember(items, edit.settings);
     const after = this.document.reader.read();
     const patch = after.revision === before.revision ? null : edit.patch(after);
     const revision = this.known.addEdited(planned, before, after);
@@ -196,6 +198,7 @@ export class GrapesExecutor {
     const edits = this.edits.get(turnId) ?? [];
     this.edits.delete(turnId);
     this.edits.set(turnId, [...edits, { effectKey, patch }]);
+    if (this.edits.size > MAX_TURNS) this.edits.delete(/** @type {string} */ (this.edits.keys().next().value));
   }
 
   /**
@@ -206,11 +209,14 @@ export class GrapesExecutor {
     const edits = this.edits.get(turnId) ?? [];
     /** @type {UndoReport} */
     const report = { undone: [], skipped: [] };
+    /** @type {Edit["settings"]} */
+    const settings = [];
     const { items } = this.steps.record(() => {
       for (const { effectKey, patch } of edits.toReversed()) {
         const edit = new Edit(this.document, this.document.reader.read());
         try {
           applyPatch(edit, patch);
+          settings.push(...edit.settings);
           report.undone.push(effectKey);
         } catch (error) {
           edit.rollBack();
@@ -219,6 +225,7 @@ export class GrapesExecutor {
         }
       }
     });
+    this.steps.remember(items, settings);
     if (items.length) this.editor.getModel().changesUp?.({}, { fermata: "undo" });
     const skipped = new Set(report.skipped.map(({ effectKey }) => effectKey));
     this.edits.set(

@@ -52,11 +52,11 @@ export class UndoSteps {
   /**
    * Remember what a step has set.
    * @param {any[]} items
-   * @param {Edit} edit
+   * @param {Edit["settings"]} settings
    */
-  remember(items, edit) {
-    if (!items.length || !edit.settings.length) return;
-    this.steps.push({ items, settings: edit.settings, isUndone: false });
+  remember(items, settings) {
+    if (!items.length || !settings.length) return;
+    this.steps.push({ items, settings, isUndone: false });
     this.steps = this.steps.slice(-MAX_STEPS);
   }
 

@@ -8,6 +8,8 @@ import { takePicture } from "./picture.js";
 /** @typedef {import("../state/components.js").Component} Component */
 /** @typedef {import("./arguments.js").ToolInput} ToolInput */
 
+/** @type {import("./picture.js").Picture} */
+const NO_PICTURE = { report: { status: "unavailable", error: "No picture was asked for." } };
 const MAX_BOXES = 120;
 const MAX_WARNINGS = 40;
 const MAX_TEXT_CHARS = 80;
@@ -31,22 +33,14 @@ export async function renderSnapshot(document, input) {
   }
   try {
     if (previous !== wanted.id) await changeWidth(editor, wanted.id);
-    const layout = describeLayout(document, scope);
-    const picture =
-      input.captureScreenshot === false ? undefined : await takePicture(scope.getEl(), layout.hiddenImages);
-    const { hiddenImages: _, ...shown } = layout;
-    return {
-      data: {
-        breakpointId: wanted.id,
-        label: wanted.label,
-        width: editor.Canvas.getWindow().innerWidth,
-        ...(nodeId ? { nodeId } : {}),
-        capturedAt: new Date().toISOString(),
-        layout: shown,
-        screenshot: picture?.report ?? { status: "unavailable", error: "No picture was asked for." },
-      },
-      ...(picture?.image ? { images: [picture.image] } : {}),
-    };
+    const { hiddenImages, ...layout } = describeLayout(document, scope);
+    const picture = input.captureScreenshot === false ? NO_PICTURE : await takePicture(scope.getEl(), hiddenImages);
+    const { label } = wanted;
+    const width = editor.Canvas.getWindow().innerWidth;
+    const capturedAt = new Date().toISOString();
+    const shown = { breakpointId: wanted.id, label, width, ...(nodeId ? { nodeId } : {}), capturedAt };
+    const images = picture.image ? { images: [picture.image] } : {};
+    return { data: { ...shown, layout, screenshot: picture.report }, ...images };
   } finally {
     if (previous !== wanted.id) editor.Devices.select(previous);
   }
