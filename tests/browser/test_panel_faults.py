@@ -264,3 +264,41 @@ def test_a_panel_that_is_taken_out_leaves_nothing_and_comes_back_with_its_draft(
     page.wait_for_selector(f"{COMPOSER}:enabled")
     assert page.input_value(COMPOSER) == "The next one"
     assert problems == []
+
+
+def test_text_runs_as_its_words_do_whatever_the_page_s_direction_is(browser: Chromium, page: Page) -> None:
+    play_turns(page)
+    text = "مرحبا hello!\n\n- أولا\n- ثانيا\n\nEnd."
+    send(page, {"type": "text", "text": text, "seq": 1}, {"type": "done", "seq": 2})
+    page.wait_for_selector(IDLE)
+    sides = page.evaluate(
+        f"() => [...{SHADOW}.querySelectorAll('.prose p, .prose li')].map(it => {{"
+        "const range = document.createRange(); range.selectNodeContents(it);"
+        "const [text, box] = [range.getBoundingClientRect(), it.getBoundingClientRect()];"
+        "return Math.abs(text.left - box.left) < Math.abs(text.right - box.right) ? 'left' : 'right'; })"
+    )
+    assert sides == ["right", "right", "right", "left"]
+    assert page.evaluate(f"() => getComputedStyle({SHADOW}.querySelector('.prose ul')).direction") == "rtl"
+
+
+def test_what_was_not_carried_out_does_not_seem_to_run_when_the_turn_is_over(browser: Chromium, page: Page) -> None:
+    play_turns(page)
+    send(page, {"type": "toolCall", "toolCallId": "a", "toolName": "insertHtml", "input": {}, "seq": 1})
+    page.wait_for_selector('fermata-panel .call[data-state="pending"]')
+    send(page, {"type": "error", "message": "It failed.", "seq": 2})
+    page.wait_for_selector('fermata-panel .call[data-state="open"]')
+    assert "not carried out" in (page.locator("fermata-panel .call").text_content() or "")
+
+
+def test_each_state_has_its_words_in_german_and_its_marks_in_forced_colours(browser: Chromium, page: Page) -> None:
+    page.emulate_media(forced_colors="active")
+    play_panel(page, LONE_PANEL.replace('lang="en"', 'lang="de"'))
+    page.fill(COMPOSER, "Bitte")
+    page.press(COMPOSER, "Enter")
+    send(page, {"type": "toolCall", "toolCallId": "a", "toolName": "insertHtml", "input": {}, "seq": 1})
+    page.get_by_text("Elemente hinzufügen").wait_for()
+    colour = page.evaluate(
+        f"() => [{SHADOW}.querySelector('.dot'), {SHADOW}.querySelector('.panel')]"
+        ".map(it => getComputedStyle(it).backgroundColor)"
+    )
+    assert colour[0] != colour[1]

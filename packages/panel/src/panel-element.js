@@ -202,7 +202,7 @@ class PanelView {
     this.thread = new ThreadView(context);
     const onModel = () => this.models.open();
     this.composer = new Composer(context, { onModel, onSend: () => this.thread.scrollToEnd() });
-    this.title = h("h1", {}, words.panel);
+    this.title = h("h1", { dir: "auto" }, words.panel);
     this.meter = h(
       "div",
       { class: "meter", role: "meter", hidden: true, "aria-valuemin": "0", "aria-valuemax": "100" },

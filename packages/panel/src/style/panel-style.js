@@ -22,7 +22,7 @@ button:disabled { cursor: default; opacity: .45; }
 .icon-button { display: grid; place-items: center; width: 32px; height: 32px; color: var(--fermata-ink-2); flex: none; }
 .icon-button:hover:not(:disabled, [aria-disabled=true]) { background: var(--fermata-surface-3); color: var(--fermata-ink); }
 
-header { display: flex; align-items: center; gap: 2px; padding: 8px 8px 8px 16px; border-bottom: 1px solid var(--fermata-line); min-height: 49px; }
+header { display: flex; align-items: center; gap: 2px; padding-block: 8px; padding-inline: 16px 8px; border-bottom: 1px solid var(--fermata-line); min-height: 49px; }
 h1 { flex: 1; min-width: 0; font-size: var(--fermata-text-m); font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .meter { width: 44px; height: 6px; margin: 0 8px; border-radius: 3px; background: var(--fermata-surface-3); overflow: hidden; flex: none; }
 .meter span { display: block; width: var(--used); height: 100%; background: var(--fermata-ink-3); transition: width var(--fermata-motion); }
@@ -52,26 +52,34 @@ h1 { flex: 1; min-width: 0; font-size: var(--fermata-text-m); font-weight: 600; 
 .prose blockquote { padding-inline-start: 12px; border-inline-start: 3px solid var(--fermata-line); color: var(--fermata-ink-2); }
 .prose hr { border: 0; border-top: 1px solid var(--fermata-line); }
 .prose .table { overflow-x: auto; } .prose table { border-collapse: collapse; font-size: var(--fermata-text-s); }
+.prose td, .prose th { overflow-wrap: break-word; }
 .prose th, .prose td { border: 1px solid var(--fermata-line); padding: 4px 8px; text-align: start; }
+
+/* Each paragraph runs as its own words do, whatever the page's direction is; code runs to the right. */
+.prose p, .prose li, .prose h3, .prose h4, .prose h5, .prose h6, .prose td, .prose th, .user p, .note, .note p, .problem p, .lock p, .empty p,
+.thoughts, .status, textarea, ::placeholder { unicode-bidi: plaintext; }
+header h1 { text-align: match-parent; }
+.prose pre, .call-input { direction: ltr; text-align: left; }
 
 summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
 .reasoning summary { display: inline-flex; align-items: center; gap: 4px; color: var(--fermata-ink-3); font-size: var(--fermata-text-s); border-radius: var(--fermata-radius-s); }
 .reasoning summary .icon { width: 14px; height: 14px; transform: rotate(-90deg); transition: transform var(--fermata-motion); }
-.reasoning[open] summary .icon { transform: none; }
+:dir(rtl) > summary > .icon { transform: rotate(90deg); } .sheet-head .icon:dir(rtl) { transform: scaleX(-1); }
+.reasoning[open] summary > .icon { transform: none; }
 .thoughts { margin: 6px 0 0; padding-inline-start: 12px; border-inline-start: 2px solid var(--fermata-line); color: var(--fermata-ink-2); font-size: var(--fermata-text-s); white-space: pre-wrap; overflow-wrap: anywhere; max-height: 240px; overflow-y: auto; }
 
 .calls { border: 1px solid var(--fermata-line); border-radius: var(--fermata-radius); overflow: hidden; }
 .call + .call { border-top: 1px solid var(--fermata-line); }
 .call summary { display: flex; align-items: center; gap: 8px; padding: 6px 10px; font-size: var(--fermata-text-s); min-height: 32px; }
 .call summary:hover { background: var(--fermata-surface-2); }
-.call-state { display: grid; place-items: center; width: 16px; color: var(--fermata-good); } .call-state .icon { width: 16px; height: 16px; }
-.call[data-state=failed] .call-state { color: var(--fermata-warn); }
+.call-state { flex: none; display: grid; place-items: center; width: 16px; color: var(--fermata-good); } .call-state .icon { width: 16px; height: 16px; }
+.call[data-state=failed] .call-state { color: var(--fermata-warn); } .call[data-state=open] .call-state { color: var(--fermata-ink-3); }
 .dot { width: 7px; height: 7px; border-radius: 50%; background: var(--fermata-accent); animation: breathe 1.4s ease-in-out infinite; }
 .call-name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.call-input { padding: 0 10px 8px 34px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
+.call-input { padding-block: 0 8px; padding-inline: 34px 10px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
 .call-input pre { margin-top: 4px; max-height: 200px; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; font-family: var(--fermata-mono); font-size: 11px; }
 .call-input code { font-family: var(--fermata-mono); font-size: 11px; }
-.call-error { padding: 0 10px 8px 34px; font-size: var(--fermata-text-s); color: var(--fermata-warn); overflow-wrap: anywhere; }
+.call-error { padding-block: 0 8px; padding-inline: 34px 10px; font-size: var(--fermata-text-s); color: var(--fermata-warn); overflow-wrap: anywhere; }
 
 .status { margin-top: 10px; color: var(--fermata-ink-3); font-size: var(--fermata-text-s); display: flex; align-items: center; gap: 8px; min-height: 20px; }
 .status::before { content: ""; width: 7px; height: 7px; border-radius: 50%; background: var(--fermata-accent); animation: breathe 1.4s ease-in-out infinite; }
@@ -80,6 +88,7 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .quiet { display: inline-flex; align-items: center; gap: 4px; padding: 4px 8px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
 .summary .done { display: inline-flex; align-items: center; gap: 4px; padding: 4px 8px; } .summary .done .icon { width: 14px; height: 14px; }
 .quiet .icon { width: 14px; height: 14px; } .quiet:hover:not(:disabled) { background: var(--fermata-surface-3); color: var(--fermata-ink); }
+.summary > .quiet:first-child, .summary > .done:first-child { margin-inline-start: -8px; } .note.bad .quiet { color: inherit; font-weight: 500; }
 .cost { font-variant-numeric: tabular-nums; }
 .note { padding: 8px 12px; border-radius: var(--fermata-radius-s); background: var(--fermata-surface-2); font-size: var(--fermata-text-s); color: var(--fermata-ink-2); overflow-wrap: anywhere; }
 .note.bad, .note.warn { display: flex; align-items: flex-start; gap: 8px; } .note.bad > span { flex: 1; }
@@ -90,7 +99,7 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .lock h2 { font-size: var(--fermata-text-m); font-weight: 600; } .lock p { margin: 2px 0 12px; color: var(--fermata-ink-2); } .lock p:last-child { margin-bottom: 0; }
 .primary { padding: 7px 14px; background: var(--fermata-accent); color: var(--fermata-accent-ink); font-weight: 500; }
 .primary:hover { opacity: .9; }
-.problem { display: flex; align-items: flex-start; gap: 8px; margin: 0 16px 12px; padding: 8px 8px 8px 12px; border-radius: var(--fermata-radius); background: var(--fermata-bad-soft); color: var(--fermata-bad); font-size: var(--fermata-text-s); }
+.problem { display: flex; align-items: flex-start; gap: 8px; margin: 0 16px 12px; padding-block: 8px; padding-inline: 12px 8px; border-radius: var(--fermata-radius); background: var(--fermata-bad-soft); color: var(--fermata-bad); font-size: var(--fermata-text-s); }
 .problem > div { flex: 1; padding-top: 5px; overflow-wrap: anywhere; } .problem .icon-button { color: inherit; } .problem .hint { color: var(--fermata-ink-2); }
 
 .composer { padding: 0 16px 16px; } .composer .note { margin-bottom: 8px; }
@@ -108,7 +117,7 @@ textarea:focus-visible { outline: none; } /* the field around it shows the focus
 .send[aria-disabled=true] { cursor: default; background: var(--fermata-surface-3); color: var(--fermata-ink-3); opacity: 1; }
 .thumbnails { display: flex; flex-wrap: wrap; gap: 8px; padding: 10px 12px 0; }
 .thumbnails li { position: relative; } .thumbnails img { width: 56px; height: 56px; object-fit: cover; border-radius: var(--fermata-radius-s); display: block; }
-.thumbnails .icon-button { position: absolute; top: -8px; right: -8px; width: 24px; height: 24px; border-radius: 50%; background: var(--fermata-ink); color: var(--fermata-surface); }
+.thumbnails .icon-button { position: absolute; top: -8px; inset-inline-end: -8px; width: 24px; height: 24px; border-radius: 50%; background: var(--fermata-ink); color: var(--fermata-surface); }
 .thumbnails .icon-button .icon { width: 12px; height: 12px; }
 
 .sheet { position: absolute; inset: 0; z-index: 1; display: flex; flex-direction: column; background: var(--fermata-surface); animation: rise var(--fermata-motion); }
@@ -130,6 +139,11 @@ textarea:focus-visible { outline: none; } /* the field around it shows the focus
 @keyframes breathe { 50% { opacity: .35; } }
 @keyframes rise { from { opacity: 0; transform: translateY(6px); } }
 @media (prefers-reduced-motion: reduce) { *, ::before { animation: none !important; } }
+@media (forced-colors: active) {
+  .dot, .status::before, .meter span { forced-color-adjust: none; background: CanvasText; }
+  .send, .primary, .note, .problem, .user, .prose pre { border: 1px solid; } .banner { border-bottom: 1px solid; }
+  .send[aria-disabled=true] { color: GrayText; }
+}
 @media (hover: none) { .row .icon-button { opacity: 1; } }
 `;
 

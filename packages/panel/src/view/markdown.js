@@ -115,7 +115,7 @@ function renderBlock(token, depth) {
     case "code":
       return [renderCode(token)];
     case "blockquote":
-      return [element("blockquote", renderBlocks(token.tokens, depth))];
+      return [renderQuote(token, depth)];
     case "list":
       return [renderList(token, depth)];
     case "table":
@@ -143,9 +143,17 @@ function renderCode(token) {
 }
 
 /** @param {Token} token @param {number} depth */
+function renderQuote(token, depth) {
+  const quote = element("blockquote", renderBlocks(token.tokens, depth));
+  quote.dir = "auto";
+  return quote;
+}
+
+/** @param {Token} token @param {number} depth */
 function renderList(token, depth) {
   const items = token.items.map((/** @type {Token} */ item) => renderItem(item, depth));
   const list = element(token.ordered ? "ol" : "ul", items);
+  list.dir = "auto"; // the marks stand where its words begin
   if (token.ordered && token.start > 1) list.setAttribute("start", String(token.start));
   return list;
 }

@@ -144,7 +144,7 @@ export class HistorySheet extends Sheet {
       h(
         "button",
         { type: "button", class: "row-main", onclick: open, "aria-current": isOpen ? "true" : undefined },
-        h("span", { class: "row-title" }, title),
+        h("span", { class: "row-title", dir: "auto" }, title),
         h("span", { class: "row-detail" }, formatDay(conversation.updatedAt, language)),
       ),
       iconButton("trash", `${words.remove}: ${title}`, () => this.#remove(conversation, title)),
@@ -208,7 +208,7 @@ export class ModelSheet extends Sheet {
       h(
         "button",
         { type: "button", class: "row-main", onclick: choose, "aria-current": isChosen ? "true" : undefined },
-        h("span", { class: "row-title" }, model.label, isChosen && icon("check")),
+        h("span", { class: "row-title", dir: "auto" }, model.label, isChosen && icon("check")),
         h("span", { class: "row-detail" }, this.#detail(model)),
       ),
     );
@@ -220,7 +220,7 @@ export class ModelSheet extends Sheet {
     const price =
       pricing &&
       words.perMillion(formatCost(pricing.inputPerMTok, language), formatCost(pricing.outputPerMTok, language));
-    const size = contextWindow && formatCount(contextWindow, language);
+    const size = contextWindow && words.contextSize(formatCount(contextWindow, language));
     return [price, size].filter(Boolean).join(" · ");
   }
 }

@@ -1,36 +1,30 @@
 /** Say in words what a tool call does. */
 
-const VERBS = /** @type {Record<string, (input: any) => string>} */ ({
-  insertHtml: () => "Add elements",
-  replaceNodeHtml: () => "Rewrite an element",
-  deleteNode: () => "Delete an element",
-  moveNode: () => "Move an element",
-  duplicateNode: () => "Duplicate an element",
-  updateNodeProps: () => "Change properties",
-  renameNode: ({ label }) => (nameOf(label) ? `Name it “${nameOf(label)}”` : "Name an element"),
-  applyCss: ({ css }) => styleWords(css),
-  assignClass: ({ className, name }) => `Add class ${nameOf(className ?? name)}`.trim(),
-  removeClass: ({ className, name }) => `Remove class ${nameOf(className ?? name)}`.trim(),
-  read_document: () => "Read the page",
-  getNodeHtml: () => "Read an element",
-  open_document: () => "Open a page",
-  render_snapshot: () => "Look at the page",
-  addPage: ({ title, name }) => `Add page ${nameOf(title ?? name)}`.trim(),
-  renamePage: () => "Rename a page",
-  deletePage: () => "Delete a page",
-  duplicatePage: () => "Duplicate a page",
-  restore: () => "Restore",
-});
+/** @import { Messages } from "../messages.js" */
+
+const MAX_NAME = 80;
+
+/** What of its input a call is described by. @type {Record<string, (input: any) => string>} */
+const SUBJECTS = {
+  renameNode: ({ label }) => nameOf(label),
+  applyCss: ({ css }) => selectorOf(css),
+  assignClass: ({ className, name }) => nameOf(className ?? name),
+  removeClass: ({ className, name }) => nameOf(className ?? name),
+  addPage: ({ title, name }) => nameOf(title ?? name),
+};
 
 /**
- * A few words for a call. An unknown tool shows its name, with spaces.
+ * A few words for a call. An unknown tool shows its name, with spaces; a model may call one by any name.
  *
  * @param {string} name Of any dialect: `insertHtml` or `site_insert_html`.
  * @param {any} input
+ * @param {Messages["calls"]} words
  */
-export function describeCall(name, input) {
-  const known = [name, toCamelCase(name)].find((each) => Object.hasOwn(VERBS, each));
-  if (known) return VERBS[known](input ?? {});
+export function describeCall(name, input, words) {
+  const known = [name, toCamelCase(name)].find((each) => Object.hasOwn(words, each));
+  const found = known && words[/** @type {keyof Messages["calls"]} */ (known)];
+  if (typeof found === "string") return found;
+  if (found) return found(SUBJECTS[/** @type {string} */ (known)](input ?? {})).trim();
   const spaced = name
     .replace(/^(?:site|content|data|plugin)_/, "")
     .replace(/([a-z])([A-Z])/g, "$1 $2")
@@ -45,12 +39,11 @@ function toCamelCase(name) {
 
 /** Part of a name that the model gave, if it is one. @param {unknown} value */
 function nameOf(value) {
-  return typeof value === "string" ? value.slice(0, 80) : "";
+  return typeof value === "string" ? value.slice(0, MAX_NAME) : "";
 }
 
 /** @param {unknown} css */
-function styleWords(css) {
-  const start = typeof css === "string" ? css.slice(0, 100).trimStart() : "";
-  const selector = /^([^{@]{1,40}?)\s*\{/.exec(start)?.[1];
-  return selector ? `Style ${selector}` : "Change styles";
+function selectorOf(css) {
+  const start = typeof css === "string" ? css.slice(0, MAX_NAME).trimStart() : "";
+  return /^([^{@]{1,40}?)\s*\{/.exec(start)?.[1] ?? "";
 }

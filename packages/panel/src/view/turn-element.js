@@ -36,13 +36,15 @@ export class TurnElement {
   /** @param {TurnItem} item */
   update(item) {
     const { rounds } = item.view;
+    const isOver = Boolean(item.view.end || item.isLost);
     while (this.#rounds.length > rounds.length) this.#rounds.pop()?.element.remove();
     rounds.forEach((round, index) => {
       if (!this.#rounds[index]) {
         this.#rounds[index] = new RoundElement(this.context, Boolean(item.view.undoes));
         this.#body.append(this.#rounds[index].element);
       }
-      this.#rounds[index].update(round, !item.view.end && index === rounds.length - 1);
+      const isNewest = !isOver && index === rounds.length - 1;
+      this.#rounds[index].update(round, { isNewest, isOver });
     });
     this.#showStatus(item);
     this.#showEnd(item);
@@ -159,8 +161,8 @@ class RoundElement {
     this.element = h("div", { class: "round" }, this.#text, this.#calls);
   }
 
-  /** @param {RoundView} round @param {boolean} isNewest */
-  update(round, isNewest) {
+  /** @param {RoundView} round @param {{isNewest: boolean, isOver: boolean}} when */
+  update(round, { isNewest, isOver }) {
     if (round.reasoning) this.#showReasoning(round, isNewest);
     this.#markdown.update(round.text);
     this.#text.hidden = !round.text;
@@ -172,7 +174,7 @@ class RoundElement {
         this.#callElements.set(call.id, shown);
         this.#calls.append(shown.element);
       }
-      shown.update(call);
+      shown.update(call, isOver);
     }
   }
 
@@ -210,28 +212,35 @@ class CallElement {
     const details = h(
       "details",
       {},
-      h("summary", {}, this.#state, h("span", { class: "call-name" }, describeCall(call.name, call.input))),
+      h(
+        "summary",
+        {},
+        this.#state,
+        h("span", { class: "call-name", dir: "auto" }, describeCall(call.name, call.input, context.words.calls)),
+      ),
     );
     details.append(h("div", { class: "call-input" }, h("code", {}, call.name), input), this.#error);
     details.addEventListener("toggle", () => setText(input, inputWords(call.input)), { once: true });
     this.element = h("li", { class: "call" }, details);
   }
 
-  /** @param {CallView} call */
-  update(call) {
-    const key = `${call.state} ${call.isConflict} ${call.error}`;
+  /** @param {CallView} call @param {boolean} isOver The turn has ended, so that nothing is pending. */
+  update(call, isOver) {
+    const state = isOver && call.state === "pending" ? "open" : call.state;
+    const key = `${state} ${call.isConflict} ${call.error}`;
     if (key === this.#shown) return;
     this.#shown = key;
     const { words } = this.context;
     const label = {
       pending: words.callPending,
+      open: words.callOpen,
       ok: words.callOk,
       failed: call.isConflict ? words.callConflict : words.callFailed,
     };
-    this.element.dataset.state = call.state;
-    const sign =
-      call.state === "ok" ? icon("check") : call.state === "failed" ? icon("warn") : h("span", { class: "dot" });
-    this.#state.replaceChildren(sign, h("span", { class: "hidden-words" }, label[call.state]));
+    this.element.dataset.state = state;
+    const sign = { ok: () => icon("check"), failed: () => icon("warn"), open: () => icon("close") };
+    const shown = state === "pending" ? h("span", { class: "dot" }) : sign[state]();
+    this.#state.replaceChildren(shown, h("span", { class: "hidden-words" }, label[state]));
     this.#error.hidden = !call.error;
     setText(this.#error, call.error ?? "");
   }
