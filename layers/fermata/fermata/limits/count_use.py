@@ -140,7 +140,7 @@ class UseCounter:
         self._items |= {key: {} for key in keys} | self._resources.tables.batch_get_by_keys(keys)
         shards = {shard: self._build_shard_counts(shard) for shard in order}
         limit = self._counts.get_limit_at_once(self._limits.tenant)
-        if (use.turn or use.reader) and sum(counts.running for counts in shards.values()) >= limit:
+        if (use.turn or use.reader) and sum(counts.count_running(use.ending) for counts in shards.values()) >= limit:
             raise build_limit_refusal(LimitReached("turns" if use.turn else "readers", limit, None), "tenant")
         reached = {shard: counts.find_limit_reached(use) for shard, counts in shards.items()}
         free_shard = next((shard for shard in order if reached[shard] is None), None)

@@ -41,6 +41,8 @@ class Use:
     prompts: int = 0
     turn: str = ""
     """The id of the turn that it starts."""
+    ending: str = ""
+    """The id of a turn that ends before it starts, and then counts no more."""
     reader: str = ""
     """The id of the reader that it admits; no other use goes with it."""
     uploads: int = 0
@@ -67,10 +69,10 @@ class UseCounts:
     sort_key: ClassVar[str] = COUNTS_SORT_KEY
     lease_seconds: ClassVar[int] = TURN_LEASE_SECONDS
 
-    @property
-    def running(self) -> int:
-        """How many leases count: of turns, or of readers."""
-        return len(list_live_leases(self.item, self.now, self.lease_seconds))
+    def count_running(self, ending: str = "") -> int:
+        """Return how many leases count, of turns or of readers, besides that of one that ends."""
+        leases = list_live_leases(self.item, self.now, self.lease_seconds)
+        return len(leases) - (LEASE_PREFIX + ending in leases)
 
     @staticmethod
     def get_limit_at_once(limits: UseLimits) -> int:
@@ -82,7 +84,7 @@ class UseCounts:
         limits = self.limits
         if use.prompts and (free_in := self._compute_wait()) > 0:
             return LimitReached("prompts", limits.prompts_per_minute, free_in)
-        if use.turn and self.running >= limits.turns_at_once:
+        if use.turn and self.count_running(use.ending) >= limits.turns_at_once:
             return LimitReached("turns", limits.turns_at_once, None)
         if use.uploads and self._count_of_day("uploads") + use.uploads > limits.uploads_per_day:
             return LimitReached("uploads", limits.uploads_per_day, self._seconds_left_of_day)
@@ -160,7 +162,7 @@ class ReaderCounts(UseCounts):
     def find_limit_reached(self, use: Use) -> LimitReached | None:
         """Return the limit of readers if one more exceeds it."""
         limit = self.limits.readers_at_once
-        return LimitReached("readers", limit, None) if self.running >= limit else None
+        return LimitReached("readers", limit, None) if self.count_running() >= limit else None
 
     def build_update(self, use: Use) -> Update:
         """Build the write that counts a reader. It fails if the row was changed since it was read."""

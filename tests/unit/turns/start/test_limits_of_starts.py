@@ -211,6 +211,24 @@ def test_a_prompt_for_what_is_no_conversation_stores_nothing(stage: Stage, conve
     assert stage.resources.blobs.list_keys("turns") == before
 
 
+@pytest.mark.parametrize("whose", ["user", "tenant"])
+def test_a_prompt_that_is_refused_ends_no_turn(stage: Stage, whose: str) -> None:
+    """An editor's prompt ends the turn of its conversation, but only if its own turn has room then."""
+    for _ in range(3):
+        start(stage, DEFAULTS, dialect="instatic")
+    stage.pass_time(30)
+    lower = limit(user={"turns_at_once": 2}) if whose == "user" else limit(tenant={"turns_at_once": 0})
+    with pytest.raises(TooManyRequests):
+        stage.start_turn("Another", limits=lower, dialect="instatic")
+    assert "cancelled" not in stage.event_types()
+    assert stage.claim() == stage.turn.id
+    allowed = limit(user={"turns_at_once": 3}, tenant={"turns_at_once": 3})
+    ended = stage.turn
+    stage.start_turn("Another", limits=allowed, dialect="instatic")
+    assert f"x#{ended.id}" not in list_leases(stage)
+    assert len(list_leases(stage)) == 3
+
+
 def test_fifty_starts_within_the_limits_all_begin(stage: Stage) -> None:
     limits = limit(user={"turns_at_once": 60, "prompts_per_minute": 1000})
     assert all(isinstance(result, Turn) for result in start_at_once(stage, [ADA] * 50, limits))

@@ -105,9 +105,9 @@ class TurnPrompt:
         """The snapshot, which the first use fetches."""
         return self.snapshot.fetch() if self.snapshot else SnapshotContent()
 
-    def count_use(self, turn_id: str) -> Use:
-        """Return what the prompt counts as; without a turn, if no id is given."""
-        return Use(prompts=1, turn=turn_id, stored_bytes=self.body_bytes)
+    def count_use(self, turn_id: str, *, ending: str = "") -> Use:
+        """Return what the prompt counts as; `ending` is the turn that ends for its own."""
+        return Use(prompts=1, turn=turn_id, ending=ending, stored_bytes=self.body_bytes)
 
 
 def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
@@ -159,8 +159,8 @@ def _start(
     )
     rows.remember_credential(chosen_model.credential_id)
     counter = UseCounter(resources, caller, prompt.limits, turn_id, rows.read_item)
-    # The turn that holds the conversation may have to end for this one, and then counts no more.
-    counter.require_room(prompt.count_use("" if conversation.claim else turn_id))
+    # The turn that holds the conversation may have to end for this one, and does not if this one is refused.
+    counter.require_room(prompt.count_use(turn_id, ending=conversation.claim or ""))
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
     snapshot.check()
