@@ -87,7 +87,7 @@ export async function showLoaded(target, request, render) {
   if (!target.childElementCount) target.replaceChildren(h("div", { class: "placeholder", "aria-hidden": "true" }));
   try {
     const content = render(await request());
-    target.replaceChildren(...[content].flat().filter(Boolean));
+    target.replaceChildren(...[content].flat(2).filter(Boolean));
   } catch (error) {
     target.replaceChildren(problemView(error, () => showLoaded(target, request, render)));
   } finally {

@@ -19,6 +19,8 @@ from fermata.tools.registry import get_tool_namer
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.end import stop_turn
 from fermata.turns.read.journal_pages import get_journal_page
+from fermata.turns.read.turn_list import MAX_TURNS_PER_PAGE, list_tenant_turns
+from fermata.turns.read.turn_report import get_turn_report
 from fermata.turns.read.turn_status import find_active_turn, get_turn_status
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.usage.audit import audit_from_rollups
@@ -43,6 +45,7 @@ UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
 NO_EDITOR_BRIDGE_HEADERS = {"Cache-Control": "private, max-age=3600"}
 DEFAULT_CONVERSATIONS_PER_PAGE = 200
 MAX_CONVERSATIONS_PER_PAGE = 500
+DEFAULT_TURNS_PER_PAGE = 25
 router = Router("api")
 
 
@@ -218,6 +221,23 @@ def show_turn(context: RequestContext) -> Response:
     return Response(
         200, get_turn_status(context.resources, context.caller, context.path_parameters["bridgeId"], tool_names)
     )
+
+
+@router.handles(turns.LIST_TURNS)
+def list_turns(context: RequestContext) -> Response:
+    limit = max(1, read_integer_parameter(context.request, "limit", DEFAULT_TURNS_PER_PAGE, maximum=MAX_TURNS_PER_PAGE))
+    cursor = context.request.query.get("cursor", "")
+    page = list_tenant_turns(context.resources, context.caller, cursor, limit)
+    return Response(200, page, UNCACHED_HEADERS)
+
+
+@router.handles(turns.SHOW_TURN_REPORT)
+def show_turn_report(context: RequestContext) -> Response:
+    tool_names = select_tool_names(context)
+    after = read_integer_parameter(context.request, "after", 0)
+    bridge_id = context.path_parameters["bridgeId"]
+    report = get_turn_report(context.resources, context.caller, bridge_id, after, tool_names)
+    return Response(200, report, UNCACHED_HEADERS)
 
 
 @router.handles(turns.SHOW_JOURNAL)

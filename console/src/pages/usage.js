@@ -49,7 +49,16 @@ function view(audit, days) {
     h(
       "section",
       {},
-      h("div", { class: "section-head" }, h("h2", {}, "Cost a day"), h("span", { class: "quiet-text" }, ZONE)),
+      h(
+        "div",
+        { class: "section-head" },
+        h("h2", {}, "Cost a day"),
+        h(
+          "span",
+          { class: "quiet-text" },
+          `Days of ${ZONE}, at most ${formatCost(Math.max(...audit.byDay.map((/** @type {any} */ row) => row.costUsd)))}`,
+        ),
+      ),
       barsView(audit.byDay, days),
     ),
     usageTable("By user", audit.byUser, (row) => row.userLabel),
@@ -88,13 +97,7 @@ function barsView(byDay, count) {
   });
   const labels = h("div", { class: "bar-labels", "aria-hidden": "true" }, h("span", {}, formatDay(days[0])));
   if (days.length > 1) labels.append(h("span", {}, formatDay(days[days.length - 1])));
-  return h(
-    "div",
-    { class: "chart" },
-    h("span", { class: "chart-top", "aria-hidden": "true" }, formatCost(most)),
-    h("ol", { class: "bars" }, ...bars),
-    labels,
-  );
+  return h("div", { class: "chart" }, h("ol", { class: "bars" }, ...bars), labels);
 }
 
 /** @param {string} caption @param {any[]} rows @param {(row: any) => string} nameOf */

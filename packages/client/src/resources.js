@@ -129,6 +129,22 @@ function makeConversations(service) {
 function makeBridges(service) {
   return {
     /**
+     * List a page of the workspace's turns, the latest first: those that run or wait, and those that have ended.
+     *
+     * @param {{cursor?: string, limit?: number} & CallOptions} [page]
+     * @returns {Promise<{turns: Json[], nextCursor?: string}>}
+     */
+    list: ({ signal, ...query } = {}) => service.request("GET", pathOf("turns"), { query, signal }),
+    /**
+     * See what a turn did and when: its requests with their usage, and a page of its log.
+     *
+     * @param {string} id
+     * @param {{after?: number} & CallOptions} [page]
+     * @returns {Promise<{bridgeId: string, log: Json[], nextAfter?: number} & Json>}
+     */
+    report: (id, { signal, ...query } = {}) =>
+      service.request("GET", pathOf("bridges", id, "report"), { query, signal }),
+    /**
      * See the state of a turn, and the requests that wait for an answer.
      *
      * @param {string} id

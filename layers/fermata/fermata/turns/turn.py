@@ -104,6 +104,11 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
         return self.partition.pk
 
     @property
+    def started_at(self) -> str:
+        """The instant of the start."""
+        return iso_from_epoch(self.started_ms / 1000)
+
+    @property
     def start_hint(self) -> dict[str, Any]:
         """Where the first invocation may start to read, as `InvocationHint`."""
         return InvocationHint(conversation=self.history_conversation).to_json()
@@ -143,7 +148,7 @@ def turn_to_item(turn: Turn) -> Item:
         "state": turn.state,
         "data": json.dumps(pinned, separators=(",", ":")),
         "open": build_open_shard_key(turn.id),
-        "openSince": iso_from_epoch(turn.started_ms / 1000),
+        "openSince": turn.started_at,
         "ttl": turn.expires,
     }
 

@@ -55,6 +55,14 @@ def find_active_turn(resources: Resources, conversation: Conversation) -> dict[s
     return {"bridgeId": turn.id, "seq": last_entry.next_number - 1, "state": _get_status(last_entry, is_paused)}
 
 
+def read_open_turn_status(resources: Resources, turn: Turn) -> str | None:
+    """Return whether a turn is `running` or `paused`; None if it has ended."""
+    last_entry = read_last_entry(resources, turn.pk)
+    if last_entry is None or last_entry.state.phase == "ended":
+        return None
+    return _get_status(last_entry, bool(_read_open_requests(resources, turn, last_entry)))
+
+
 def _get_status(last_entry: LogEntry, is_paused: bool) -> str:
     if last_entry.state.phase == "ended":
         return last_entry.events[-1].type

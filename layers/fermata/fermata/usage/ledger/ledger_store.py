@@ -159,13 +159,40 @@ def read_turn_requests(resources: Resources, tenant: str, turn: str) -> list[Ite
 
 def read_turn_billability(resources: Resources, tenant: str, turns: Iterable[str]) -> dict[str, bool]:
     """Return whether each turn is billable, for those of `turns` that have ended."""
+    ends = read_turn_ends(resources, tenant, turns)
+    return {turn: bool(item.get("billable", True)) for turn, item in ends.items()}
+
+
+def read_turn_ends(resources: Resources, tenant: str, turns: Iterable[str]) -> dict[str, Item]:
+    """Return the end rows of those of `turns` that have ended, by turn."""
     keys = [(_turn_end_partition(tenant, turn), TURN_END_SORT_KEY) for turn in turns]
-    billability: dict[str, bool] = {}
+    ends: dict[str, Item] = {}
     for start in range(0, len(keys), _READ_BATCH_SIZE):
         batch = keys[start : start + _READ_BATCH_SIZE]
-        for item in resources.tables.batch_get_items(resources.settings.usage_table, batch).values():
-            billability[item["turn"]] = bool(item.get("billable", True))
-    return billability
+        items = resources.tables.batch_get_items(resources.settings.usage_table, batch).values()
+        ends |= {item["turn"]: item for item in items}
+    return ends
+
+
+def read_month_rows(
+    resources: Resources, tenant: str, month: str, *, limit: int, start_after: Item | None
+) -> list[Item]:
+    """Return rows of a month, the newest first. The index is eventually consistent, as in `read_ledger_rows`.
+
+    Args:
+        start_after: The key of the row after which to start, from `build_time_index_key`.
+    """
+    partition = ("gpk", _month_partition(tenant, month))
+    return resources.tables.query_index(
+        resources.settings.usage_table, "byTime", partition, descending=True, limit=limit, start_after=start_after
+    )
+
+
+def build_time_index_key(tenant: str, time_sort_key: str) -> Item:
+    """Build the key in the index `byTime` of the row with this sort key."""
+    instant, turn, sk = time_sort_key.split("#", 2)
+    pk = _turn_end_partition(tenant, turn) if sk == TURN_END_SORT_KEY else ledger_partition(tenant, turn)
+    return {"pk": pk, "sk": sk, "gpk": _month_partition(tenant, instant[:7]), "gsk": time_sort_key}
 
 
 def read_ledger_rows(resources: Resources, tenant: str, start: str, end: str) -> Iterator[Item]:

@@ -96,6 +96,42 @@ CANCEL_TURN = Operation(
     responses=(SuccessResponse("How the turn ended. The request may be repeated.", "TurnEndResponse"),),
     errors=_NO_TURN,
 )
+LIST_TURNS = Operation(
+    name="listTurns",
+    function="api",
+    method="GET",
+    path=f"{API_PREFIX}/turns",
+    capabilities=(Capability.TURNS,),
+    summary="List the turns of the workspace",
+    description="The turns of all users, the latest first: those that run or wait, and those that have ended, with "
+    "what they used. The list is a few seconds behind. It has no undos that have ended, because they use no model.",
+    parameters=(
+        RequestParameter(
+            "cursor",
+            "The `nextCursor` of the page before.",
+            {"type": "string", "maxLength": 120},
+        ),
+        make_integer_parameter("limit", "The greatest number of turns that have sent a request.", 1, 50),
+    ),
+    responses=(SuccessResponse("A page of turns.", "TurnListResponse"),),
+    errors={400: "`cursor` comes from no page."},
+)
+SHOW_TURN_REPORT = Operation(
+    name="showTurnReport",
+    function="api",
+    method="GET",
+    path=f"{_BRIDGE_PATH}/report",
+    capabilities=_CAN_READ_TURNS,
+    summary="See what a turn did, and when",
+    description="The requests to the provider with their usage, and the log with the instant of each event. Pieces of "
+    "text are told by their length, large members by their beginning.",
+    parameters=(
+        make_integer_parameter("after", "The `nextAfter` of the page before.", 0, 999_999_999),
+        TOOL_NAMES,
+    ),
+    responses=(SuccessResponse("A page of the log; the first one has the requests too.", "TurnReportResponse"),),
+    errors={400: "The tools have no such names, or `after` is no number."} | _NO_TURN,
+)
 SHOW_JOURNAL = Operation(
     name="showJournal",
     function="api",

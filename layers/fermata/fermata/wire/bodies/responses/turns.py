@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel
+from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel, UsdField
 
 
 class StartedTurnResponse(ResponseModel):
@@ -38,6 +38,85 @@ class TurnStatusResponse(ResponseModel):
     round: CountField
     pending: list[PendingToolRequestView]
     undoes: str | None = None
+
+
+class TurnUsageView(ResponseModel):
+    """What a turn, or one of its requests, has used so far."""
+
+    prompt_tokens: CountField
+    completion_tokens: CountField
+    cache_read_tokens: CountField
+    cache_creation_tokens: CountField
+    cost_usd: UsdField
+
+
+class TurnSummaryView(TurnUsageView):
+    """A turn of the workspace. One whose rows have expired has no `startedAt`; it is `expired` if it never ended."""
+
+    bridge_id: str
+    conversation_id: str
+    user_id: str
+    scope: str
+    provider_id: str
+    model_id: str
+    status: Literal["running", "paused", "done", "error", "cancelled", "expired"]
+    started_at: InstantField | None = None
+    ended_at: InstantField | None = None
+    error_code: str | None = None
+    rounds: CountField
+    requests: CountField
+
+
+class TurnListResponse(ResponseModel):
+    """A page of turns. `nextCursor` is there when there may be more: send it as `cursor`."""
+
+    turns: list[TurnSummaryView]
+    next_cursor: str | None = None
+
+
+class ModelRequestView(TurnUsageView):
+    """A request to the provider, when it ended and how. Its usage is estimated when nobody has seen its end."""
+
+    round: CountField
+    at: InstantField
+    model_id: str
+    outcome: str
+    is_estimated: bool
+
+
+class TurnLogLineView(ResponseModel):
+    """An event of the log: its number, its instant, its type, and `event` with its other members.
+
+    A piece of text or reasoning has `characters` instead: its length.
+    """
+
+    seq: CountField
+    at: InstantField
+    type: str
+    event: dict[str, Any] | None = None
+    characters: CountField | None = None
+
+
+class TurnReportResponse(ResponseModel):
+    """A page of a turn's log. `nextAfter` is there when there may be more; the other members only on the first page."""
+
+    bridge_id: str
+    log: list[TurnLogLineView]
+    next_after: CountField | None = None
+    conversation_id: str | None = None
+    user_id: str | None = None
+    scope: str | None = None
+    provider_id: str | None = None
+    model_id: str | None = None
+    started_at: InstantField | None = None
+    rounds: CountField | None = None
+    requests: CountField | None = None
+    prompt_tokens: CountField | None = None
+    completion_tokens: CountField | None = None
+    cache_read_tokens: CountField | None = None
+    cache_creation_tokens: CountField | None = None
+    cost_usd: UsdField | None = None
+    model_requests: list[ModelRequestView] | None = None
 
 
 class JournalEntryView(ResponseModel):
