@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 
 def is_initialised_by_lambda() -> bool:
+    """Return whether this process is a Lambda function."""
     return "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
 
 

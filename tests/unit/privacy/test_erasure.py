@@ -181,6 +181,25 @@ def test_a_tenant_is_added_again_only_when_its_erasure_is_done(
     assert resources.tables.get_item(resources.settings.settings_table, "t#bakery", "tenant")
 
 
+def test_a_tenant_of_which_a_second_erasure_still_runs_is_not_added_again(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    subject = DataSubject(kind="tenant", tenant="bakery", id="bakery")
+    first = create_privacy_job(resources, "erasure", subject)
+    run_open_jobs(resources)
+    second = create_privacy_job(resources, "erasure", subject)
+    assert first.id != second.id
+    for _ in range(9):
+        clock.advance(SETTLING_SECONDS // 2)
+        run_open_jobs(resources)
+        states = {get_privacy_job(resources, "bakery", job.id, "erasure").state for job in (first, second)}
+        if states == {"done"}:
+            break
+        with pytest.raises(Conflict, match="being erased"):
+            make_tenant(resources, "bakery")
+    make_tenant(resources, "bakery")
+
+
 def test_a_job_whose_run_is_stopped_after_its_last_write_is_closed_by_the_next(
     resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:

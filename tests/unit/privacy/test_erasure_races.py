@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
 from fermata.aws.resources import Resources
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.domain.errors import ApiError, TooManyRequests
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
+from fermata.limits.count_use import delete_empty_counts
+from fermata.limits.limit_keys import build_user_limits_key
+from fermata.limits.use_counts import COUNTS_SORT_KEY, build_lease_removal, build_versioned_update
 from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
@@ -294,3 +297,26 @@ def test_former_versions_of_a_conversation_that_was_purged_before_are_erased(
 def list_deletion_marks(resources: Resources) -> list[Any]:
     listed = resources.blobs._client.list_object_versions(Bucket=resources.settings.bucket)
     return listed.get("DeleteMarkers", [])
+
+
+def test_counts_of_a_user_who_begins_at_the_same_moment_stay(
+    resources: Resources, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.cancel_turn()
+    key = build_user_limits_key(resources, ADA.tenant, ADA.user, COUNTS_SORT_KEY)
+    resources.tables.batch_delete(key.table, [(key.pk, key.sk)])
+    resources.tables.write_items(build_lease_removal(key, "ended", resources.clock.time()))
+    read = resources.tables.get_item_by_key
+
+    def read_before_a_prompt(asked: ItemKey) -> Item | None:
+        row = read(asked)
+        if asked == key:
+            monkeypatch.setattr(resources.tables, "get_item_by_key", read)
+            resources.tables.write_items(build_versioned_update(key, row or {}, {"running": 1}, ()))
+        return row
+
+    monkeypatch.setattr(resources.tables, "get_item_by_key", read_before_a_prompt)
+    delete_empty_counts(resources, ADA.tenant, ADA.user, shard=0)
+    assert (read(key) or {}).get("running") == 1
+    delete_empty_counts(resources, ADA.tenant, ADA.user, shard=0)
+    assert (read(key) or {}).get("running") == 1

@@ -101,6 +101,10 @@ def parse_upload_ref(ref: str, kind: UploadKind) -> Upload:
 def fetch_upload(resources: Resources, caller: Caller, upload: Upload) -> bytes:
     """Return the uploaded content, which is exactly what was announced.
 
+    Args:
+        caller: The user who uploaded it.
+        upload: What the reference announces.
+
     Raises:
         PayloadTooLarge: The reference states more than MAX_UPLOAD_BYTES.
         Gone: The reference has expired.

@@ -42,7 +42,13 @@ class ConversationPage:
 
 
 def user_partition(tenant: str, user: str, scope: str) -> str:
-    """Return the index partition of one user's conversations of one scope."""
+    """Return the index partition of one user's conversations of one scope.
+
+    Args:
+        tenant: The tenant's name.
+        user: The id of the user, as the token names it.
+        scope: One of SCOPES.
+    """
     return f"t#{tenant}#u#{user}#{scope}"
 
 
@@ -52,6 +58,7 @@ def bin_partition_of_conversation(conversation_id: str) -> str:
 
 
 def bin_shard_partition(shard: int) -> str:
+    """Return the index partition of one shard of the bin, which holds deleted conversations of all tenants."""
     return f"bin#{shard}"
 
 
@@ -91,7 +98,12 @@ def create_conversation(
 
 
 def build_conversation_key(resources: Resources, tenant: str, conversation_id: str) -> ItemKey:
-    """Return the key of a conversation's row."""
+    """Return the key of a conversation's row.
+
+    Args:
+        tenant: The tenant's name.
+        conversation_id: A well-formed id.
+    """
     return ItemKey(resources.settings.conversations_table, conversation_partition(tenant, conversation_id), "meta")
 
 
@@ -192,6 +204,10 @@ def delete_conversation(resources: Resources, caller: Caller, conversation_id: s
     """Move a conversation into the bin. Idempotent.
 
     No prompt is accepted afterwards.
+
+    Args:
+        caller: The user whose conversation it is.
+        conversation_id: The id, as a client sent it.
 
     Returns:
         The deleted conversation; its `claim` is the turn that still runs, if any.

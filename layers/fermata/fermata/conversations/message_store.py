@@ -33,7 +33,13 @@ def message_sort_key(position: int) -> str:
 
 
 def build_undo_put(resources: Resources, tenant: str, conversation: str, turn: str) -> Put:
-    """Build the write of the row by which an erasure finds an undo of the conversation's edits."""
+    """Build the write of the row by which an erasure finds an undo of the conversation's edits.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The id of the conversation.
+        turn: The id of the undo's own turn.
+    """
     pk = conversation_partition(tenant, conversation)
     return Put(resources.settings.conversations_table, {"pk": pk, "sk": f"u#{turn}", "v": 1, "turn": turn})
 

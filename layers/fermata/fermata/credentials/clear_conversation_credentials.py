@@ -10,7 +10,12 @@ from fermata.domain.conversation import Conversation
 def clear_conversation_credentials(
     resources: Resources, tenant: str, conversations: Sequence[Conversation]
 ) -> list[Conversation]:
-    """Return the conversations, without the credential where it was removed, so that the user picks another one."""
+    """Return the conversations, without the credential where it was removed, so that the user picks another one.
+
+    Args:
+        tenant: The tenant's name.
+        conversations: Conversations of this tenant, as they are stored.
+    """
     credential_ids = {conversation.credential_id for conversation in conversations if conversation.credential_id}
     existing_ids = find_existing_ids(resources, tenant, credential_ids)
     return [

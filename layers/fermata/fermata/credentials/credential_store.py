@@ -94,6 +94,10 @@ def list_credentials(resources: Resources, caller: Caller) -> list[Credential]:
 def get_own_credential(resources: Resources, caller: Caller, credential_id: str) -> Credential:
     """Return a credential that the caller entered.
 
+    Args:
+        caller: The user who asks.
+        credential_id: The id, as a client sent it.
+
     Raises:
         NotFound: The credential does not exist, or belongs to another user of the tenant.
     """
@@ -148,6 +152,10 @@ def update_credential(
 def delete_credential(resources: Resources, caller: Caller, credential_id: str) -> None:
     """Delete a credential, unless it is the default of a scope.
 
+    Args:
+        caller: The user who entered it.
+        credential_id: The id, as a client sent it.
+
     Raises:
         NotFound: The caller has no such credential.
         Conflict: It is a default, or another request changed it meanwhile.
@@ -176,7 +184,12 @@ def delete_credential(resources: Resources, caller: Caller, credential_id: str) 
 
 
 def build_credential_key(resources: Resources, tenant: str, credential_id: str) -> ItemKey:
-    """Return the key of a credential's row."""
+    """Return the key of a credential's row.
+
+    Args:
+        tenant: The tenant's name.
+        credential_id: A well-formed id.
+    """
     return ItemKey(resources.settings.settings_table, f"t#{tenant}", credential_sort_key(credential_id))
 
 

@@ -16,6 +16,10 @@ def set_missing_defaults(resources: Resources, caller: Caller, credential: Crede
     """Set the missing defaults to the credential's best model.
 
     Never fails: the credential exists already, and the user can set the defaults by hand.
+
+    Args:
+        caller: The user who has entered the credential.
+        credential: The new credential, whose models are fetched.
     """
     try:
         existing = scope_defaults.get_defaults_view(resources, caller.tenant)

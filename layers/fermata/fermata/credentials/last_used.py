@@ -20,6 +20,10 @@ def record_use(resources: Resources, tenant: str, credential_id: str) -> None:
     """Record that a credential is used now, at most every five minutes in each process.
 
     Call it when the provider has answered. It never fails: a write that fails is logged.
+
+    Args:
+        tenant: The tenant's name.
+        credential_id: The credential that the request had.
     """
 
     def write() -> bool | None:

@@ -71,6 +71,10 @@ def fetch_models(resources: Resources, credential: Credential) -> tuple[ModelInf
 def try_credential(resources: Resources, caller: Caller, credential_id: str) -> dict[str, Any]:
     """Return in the wire's form whether a credential opens any model; a provider's refusal is a result, not an error.
 
+    Args:
+        caller: The user who entered the credential.
+        credential_id: The id, as a client sent it.
+
     Raises:
         NotFound: The caller has no such credential.
     """

@@ -10,7 +10,12 @@ from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoi
 def open_endpoint(resources: Resources, tenant: str, credential_id: str, version: int) -> AuthenticatedEndpoint:
     """Return where a credential's requests go, and their API key.
 
-    The connection needs the guard `base_urls.make_url_guard`. Arguments are those of `open_credential`.
+    The connection needs the guard `base_urls.make_url_guard`.
+
+    Args:
+        tenant: The tenant's name.
+        credential_id: The credential, of any user of the tenant.
+        version: The version of its key that the turn has pinned.
 
     Raises:
         NotFound: The credential was deleted.

@@ -80,7 +80,12 @@ def set_default_if_absent(resources: Resources, caller: Caller, scope: str, cred
 
 
 def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
-    """Remove a scope's default, if it has one. A default that another request sets meanwhile stays."""
+    """Remove a scope's default, if it has one. A default that another request sets meanwhile stays.
+
+    Args:
+        caller: The user who removes it, for the audit log.
+        scope: One of SCOPES.
+    """
     row = _read_row(resources, caller.tenant, scope)
     if row is None or "credential_id" not in row:
         return
@@ -95,7 +100,12 @@ def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
 
 
 def build_default_key(resources: Resources, tenant: str, scope: str) -> ItemKey:
-    """Return the key of the row with a scope's default."""
+    """Return the key of the row with a scope's default.
+
+    Args:
+        tenant: The tenant's name.
+        scope: One of SCOPES.
+    """
     return ItemKey(resources.settings.settings_table, f"t#{tenant}", f"default#{scope}")
 
 

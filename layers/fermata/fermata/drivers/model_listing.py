@@ -99,7 +99,10 @@ def get_fallback_models(provider_name: str, error: ProviderError | None) -> tupl
 def check_api_key(provider_name: str, connection: ProviderConnection, endpoint: AuthenticatedEndpoint) -> None:
     """Ask a server that lists its models to everybody whether the key is valid. Other servers are not asked.
 
-    Arguments are those of `list_models`.
+    Args:
+        provider_name: The name of a registered provider.
+        connection: The connection on which the server is asked.
+        endpoint: The server's address and the key.
 
     Raises:
         ProviderError: The key is not valid, or the server could not be asked.

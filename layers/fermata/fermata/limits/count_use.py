@@ -6,12 +6,15 @@ its id selects. Only where that row is full are the others read too, and the req
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from fermata.aws.dynamodb_items_and_writes import (
     CancellationReason,
+    ConditionFailed,
+    Delete,
     Item,
     ItemKey,
     ReadItem,
@@ -165,7 +168,13 @@ class UseCounter:
 def list_count_keys(
     resources: Resources, caller: Caller, use_id: str, counts: type[UseCounts] = UseCounts
 ) -> tuple[ItemKey, ItemKey]:
-    """Return the keys of the rows in which a request counts: its user's, and one of its tenant's."""
+    """Return the keys of the rows in which a request counts: its user's, and one of its tenant's.
+
+    Args:
+        caller: The user who sends the request.
+        use_id: The id under which the request counts. It selects the tenant's row.
+        counts: The kind of row.
+    """
     shard = select_tenant_shard(use_id)
     return (
         build_user_limits_key(resources, caller.tenant, caller.user, counts.sort_key),
@@ -175,6 +184,11 @@ def list_count_keys(
 
 def count_upload(resources: Resources, caller: Caller, limits: CallerLimits, upload_ref: str, size: int) -> None:
     """Count an upload that is announced, whether its content follows or not.
+
+    Args:
+        limits: The limits of the user and the tenant.
+        upload_ref: The reference of the upload. Under the same reference it counts once.
+        size: The announced size in bytes.
 
     Raises:
         TooManyRequests: It exceeds a limit.
@@ -199,17 +213,31 @@ def build_turn_removals(resources: Resources, tenant: str, user: str, turn: str,
     """Build the writes after which a turn does not count any more. They belong to END.
 
     They have no condition, so that a count can never keep a turn from ending.
+
+    Args:
+        tenant: The tenant's name.
+        user: The id of the user who started the turn.
+        turn: The id of the turn, under which it counts.
+        shard: The shard of the tenant's counts in which it counts.
     """
     now = resources.clock.time()
     return [build_lease_removal(key, turn, now) for key in _list_turn_keys(resources, tenant, user, shard)]
 
 
 def delete_empty_counts(resources: Resources, tenant: str, user: str, shard: int) -> None:
-    """Delete the rows that only the end of a turn has made, because what they had counted was erased before."""
+    """Delete the rows that only the end of a turn has made, because what they had counted was erased before.
+
+    Args:
+        tenant: The tenant's name.
+        user: The id of the user who started the turn.
+        shard: The shard of the tenant's counts in which the turn counted.
+    """
     for key in _list_turn_keys(resources, tenant, user, shard):
         row = resources.tables.get_item_by_key(key)
         if row is not None and "version" not in row:
-            resources.tables.batch_delete(key.table, [(key.pk, key.sk)])
+            # A user who is back counts in the same row, at once or before a late copy of this delete.
+            with suppress(ConditionFailed):
+                resources.tables.write_items(Delete(*key, condition="attribute_not_exists(version)"))
 
 
 def _list_turn_keys(resources: Resources, tenant: str, user: str, shard: int) -> tuple[ItemKey, ItemKey]:

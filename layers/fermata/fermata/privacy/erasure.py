@@ -69,7 +69,7 @@ def _finish(resources: Resources, job: PrivacyJob) -> PrivacyJob:
     """Turn the job into a receipt, which names nobody."""
     assert job.subject is not None
     if job.subject.kind == "tenant":
-        resources.tables.write_items(build_erasure_mark_delete(resources, job.subject.tenant))
+        resources.tables.write_items(build_erasure_mark_delete(resources, job.subject.tenant, job.id))
     if job.found:
         observability.log_warning("privacy.erasure_unsettled", job=job.id, found=job.found)
     forgotten = {"subject": None, "salt": "", "conversations": (), "turns": (), "position": ()}

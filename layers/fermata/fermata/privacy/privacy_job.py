@@ -89,6 +89,10 @@ class PrivacyJob(DomainModel):
 def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject) -> PrivacyJob:
     """Store a job for the next run. The caller has checked that it may be done.
 
+    Args:
+        kind: Whether to export or to erase.
+        subject: The conversation, user or tenant whose data it is.
+
     Returns:
         The job, or an equal one that has not begun.
 
@@ -107,7 +111,7 @@ def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject
     pointer: Item = {"pk": _OPEN_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
     writes = [Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True)]
     if kind == "erasure" and subject.kind == "tenant":
-        writes.append(build_erasure_mark_put(resources, subject.tenant))
+        writes.append(build_erasure_mark_put(resources, subject.tenant, job.id))
     resources.tables.write_items(*writes)
     return job
 
@@ -129,6 +133,11 @@ def _build_job(resources: Resources, kind: JobKind, subject: DataSubject) -> Pri
 
 def get_privacy_job(resources: Resources, tenant: str, job_id: str, kind: JobKind) -> PrivacyJob:
     """Return a job of a tenant.
+
+    Args:
+        tenant: The tenant's name.
+        job_id: The id, as a client sent it.
+        kind: The kind that the job has to have.
 
     Raises:
         NotFound: The tenant has no such job.

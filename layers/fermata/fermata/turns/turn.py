@@ -130,6 +130,7 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
 
 
 def build_turn_pk(tenant: str, turn: str) -> str:
+    """Build the partition key of all rows of a turn: its row, its log, its pauses, its journal."""
     return f"t#{tenant}#turn#{turn}"
 
 
@@ -161,7 +162,12 @@ def turn_from_item(item: Item | None, now: float) -> Turn | None:
 
 
 def load_turn(resources: Resources, tenant: str, turn_id: str) -> Turn | None:
-    """Return the turn, or None when there is none or it has expired."""
+    """Return the turn, or None when there is none or it has expired.
+
+    Args:
+        tenant: The tenant's name.
+        turn_id: A well-formed id; use `find_turn` for one that came from outside.
+    """
     item = resources.tables.get_item(resources.settings.bridges_table, build_turn_pk(tenant, turn_id), "turn")
     return turn_from_item(item, resources.clock.time())
 

@@ -68,7 +68,12 @@ def _with_same_objects(messages: Sequence[Message], earlier: Sequence[Message]) 
 
 
 def read_first_batch(resources: Resources, tenant: str, conversation: str) -> list[Message]:
-    """Return the newest messages, the newest first: in most conversations all of them."""
+    """Return the newest messages, the newest first: in most conversations all of them.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The id of the conversation.
+    """
     return read_newest_messages(resources, tenant, conversation, limit=FIRST_READ_ROWS)
 
 

@@ -63,7 +63,13 @@ def is_limits_mark(block: Block) -> bool:
 
 
 def find_learned_limits(newest_first: Iterable[Message], key: ModelKey, *, now: float) -> LearnedLimits:
-    """Return the limits in the newest mark for this credential and model, unless it is too old."""
+    """Return the limits in the newest mark for this credential and model, unless it is too old.
+
+    Args:
+        newest_first: Messages of the conversation, the newest first.
+        key: The credential and model that will be asked.
+        now: The time in seconds since 1970, for the age of the mark.
+    """
     for message in newest_first:
         for block in message.content:
             if block.kind == "reasoning" and _is_mark_of(block, key):

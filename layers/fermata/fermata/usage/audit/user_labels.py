@@ -40,4 +40,5 @@ def load_user_labels(resources: Resources, tenant: str) -> dict[str, str]:
 
 
 def labels_partition(tenant: str) -> str:
+    """Return the partition of the names of a tenant's users."""
     return f"t#{tenant}#labels"

@@ -196,9 +196,14 @@ def build_time_index_key(tenant: str, time_sort_key: str) -> Item:
 
 
 def read_ledger_rows(resources: Resources, tenant: str, start: str, end: str) -> Iterator[Item]:
-    """Read rows with start <= at < end (ISO instants) in order.
+    """Read the rows of a time in order.
 
     The index is eventually consistent: rows of the last moments may be missing.
+
+    Args:
+        tenant: The tenant's name.
+        start: The ISO instant of the first rows.
+        end: The ISO instant before which the last rows are.
     """
     table = resources.settings.usage_table
     for month in _list_months(start, end):

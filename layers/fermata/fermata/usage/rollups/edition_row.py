@@ -69,6 +69,7 @@ def _edition_key(tenant: str) -> dict[str, Any]:
 
 
 def read_edition_row(resources: Resources, tenant: str) -> EditionRow:
+    """Return the row that says which edition of a tenant's rollups counts; the first edition while there is no row."""
     item = resources.tables.get_item(resources.settings.usage_table, **_edition_key(tenant))
     if item is None:
         return EditionRow(tenant)

@@ -87,7 +87,12 @@ def create_api_key(
 def rotate_api_key(
     resources: Resources, caller: Caller, key_id: str, *, overlap_seconds: int = API_SECRET_OVERLAP_SECONDS
 ) -> tuple[ServerApiKey, str]:
-    """Give a key a new secret. The one before stays valid for `overlap_seconds`; older ones end at once.
+    """Give a key a new secret. The one before stays valid for a while; older ones end at once.
+
+    Args:
+        caller: Who rotates it. The key may do no more than the caller.
+        key_id: The id of the key, as a client sent it.
+        overlap_seconds: How long the secret before stays valid.
 
     Returns:
         The key, and its new text, which cannot be read again.
@@ -109,6 +114,10 @@ def rotate_api_key(
 
 def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
     """Revoke a key. Idempotent. It is refused everywhere within a minute.
+
+    Args:
+        tenant: The tenant's name.
+        key_id: The id of the key, as a client sent it.
 
     Raises:
         NotFound: The tenant has no such key.

@@ -1,8 +1,9 @@
 """Mark the name of a tenant that is being erased, so that nobody adds it again before that is done (decision 0265).
 
-    erasing#<sha256 of the name>    tenant
+    erasing#<sha256 of the name>    <id of the erasure>
 
-A late copy of a delete, or the last pass of the erasure, would hit the new tenant.
+A late copy of a delete, or the last pass of the erasure, would hit the new tenant. Each erasure has a mark of its own,
+because several may go on at once, and because a late copy of a removal must not remove the mark of a later one.
 """
 
 import hashlib
@@ -11,21 +12,31 @@ from fermata.aws.dynamodb_items_and_writes import Delete, Put
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 
-_SORT_KEY = "tenant"
+
+def build_erasure_mark_put(resources: Resources, tenant: str, job_id: str) -> Put:
+    """Build the write that marks a tenant as being erased, so that its name is not given to another.
+
+    Args:
+        tenant: The tenant's name.
+        job_id: The erasure that is to begin.
+    """
+    item = {"pk": _erasure_mark_partition(tenant), "sk": job_id, "v": 1}
+    return Put(resources.settings.settings_table, item, if_absent=True)
 
 
-def build_erasure_mark_put(resources: Resources, tenant: str) -> Put:
-    item = {"pk": _erasure_mark_partition(tenant), "sk": _SORT_KEY, "v": 1}
-    return Put(resources.settings.settings_table, item)
+def build_erasure_mark_delete(resources: Resources, tenant: str, job_id: str) -> Delete:
+    """Build the write that removes the mark of one erasure.
 
-
-def build_erasure_mark_delete(resources: Resources, tenant: str) -> Delete:
-    return Delete(resources.settings.settings_table, _erasure_mark_partition(tenant), _SORT_KEY)
+    Args:
+        tenant: The tenant's name.
+        job_id: The erasure that is done.
+    """
+    return Delete(resources.settings.settings_table, _erasure_mark_partition(tenant), job_id)
 
 
 def check_tenant_is_not_erased(resources: Resources, tenant: str) -> None:
     """Raise Conflict while a tenant is being erased."""
-    if resources.tables.get_item(resources.settings.settings_table, _erasure_mark_partition(tenant), _SORT_KEY):
+    if resources.tables.query_items(resources.settings.settings_table, _erasure_mark_partition(tenant), limit=1):
         text = f"Tenant {tenant!r} is being erased. Add it when that is done, about half an hour after the request."
         raise Conflict(text)
 

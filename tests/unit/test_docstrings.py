@@ -1,0 +1,78 @@
+"""What one package offers to another says what it does, what it takes and what it raises."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "layers" / "fermata" / "fermata"
+FUNCTIONS = ROOT / "functions"
+SELF_EXPLANATORY_ARGUMENTS = 2
+"""So many arguments the first sentence of a docstring can name."""
+
+
+def get_package(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0] if path.is_relative_to(PACKAGE) else "functions"
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+def iter_imports() -> Iterator[tuple[str, str, str]]:
+    """The importing package, the module and the name of everything that is imported from a module of the package."""
+    for path in [*PACKAGE.rglob("*.py"), *FUNCTIONS.rglob("*.py")]:
+        names_of_modules: dict[str, str] = {}
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "fermata":
+                for alias in node.names:
+                    yield get_package(path), node.module, alias.name
+                    names_of_modules[alias.name] = f"{node.module}.{alias.name}"
+        for node in ast.walk(parse(path)):
+            match node:
+                case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in names_of_modules:
+                    yield get_package(path), names_of_modules[name], attribute
+
+
+def list_shared_functions() -> list[tuple[str, ast.FunctionDef]]:
+    """Functions that another package than their own imports, with where they are."""
+    shared = {(module, name) for package, module, name in iter_imports() if module.split(".")[1:2] != [package]}
+    return [
+        (f"{path.relative_to(PACKAGE)}: {node.name}", node)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in parse(path).body
+        if isinstance(node, ast.FunctionDef) and (get_module(path), node.name) in shared
+    ]
+
+
+def get_module(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def find_missing_sections(function: ast.FunctionDef) -> list[str]:
+    docstring = ast.get_docstring(function)
+    if docstring is None:
+        return ["a docstring"]
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    raises = any(isinstance(node, ast.Raise) and node.exc is not None for node in ast.walk(function))
+    # A function that says "Raise …" in its first sentence has said it.
+    is_told = "Raises:" in docstring or docstring.startswith("Raise ")
+    return [
+        *(["Args:"] if len(arguments) > SELF_EXPLANATORY_ARGUMENTS and "Args:" not in docstring else []),
+        *(["Raises:"] if raises and not is_told else []),
+    ]
+
+
+def test_functions_that_other_packages_call_say_what_they_take_and_raise() -> None:
+    functions = list_shared_functions()
+    assert len(functions) > 100
+    missing = {place: find_missing_sections(function) for place, function in functions}
+    assert {place: sections for place, sections in missing.items() if sections} == {}
+
+
+def test_what_a_docstring_lacks_is_named() -> None:
+    source = 'def f(a, b, *, c):\n  "Do."\n  raise ValueError\ndef g(): ...\ndef h(a, b):\n  "Do."\n'
+    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    assert [find_missing_sections(function) for function in functions] == [["Args:", "Raises:"], ["a docstring"], []]
