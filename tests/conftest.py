@@ -15,7 +15,14 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else a client without creden
 
 # How long an example takes says how busy the machine is, and nothing about the product.
 settings.register_profile("no-clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("no-clocks"), max_examples=20)
 settings.load_profile("no-clocks")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Generate a fifth of the examples in the quick suite, which leaves out exhaustive tests (decision 0261)."""
+    if "not exhaustive" in config.option.markexpr:
+        settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")

@@ -16,12 +16,16 @@ from fermata.aws import resources
 def copy_clients(patch: pytest.MonkeyPatch) -> None:
     """Let Resources take copies of one client of each service, unless a test has replaced boto3's own function."""
     create, boto3_client = resources._create_client, boto3.client
-    create_once = functools.cache(create)
 
     def create_or_copy(service: Any) -> Any:
-        return copy_client(create_once(service)) if boto3.client is boto3_client else create(service)
+        return copy_client(_create_once(create, service)) if boto3.client is boto3_client else create(service)
 
     patch.setattr(resources, "_create_client", create_or_copy)
+
+
+@functools.cache
+def _create_once(create: Any, service: Any) -> Any:
+    return create(service)
 
 
 def copy_client(client: Any) -> Any:

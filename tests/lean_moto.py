@@ -28,6 +28,7 @@ from moto.dynamodb.models.utilities import bytesize
 from moto.dynamodb.parsing.ast_nodes import Node
 from moto.dynamodb.parsing.validators import ActionCountValidator, DepthFirstTraverser, OverlappingPathsValidator
 from moto.dynamodb.responses import DynamoHandler
+from moto.kms.utils import KeySpec, generate_private_key
 
 DATA_OPERATIONS = {
     "GetItem",
@@ -49,6 +50,7 @@ def make_moto_lean(patch: pytest.MonkeyPatch) -> None:
     route_requests_directly(patch)
     visit_expressions_once(patch)
     add_up_sizes_of_items(patch)
+    create_keys_that_only_encrypt(patch)
 
 
 def share_items_in_transactions(patch: pytest.MonkeyPatch) -> None:
@@ -155,6 +157,15 @@ def add_up_sizes_of_items(patch: pytest.MonkeyPatch) -> None:
         dict.__setitem__(attributes, name, value)
 
     patch.setattr(LimitedSizeDict, "__setitem__", set_attribute)
+
+
+def create_keys_that_only_encrypt(patch: pytest.MonkeyPatch) -> None:
+    """Moto generates an RSA key for every key of KMS, also for a symmetric one, which cannot sign."""
+
+    def generate(key_spec: str) -> Any:
+        return None if key_spec == KeySpec.SYMMETRIC_DEFAULT else generate_private_key(key_spec)
+
+    patch.setattr("moto.kms.models.generate_private_key", generate)
 
 
 def _measure(value: Any) -> int:

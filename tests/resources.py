@@ -7,6 +7,7 @@ or import the fixtures: `from tests.resources import clock, resources  # noqa: F
 """
 
 import contextlib
+import functools
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -107,9 +108,7 @@ def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:
     """Create the AWS resources in the current mock. `settings` override fields of Settings."""
     _share_service_models()
     _create_tables()
-    boto3.client("s3", region_name=REGION).create_bucket(
-        Bucket="fermata", CreateBucketConfiguration={"LocationConstraint": REGION}
-    )
+    _get_client("s3").create_bucket(Bucket="fermata", CreateBucketConfiguration={"LocationConstraint": REGION})
     values: dict[str, Any] = {f"{table}_table": table for table in TABLE_NAMES}
     values |= {"provider_urls": build_provider_urls(UNREACHABLE_URL), "catalogue_url": UNREACHABLE_URL}
     values |= {"bucket": "fermata", "key_id": create_kms_key(), "state_machine_arn": _create_state_machine()}
@@ -131,8 +130,14 @@ def environment_from_resources(resources: Resources) -> dict[str, str]:
     return {name.upper(): str(value) for name, value in resources.settings.model_dump().items() if value != ""}
 
 
+@functools.cache
+def _get_client(service: Any) -> Any:
+    """Create one client for all tests, because creating it takes longer than what it does here."""
+    return boto3.client(service, region_name=REGION)
+
+
 def create_kms_key() -> str:
-    return boto3.client("kms", region_name=REGION).create_key()["KeyMetadata"]["Arn"]
+    return _get_client("kms").create_key()["KeyMetadata"]["Arn"]
 
 
 def _share_service_models() -> None:
@@ -143,7 +148,7 @@ def _share_service_models() -> None:
 
 
 def _create_state_machine() -> str:
-    client = boto3.client("stepfunctions", region_name=REGION)
+    client = _get_client("stepfunctions")
     role = "arn:aws:iam::123456789012:role/turn"
     return client.create_state_machine(name="fermata-turn", definition=STATE_MACHINE_DEFINITION, roleArn=role)[
         "stateMachineArn"
@@ -151,7 +156,7 @@ def _create_state_machine() -> str:
 
 
 def _create_tables() -> None:
-    client = boto3.client("dynamodb", region_name=REGION)
+    client = _get_client("dynamodb")
     for table in TABLE_NAMES:
         client.create_table(**_table_definition(table))
 

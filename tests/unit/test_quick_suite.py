@@ -1,8 +1,9 @@
 """Check what keeps the tests independent of the machine's load, and the quick suite quick."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.quick_suite_samples import sample_for_quick_suite
+from tests.quick_suite_samples import count_examples, sample_for_quick_suite
 
 
 def test_no_generated_example_has_a_deadline() -> None:
@@ -17,3 +18,11 @@ def test_the_quick_suite_tries_the_first_of_each_few_values() -> None:
     exhaustive = [value for value in values if not isinstance(value, int)]
     assert [parameters.values for parameters in exhaustive] == [(1,), (2,), (4,)]
     assert {mark.name for parameters in exhaustive for mark in parameters.marks} == {"exhaustive"}
+
+
+def test_the_quick_suite_generates_a_fifth_of_the_examples(pytestconfig: pytest.Config) -> None:
+    """Where exhaustive tests are left out, here or in `make check`."""
+    is_quick = "not exhaustive" in pytestconfig.option.markexpr
+    assert settings().max_examples == (20 if is_quick else 100)
+    assert count_examples(150) == (30 if is_quick else 150)
+    assert count_examples(1) == 1

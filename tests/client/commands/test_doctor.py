@@ -1,5 +1,6 @@
 """`fermata doctor` on accounts as AWS describes them: every finding, in words."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 from fermata_client.cli import main
 from fermata_client.stack.doctor.alarm_checks import check_alarm
 from fermata_client.stack.resources import StackLocation
+from tests.copied_clients import copy_client
 from tests.template.templates import ROOT
 
 REGION = "eu-central-1"
@@ -54,13 +56,18 @@ def healthy_account() -> dict[tuple[str, str], list[Any]]:
     }
 
 
+@functools.cache
+def create_client_once(service: Any, region: str | None) -> Any:
+    return boto3.client(service, region_name=region, aws_access_key_id="a", aws_secret_access_key="b")
+
+
 class ScriptedLocation(StackLocation):
     """A location whose clients get scripted answers, each of which boto3 checks against AWS's own description."""
 
     answers: dict[tuple[str, str], list[Any]]
 
     def create_client(self, service: Any, config: Any = None) -> Any:
-        client = boto3.client(service, region_name=self.region, aws_access_key_id="a", aws_secret_access_key="b")
+        client = copy_client(create_client_once(service, self.region))
 
         def answer(name: str, parameters: dict[str, Any]) -> Any:
             shapes = client.meta.service_model.operation_model(name)

@@ -27,7 +27,7 @@ FILLED = ("html", "css", "htmlPatch", "title", "classId", "value", "content")
 CHARS = 8_000
 NOTICEABLE_SECONDS = 0.1
 PARTS = 5
-"""Of the texts that an edit is made with."""
+"""Of the texts that a page or an edit is made with."""
 
 
 def iter_growing_texts(pieces: tuple[str, ...]) -> Iterator[Growing]:
@@ -36,13 +36,15 @@ def iter_growing_texts(pieces: tuple[str, ...]) -> Iterator[Growing]:
 
 
 PLAIN, NESTED = ".x%d { top: 0 }", ".x%d { top: 0; &:hover { left: 0 } }"
+OLD_RULES = ("", PLAIN, NESTED, ".y%d { top: 0 }", "@media (width > 1px) { .x%d { top: 9px } }")
+PUT_RULES = (PLAIN, NESTED, "@import 'x%d.css';", "@keyframes x%d { to { top: 0 } }")
 GROUPS = ("%s", "@media (width > 1px) {\n%s\n}")
 
 
-@pytest.mark.parametrize("operation", ["merge", "replace"])
-@pytest.mark.parametrize("put_group", GROUPS)
-@pytest.mark.parametrize("put_rule", [PLAIN, NESTED, "@import 'x%d.css';", "@keyframes x%d { to { top: 0 } }"])
-@pytest.mark.parametrize("old", ["", PLAIN, NESTED, ".y%d { top: 0 }", "@media (width > 1px) { .x%d { top: 9px } }"])
+@pytest.mark.parametrize(
+    ("old", "put_rule", "put_group", "operation"),
+    sample_for_quick_suite(itertools.product(OLD_RULES, PUT_RULES, GROUPS, ["merge", "replace"]), every=7),
+)
 def test_rules_are_put_in_proportion_to_their_number(old: str, put_rule: str, put_group: str, operation: str) -> None:
     def prepare(size: int) -> Callable[[], object]:
         old_rules, rules = (
@@ -86,7 +88,8 @@ def run_tools(document: HtmlDocument, tools: dict[str, Any], arguments: dict[str
             tool(document, arguments)
 
 
-def test_a_page_is_read_in_proportion_to_its_length() -> None:
+@pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))
+def test_a_page_is_read_in_proportion_to_its_length(part: int) -> None:
     def prepare(text: str) -> Callable[[], object]:
         source = (PAGE % text).encode()
 
@@ -98,7 +101,8 @@ def test_a_page_is_read_in_proportion_to_its_length() -> None:
 
         return read
 
-    assert find_slow_values(iter_growing_texts(tuple(PIECES)), prepare, CHARS, NOTICEABLE_SECONDS) == []
+    texts = itertools.islice(iter_growing_texts(tuple(PIECES)), part, None, PARTS)
+    assert find_slow_values(texts, prepare, CHARS, NOTICEABLE_SECONDS) == []
 
 
 @pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))

@@ -17,6 +17,7 @@ from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_text_tokens, estimate_tokens
 from fermata.domain.blocks import BlobBlock, Block, TextBlock, ToolResultBlock
 from fermata.domain.messages import Message
+from tests.quick_suite_samples import count_examples
 from tests.unit.conversations.message_builders import (
     ANTHROPIC_PROFILE,
     ThreadBuilder,
@@ -188,7 +189,7 @@ RESULTS = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=count_examples(150))
 @given(rounds=st.lists(RESULTS, min_size=1, max_size=8), max_tokens=st.integers(1_500, 12_000), earlier=st.booleans())
 def test_in_any_window_the_newest_results_are_there_and_the_estimate_keeps_to_the_limit(
     rounds: list[list[Block]], max_tokens: int, earlier: bool

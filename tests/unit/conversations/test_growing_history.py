@@ -12,6 +12,7 @@ from fermata.conversations.history import repair
 from fermata.conversations.history.compiler import HistoryCompiler, compile_history
 from fermata.conversations.history.conversation_history import ConversationHistory
 from fermata.domain.messages import Message
+from tests.quick_suite_samples import count_examples
 from tests.unit.conversations.message_builders import (
     ANTHROPIC_PROFILE,
     ThreadBuilder,
@@ -23,7 +24,7 @@ from tests.unit.conversations.test_history_properties import ROWS, TOKEN_LIMITS,
 from tests.unit.drivers.history_strategies import MODELS
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=count_examples(150), suppress_health_check=[HealthCheck.too_slow])
 @given(
     data=st.data(),
     rows=ROWS | ROWS.map(number_messages),

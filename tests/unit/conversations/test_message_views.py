@@ -245,6 +245,7 @@ class TestPages:
         assert ([line["position"] for line in page.lines], page.before) == ([295, 296, 297, 298, 299], 295)
         assert row_counts == [6]
 
+    @pytest.mark.exhaustive  # the next test has the same limit, smaller
     def test_pages_of_a_thread_of_ten_megabytes_stay_within_the_limit_of_lambda(
         self, resources: Resources, conversation: Conversation
     ) -> None:

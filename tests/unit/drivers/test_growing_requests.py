@@ -12,7 +12,7 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols import encoded_items
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
-from tests.quick_suite_samples import sample_for_quick_suite
+from tests.quick_suite_samples import count_examples, sample_for_quick_suite
 from tests.unit.drivers.conversation_builders import model_message, model_request, tool_call, tool_result, user_message
 from tests.unit.drivers.history_strategies import MODELS, histories
 
@@ -40,7 +40,7 @@ def encode_request(provider: str, request: ModelRequest, adjusted: Sequence[str]
 
 
 @pytest.mark.parametrize("provider", sample_for_quick_suite(PROVIDERS, every=3))
-@settings(max_examples=120)
+@settings(max_examples=count_examples(120))
 @given(data=st.data(), sent=growing_histories())
 def test_a_continued_request_has_the_bytes_of_a_new_one(
     provider: str, data: st.DataObject, sent: list[list[Message]]

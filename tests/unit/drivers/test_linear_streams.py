@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gzip
+import itertools
 import json
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from fermata.drivers.transport.content_decoding import decode_chunks
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder
 from tests.growth.growing_values import Growing, find_slow_values, iter_growing_values
 from tests.growth.measure_growth import MAX_GROWTH, measure_growth
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.strict import anthropic, chat, ollama
 from tests.unit.drivers.odd_streams import DONE, STOP, encode, fragment
 from tests.unit.drivers.recorded_streams import RECORDINGS
@@ -27,6 +29,8 @@ SMALL, LARGE = 200, 1600
 STREAM_CHARS = 20_000
 TEXTS = ("a", "</", "{}", "`", "\n")
 NOTICEABLE_SECONDS = 0.01
+PARTS = 5
+"""Of the streams that are made of a recorded one, in turn."""
 
 
 def measure(prepare: Callable[[int], Callable[[], object]]) -> float:
@@ -107,8 +111,9 @@ def test_a_stream_takes_time_in_proportion_to_its_length(provider: str, make_str
     assert measure(lambda size: functools.partial(read_stream, provider, make_stream(size))) <= MAX_GROWTH
 
 
+@pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))
 @pytest.mark.parametrize("provider", RECORDINGS)
-def test_each_event_takes_time_in_proportion_to_its_number_and_size(provider: str) -> None:
+def test_each_event_takes_time_in_proportion_to_its_number_and_size(provider: str, part: int) -> None:
     """Each event of a recorded stream comes again and again, or a part of it grows.
 
     Every provider has a recorded stream (test_malformed_events.py).
@@ -117,7 +122,7 @@ def test_each_event_takes_time_in_proportion_to_its_number_and_size(provider: st
     def prepare(events: Sequence[Any]) -> Callable[[], object]:
         return functools.partial(read_stream, provider, encode_stream(provider, events))
 
-    values = iter_growing_streams(RECORDINGS[provider].events)
+    values = itertools.islice(iter_growing_streams(RECORDINGS[provider].events), part, None, PARTS)
     assert find_slow_values(values, prepare, STREAM_CHARS, NOTICEABLE_SECONDS) == []
 
 
@@ -179,8 +184,9 @@ MANY_MEMBERS = {
 }
 
 
-@pytest.mark.parametrize("stream", MANY_MEMBERS.values(), ids=MANY_MEMBERS)
-def test_more_members_than_any_answer_has_are_refused_before_they_take_their_memory(stream: bytes) -> None:
+@pytest.mark.parametrize("name", sample_for_quick_suite(MANY_MEMBERS, every=3))
+def test_more_members_than_any_answer_has_are_refused_before_they_take_their_memory(name: str) -> None:
+    stream = MANY_MEMBERS[name]
     recording = RECORDINGS["openai-compatible"]
     tracemalloc.start()
     with pytest.raises(ProviderError):

@@ -16,6 +16,7 @@ from fermata.drivers.error_mapping import error_from_response, error_from_stream
 from fermata.drivers.protocols.response_key_redaction import KeyRedactor
 from fermata.drivers.secret_veil import REDACTED_KEY, SecretVeil
 from fermata.hosts.errors import HostRequest, host_error_from_response
+from tests.quick_suite_samples import count_examples
 
 KEY = "sk-ant-api03-Ab/cd+ef_gh==Zz01234567890abcdefghij"
 DATA = KEY.encode()
@@ -97,7 +98,7 @@ def test_no_answer_streams_or_stores_a_spelling(spelling: str, size: int) -> Non
     assert block.text == streamed
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(
     key=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=60),
     before=st.binary(max_size=5),

@@ -4,6 +4,7 @@ Every operation with a body is tried, in process, with all that follows: a promp
 """
 
 import io
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,12 +14,15 @@ import pytest
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import BaseOperation
 from tests.growth.growing_values import Growing, find_slow_values, iter_growing_bodies, iter_growing_values
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.unit.openapi.service import GATEWAY, Service
 from tests.unit.openapi.test_responses import BODIES
 
 BODY_CHARS = 120_000
 NOTICEABLE_SECONDS = 0.3
 """What a request of this size may take, whatever its work."""
+PARTS = 5
+"""Of the bodies that an operation is tried with, in turn."""
 WITH_BODIES = [operation for operation in surface.OPERATIONS if operation.body]
 
 
@@ -54,8 +58,9 @@ def make_sample(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
             return schema.get("const") or next(iter(schema.get("enum", ["x"])))
 
 
+@pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))
 @pytest.mark.parametrize("operation", WITH_BODIES, ids=lambda operation: operation.name)
-def test_a_request_takes_time_in_proportion_to_its_body(service: Service, operation: BaseOperation) -> None:
+def test_a_request_takes_time_in_proportion_to_its_body(service: Service, operation: BaseOperation, part: int) -> None:
     ids = service.real_ids(operation)
     path = operation.path
     for name, value in ({"scope": "site", "dialect": "site"} | ids).items():
@@ -65,7 +70,7 @@ def test_a_request_takes_time_in_proportion_to_its_body(service: Service, operat
     def prepare(body: str) -> Callable[[], object]:
         return lambda: send(operation.method, path, headers, body.encode("utf-8", "surrogatepass"))
 
-    values = iter_growing_requests(operation, ids)
+    values = itertools.islice(iter_growing_requests(operation, ids), part, None, PARTS)
     assert find_slow_values(values, prepare, BODY_CHARS, NOTICEABLE_SECONDS) == []
 
 

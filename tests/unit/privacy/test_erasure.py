@@ -34,14 +34,19 @@ from tests.unit.privacy.filled_tenant import (
     list_rows,
     make_caller,
 )
+from tests.unit.privacy.saved_tenant import SavedTenant
 from tests.unit.turns.stage import Stage
 
 
 @pytest.fixture
-def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch, saved_tenant: SavedTenant) -> Stage:
     resources.blobs._client.put_bucket_versioning(
         Bucket=resources.settings.bucket, VersioningConfiguration={"Status": "Enabled"}
     )
+    return saved_tenant.load(resources, monkeypatch, lambda: fill_stage(resources, monkeypatch))
+
+
+def fill_stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
     other = Stage(resources, monkeypatch, caller=BEN)
     other.start_turn("What Ben asked")
     other.script_replies("An answer for Ben")

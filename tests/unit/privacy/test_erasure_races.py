@@ -41,6 +41,7 @@ from tests.unit.privacy.filled_tenant import (
     read_row,
     run_edited_turn,
 )
+from tests.unit.privacy.saved_tenant import SavedTenant
 from tests.unit.turns.stage import Stage
 
 OF_ADA = DataSubject(kind="user", tenant="bakery", id=USER)
@@ -48,10 +49,14 @@ OF_ALL = DataSubject(kind="tenant", tenant="bakery", id="bakery")
 
 
 @pytest.fixture
-def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch, saved_tenant: SavedTenant) -> Stage:
     resources.blobs._client.put_bucket_versioning(
         Bucket=resources.settings.bucket, VersioningConfiguration={"Status": "Enabled"}
     )
+    return saved_tenant.load(resources, monkeypatch, lambda: fill_stage(resources, monkeypatch))
+
+
+def fill_stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
     filled = Stage(resources, monkeypatch, caller=ADA)
     fill_tenant(resources, filled)
     return filled

@@ -27,11 +27,16 @@ from tests.unit.privacy.filled_tenant import (
     list_rows,
     read_row,
 )
+from tests.unit.privacy.saved_tenant import SavedTenant
 from tests.unit.turns.stage import Stage
 
 
 @pytest.fixture
-def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(resources: Resources, monkeypatch: pytest.MonkeyPatch, saved_tenant: SavedTenant) -> Stage:
+    return saved_tenant.load(resources, monkeypatch, lambda: fill_stage(resources, monkeypatch))
+
+
+def fill_stage(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Stage:
     other = Stage(resources, monkeypatch, caller=BEN)
     other.start_turn("What Ben asked")
     other.script_replies("An answer for Ben")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fermata.tools.registry import build_situation
+from tests.quick_suite_samples import count_examples
 from tests.unit.tools.content_samples import OPEN, WORKSPACE
 
 PLUGIN: dict[str, Any] = {
@@ -143,7 +144,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=count_examples(60))
 @given(snapshot=json_values | st.fixed_dictionaries({"activeDocument": json_values, "collections": json_values}))
 @pytest.mark.parametrize(("scope", "begins"), [("content", "User: "), ("plugin", "Plugin: ")])
 def test_no_snapshot_breaks_the_situation(scope: str, begins: str, snapshot: Any) -> None:

@@ -18,6 +18,7 @@ from fermata.domain.errors import PaymentRequired
 from fermata.usage.budgets import account_shards, holds
 from fermata.usage.budgets.account_shards import MAX_ACCOUNT_SHARDS, ShardedAccount, list_account_keys
 from fermata.usage.budgets.budget_accounts import BudgetAccount, BudgetDate
+from tests.quick_suite_samples import count_examples
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.usage.ledger_factories import TENANT
 from tests.unit.usage.reserve_budget import reserve_budget
@@ -168,7 +169,7 @@ def read_shards(used: Sequence[tuple[Decimal, Decimal]], daily: Decimal | None, 
     return ShardedAccount.from_items(ACCOUNT.with_limits(daily, monthly), DATE, rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(used=items, limit=st.integers(min_value=1, max_value=700))
 def test_the_caps_of_all_items_are_the_limit_together(used: list[tuple[Decimal, Decimal]], limit: int) -> None:
     """So holds that depend on their own item only cannot overdraw the budget together, however they interleave."""
@@ -182,7 +183,7 @@ def test_the_caps_of_all_items_are_the_limit_together(used: list[tuple[Decimal, 
     assert left == max(Decimal(limit) - total, Decimal(0))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(used=items, limit=st.integers(min_value=80, max_value=700), growing=st.integers(0, 15))
 def test_a_cap_stays_the_same_while_the_items_below_their_caps_fill(
     used: list[tuple[Decimal, Decimal]], limit: int, growing: int
