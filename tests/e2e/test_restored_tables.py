@@ -25,6 +25,8 @@ from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession
 from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.cloud
+
 SECTION = re.compile(r"^## Restore the tables$(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (?P<line>.+(?:\\\n.+)*)$", re.MULTILINE)
 

@@ -1,9 +1,13 @@
 """Check what keeps the tests independent of the machine's load, and the quick suite quick."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.quick_suite_samples import count_examples, sample_for_quick_suite
+
+TESTS = Path(__file__).parents[1]
 
 
 def test_no_generated_example_has_a_deadline() -> None:
@@ -26,3 +30,11 @@ def test_the_quick_suite_generates_a_fifth_of_the_examples(pytestconfig: pytest.
     assert settings().max_examples == (20 if is_quick else 100)
     assert count_examples(150) == (30 if is_quick else 150)
     assert count_examples(1) == 1
+
+
+def test_every_module_that_starts_a_cloud_says_so() -> None:
+    """Else `make check` starts it. A fixture named `cloud` says so too (tests/conftest.py)."""
+    starting = [path for path in TESTS.rglob("test_*.py") if "with LocalCloud(" in path.read_text()]
+    assert len(starting) > 3
+    signs = ("mark.cloud", "def cloud(")
+    assert [path.name for path in starting if not any(sign in path.read_text() for sign in signs)] == []
