@@ -26,7 +26,7 @@ class SavedTenant:
         self._stage: Stage | None = None
         self._members: dict[str, Any] = {}
         self._rows: dict[str, dict[Any, Any]] = {}
-        self._objects: dict[str, list[tuple[type[Any], dict[str, Any]]]] = {}
+        self._objects: dict[str, list[tuple[Any, dict[str, Any]]]] = {}
         self._now = 0.0
 
     def load(self, resources: Resources, monkeypatch: pytest.MonkeyPatch, fill: Callable[[], Stage]) -> Stage:
@@ -79,9 +79,9 @@ def _copy_partitions(partitions: dict[Any, Any]) -> dict[Any, Any]:
     return {pk: dict(rows) for pk, rows in partitions.items()}
 
 
-def _make_version(kind: type[Any], state: dict[str, Any]) -> Any:
+def _make_version(kind: Any, state: dict[str, Any]) -> Any:
     """Make an object's version or delete marker of moto again, whose content another test may have closed."""
-    made = kind.__new__(kind)  # moto closes what it knows of
+    made: Any = kind.__new__(kind)  # moto closes what it knows of
     if issubclass(kind, FakeKey):
         made.__setstate__(dict(state))
     else:
