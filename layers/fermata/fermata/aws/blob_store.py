@@ -210,7 +210,13 @@ def prompts_folder(tenant: str, conversation: str) -> str:
 
 
 def prompt_folder(tenant: str, conversation: str, turn: str) -> str:
-    """Return the folder of what a prompt brings, before it is known whether its turn starts."""
+    """Return the folder of what a prompt brings, before it is known whether its turn starts.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The id of the conversation, as the prompt names it.
+        turn: The id that the turn has if it starts.
+    """
     return f"{prompts_folder(tenant, conversation)}/{turn}"
 
 
