@@ -153,7 +153,12 @@ def ledger_row_key(item: Item) -> str:
 
 
 def read_turn_requests(resources: Resources, tenant: str, turn: str) -> list[Item]:
-    """Read the request rows of a turn, without its end row."""
+    """Read the request rows of a turn, without its end row.
+
+    Args:
+        tenant: The tenant's name.
+        turn: The id of the turn.
+    """
     return resources.tables.query_items(resources.settings.usage_table, ledger_partition(tenant, turn))
 
 
