@@ -74,6 +74,24 @@ def test_the_plugin_of_grapesjs_installs_with_its_types_and_the_file_for_pages_w
     assert installed - {".package-lock.json"} == {"@fermata", "grapesjs-fermata"}
 
 
+def test_the_panel_installs_with_its_element_s_type_and_is_bundled_and_imported_without_a_browser(
+    project: Path,
+) -> None:
+    """Its parser is packed from the workspace, so that no network is needed."""
+    for folder in (PACKAGES / "node_modules/marked", PACKAGES / "panel"):
+        packed = json.loads(run("npm", "pack", folder, "--json", "--pack-destination", project, folder=project))
+        run("npm", "install", "--no-audit", "--no-fund", project / packed[0]["filename"], folder=project)
+    (project / "consumer.ts").write_text(CONSUMER.with_name("panel_consumer.ts").read_text())
+    (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": COMPILER_OPTIONS, "include": ["*.ts"]}))
+    run(TSC, "-p", "tsconfig.json", folder=project)
+    program = "import { run } from './out/consumer.js'; console.log(typeof run)"
+    assert run("node", "--input-type=module", "-e", program, folder=project) == "function\n"
+    esbuild = PACKAGES / "node_modules/.bin/esbuild"
+    run(esbuild, "consumer.ts", "--bundle", "--format=esm", "--outfile=out/bundle.js", folder=project)
+    assert "fermata-panel" in (project / "out/bundle.js").read_text()
+    assert (project / "node_modules/@fermata/panel/dist/LICENSE").exists()
+
+
 @pytest.mark.parametrize("entry", SIZED_ENTRIES, ids=lambda entry: entry.key)
 def test_a_package_is_as_small_as_it_says(entry: SizedEntry) -> None:
     require_node_packages()

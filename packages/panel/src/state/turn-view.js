@@ -139,10 +139,12 @@ function closeRound(view) {
  * @returns {TurnView}
  */
 function changeCall(view, event, change) {
-  const isIt = (/** @type {CallView} */ call) => call.id === event.toolCallId;
-  const at = view.rounds.findLastIndex((round) => round.calls.some(isIt)); // ids may come again in later rounds
-  if (at < 0) return view;
-  const round = view.rounds[at];
-  const calls = round.calls.map((call) => (isIt(call) ? { ...call, ...change } : call));
-  return { ...view, rounds: view.rounds.with(at, { ...round, calls }) };
+  for (let at = view.rounds.length - 1; at >= 0; at -= 1) {
+    const round = view.rounds[at];
+    const place = round.calls.findLastIndex((call) => call.id === event.toolCallId); // ids may come again in later rounds
+    if (place < 0) continue;
+    const calls = round.calls.with(place, { ...round.calls[place], ...change });
+    return { ...view, rounds: view.rounds.with(at, { ...round, calls }) };
+  }
+  return view;
 }
