@@ -13,7 +13,7 @@ from botocore.validate import validate_parameters
 from click.testing import CliRunner, Result
 
 from fermata_client.cli import main
-from fermata_client.stack.doctor.alarm_checks import check_alarm
+from fermata_client.stack.doctor.alarm_checks import summarize_alarms
 from fermata_client.stack.resources import StackLocation
 from tests.copied_clients import copy_client
 from tests.template.templates import ROOT
@@ -244,21 +244,51 @@ def test_the_local_cloud_of_another_folder_is_looked_for_there(monkeypatch: pyte
     assert result.stderr.startswith("fermata: No local cloud runs from this folder. Run this in the folder in which")
 
 
+class CloudWatch:
+    """Lists the metrics of a name one on a page."""
+
+    def __init__(self, metrics: dict[str, list[dict[str, Any]]]) -> None:
+        self.metrics = metrics
+        self.asked: list[str] = []
+
+    def list_metrics(self, **parameters: Any) -> dict[str, Any]:
+        self.asked.append(parameters["MetricName"])
+        found, page = self.metrics.get(parameters["MetricName"], []), int(parameters.get("NextToken", "0"))
+        more = {"NextToken": str(page + 1)} if page + 1 < len(found) else {}
+        return {"Metrics": found[page : page + 1], **more}
+
+
 def test_an_alarm_that_computes_with_metrics_is_examined_by_each_of_them() -> None:
     queries = [
         {"Id": "failed", "MetricStat": {"Metric": {"Namespace": "AWS/States", "MetricName": "ExecutionsFailed"}}},
         {"Id": "started", "MetricStat": {"Metric": {"Namespace": "AWS/States", "MetricName": "ExecutionsStarted"}}},
         {"Id": "rate", "Expression": "failed / started"},
     ]
-    asked: list[str] = []
-
-    class CloudWatch:
-        def list_metrics(self, **parameters: Any) -> dict[str, Any]:
-            asked.append(parameters["MetricName"])
-            return {"Metrics": [{}] if parameters["MetricName"] == "ExecutionsStarted" else []}
-
-    finding = check_alarm(CloudWatch(), {"AlarmName": "fermata-Rate", "StateValue": "OK", "Metrics": queries})
-    assert asked == ["ExecutionsFailed", "ExecutionsStarted"]
-    assert (finding.level, "AWS/States ExecutionsFailed, which has no value yet" in finding.text) == ("note", True)
+    cloudwatch = CloudWatch({"ExecutionsStarted": [{}]})
+    (finding,) = summarize_alarms(cloudwatch, [{"AlarmName": "fermata-Rate", "StateValue": "OK", "Metrics": queries}])
+    assert cloudwatch.asked == ["ExecutionsFailed", "ExecutionsStarted"]
+    assert (finding.level, "fermata-Rate (AWS/States ExecutionsFailed)" in finding.text) == ("note", True)
     raised = {"AlarmName": "fermata-Rate", "StateValue": "ALARM", "AlarmDescription": "Look.", "StateReason": "0.5"}
-    assert check_alarm(CloudWatch(), raised).text == "fermata-Rate is raised: Look. 0.5"
+    (finding,) = summarize_alarms(cloudwatch, [raised])
+    assert (finding.level, finding.text) == ("problem", "fermata-Rate is raised: Look. 0.5")
+
+
+def test_alarms_that_are_quiet_take_one_line_and_those_without_values_another() -> None:
+    alarms = [
+        {"AlarmName": f"fermata-{number}", "StateValue": "OK", "Namespace": "Fermata", "MetricName": f"M{number}"}
+        for number in range(30)
+    ]
+    cloudwatch = CloudWatch({f"M{number}": [{}] for number in range(12)})
+    quiet, without = summarize_alarms(cloudwatch, alarms)
+    assert (quiet.level, quiet.text) == ("ok", "12 of 30 are not raised, and have metrics with values.")
+    assert without.level == "note"
+    assert without.text.startswith("18 of 30 watch metrics without a value in the last two weeks: fermata-12 (Fermata")
+
+
+def test_a_metric_with_other_dimensions_is_not_the_one_that_an_alarm_watches() -> None:
+    function, version = {"Name": "FunctionName", "Value": "f"}, {"Name": "Resource", "Value": "f:live"}
+    alarm = {"AlarmName": "a", "Namespace": "AWS/Lambda", "MetricName": "Errors", "Dimensions": [function]}
+    (finding,) = summarize_alarms(CloudWatch({"Errors": [{"Dimensions": [function, version]}]}), [alarm])
+    assert finding.level == "note"
+    (finding,) = summarize_alarms(CloudWatch({"Errors": [{}, {"Dimensions": [function]}]}), [alarm])
+    assert finding.level == "ok", "also on the second page"

@@ -132,6 +132,20 @@ def test_a_key_for_encryption_is_ignored(local: Resources, bakery: TokenSigner, 
         authenticate(local, bakery.bearer_headers(), "GET")
 
 
+def test_private_members_of_published_keys_are_not_read(
+    local: Resources, bakery: TokenSigner, server: FixedResponseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library finds the prime factors of each key that has `d` alone: a minute for a set of 200 KB."""
+    private = RSAAlgorithm.to_jwk(RSA, as_dict=True)
+    publish(server, *[to_jwk(RSA, "r1", d=private["d"])] * 300)
+
+    def recover(n: int, e: int, d: int) -> tuple[int, int]:
+        raise AssertionError("a private key was computed")
+
+    monkeypatch.setattr("jwt.algorithms.rsa_recover_prime_factors", recover)
+    assert authenticate(local, bakery.bearer_headers(), "GET").user == "ada"
+
+
 def test_an_rsa_key_that_is_too_short_is_refused(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer
 ) -> None:
@@ -144,7 +158,8 @@ def test_an_rsa_key_that_is_too_short_is_refused(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"nonsense", b"[]", b"{}", b'{"keys":[]}', b'{"keys":5}', b"{" + b" " * 300_000 + b"}"]
+    "body",
+    [b"", b"nonsense", b"[]", b"{}", b'{"keys":[]}', b'{"keys":5}', b"[" * 200_000, b"{" + b" " * 300_000 + b"}"],
 )
 def test_an_invalid_response_of_the_key_server_is_a_503(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer, body: bytes

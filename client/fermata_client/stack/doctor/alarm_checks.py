@@ -23,8 +23,7 @@ def check_alarms(location: StackLocation, stack: str) -> Iterator[Finding]:
         if silent:
             text = f"Nobody hears of {len(silent)} of {len(alarms)} alarms. Deploy with AlarmTopicArn, an SNS topic."
             yield Finding("note", "alarms", text)
-        for alarm in alarms:
-            yield check_alarm(cloudwatch, alarm)
+        yield from summarize_alarms(cloudwatch, alarms)
         for name in sorted(set(names) - {alarm["AlarmName"] for alarm in alarms}):
             yield Finding("note", "alarms", f"{name} belongs to the stack, but CloudWatch does not list it.")
     except get_aws_errors() as error:
@@ -51,18 +50,29 @@ def _describe_alarms(cloudwatch: Any, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def check_alarm(cloudwatch: Any, alarm: dict[str, Any]) -> Finding:
-    """Check whether an alarm is raised, and whether its metrics have values."""
-    name, metrics = alarm["AlarmName"], list(_iter_metrics(alarm))
-    if alarm.get("StateValue") == "ALARM":
-        text = f"{name} is raised: {alarm.get('AlarmDescription', '')} {alarm.get('StateReason', '')}".rstrip()
-        return Finding("problem", "alarms", text)
-    absent = [metric for metric in metrics if not _is_present(cloudwatch, metric)]
-    if absent:
-        names = ", ".join(f"{metric['Namespace']} {metric['MetricName']}" for metric in absent)
-        text = f"{name} watches {names}, which has no value yet. That is as it should be until the first such event."
-        return Finding("note", "alarms", text)
-    return Finding("ok", "alarms", f"{name} is not raised, and its metric is there.")
+def summarize_alarms(cloudwatch: Any, alarms: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Say of each alarm that is raised what it says, and of all others together whether their metrics have values."""
+    raised = [alarm for alarm in alarms if alarm.get("StateValue") == "ALARM"]
+    for alarm in raised:
+        text = f"{alarm['AlarmName']} is raised: {alarm.get('AlarmDescription', '')} {alarm.get('StateReason', '')}"
+        yield Finding("problem", "alarms", text.rstrip())
+    absent = {alarm["AlarmName"]: _list_absent(cloudwatch, alarm) for alarm in alarms if alarm not in raised}
+    without = [f"{name} ({', '.join(metrics)})" for name, metrics in absent.items() if metrics]
+    if len(without) < len(absent):
+        text = f"{len(absent) - len(without)} of {len(alarms)} are not raised, and have metrics with values."
+        yield Finding("ok", "alarms", text)
+    if without:
+        text = (
+            f"{len(without)} of {len(alarms)} watch metrics without a value in the last two weeks: "
+            f"{'; '.join(without)}. That is as it should be until the first such event."
+        )
+        yield Finding("note", "alarms", text)
+
+
+def _list_absent(cloudwatch: Any, alarm: dict[str, Any]) -> list[str]:
+    """Return the names of the alarm's metrics that have no values."""
+    absent = [metric for metric in _iter_metrics(alarm) if not _is_present(cloudwatch, metric)]
+    return [f"{metric['Namespace']} {metric['MetricName']}" for metric in absent]
 
 
 def _iter_metrics(alarm: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -75,9 +85,13 @@ def _iter_metrics(alarm: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _is_present(cloudwatch: Any, metric: dict[str, Any]) -> bool:
-    found = cloudwatch.list_metrics(
-        Namespace=metric["Namespace"],
-        MetricName=metric["MetricName"],
-        Dimensions=[{"Name": one["Name"], "Value": one["Value"]} for one in metric.get("Dimensions", [])],
-    )
-    return bool(found["Metrics"])
+    """Return whether CloudWatch has the metric with exactly these dimensions, as an alarm reads it."""
+    wanted = [{"Name": one["Name"], "Value": one["Value"]} for one in metric.get("Dimensions", [])]
+    names = {"Namespace": metric["Namespace"], "MetricName": metric["MetricName"]}
+    page = cloudwatch.list_metrics(**names, Dimensions=wanted)
+    while True:
+        if any(len(found.get("Dimensions", [])) == len(wanted) for found in page["Metrics"]):
+            return True
+        if not page.get("NextToken"):
+            return False
+        page = cloudwatch.list_metrics(**names, Dimensions=wanted, NextToken=page["NextToken"])
