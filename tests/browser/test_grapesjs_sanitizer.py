@@ -69,3 +69,39 @@ def test_nothing_of_inserted_html_runs_in_the_canvas_or_in_the_exported_page(
       return [window.hit ?? null, editor.Canvas.getWindow().hit ?? null];
     }"""
     assert editor.page.evaluate(exported) == [None, None]
+
+
+LONG = 200_000
+REPEATED = [
+    '<a "',
+    "<",
+    "<!--",
+    "<?",
+    "<% ",
+    "<p><b>",
+    "a='",
+    "```\n",
+    "url(a",
+    "@media x{",
+    '{"',
+    "/*",
+    "<svg><style>",
+    "\n \n",
+]
+
+
+@pytest.mark.parametrize("piece", REPEATED)
+def test_long_hostile_texts_are_read_in_time_that_grows_with_their_length(
+    browser: Chromium, editor: GrapesEditor, piece: str
+) -> None:
+    """Quadratic time would take minutes, and hang the editor of the person who waits."""
+    read = """async ([piece, length]) => {
+      const {cleanHtml} = await import("/grapesjs/src/html/clean-html.js");
+      const {parseCss} = await import("/grapesjs/src/css/parse-css.js");
+      const text = piece.repeat(length / piece.length);
+      for (const read of [cleanHtml, parseCss, css => parseCss(css, {onRefusal: () => {}})]) {
+        try { read(text); } catch (error) { if (error.constructor.name !== "ToolError") throw error; }
+      }
+      return true;
+    }"""
+    assert editor.page.evaluate(read, [piece, LONG])

@@ -16,6 +16,7 @@ import { checkBalanced, splitOutsideBrackets, tokenize } from "./tokens.js";
 
 const SINGLE_AT_RULES = ["font-face", "page", "property", "counter-style", "font-palette-values"];
 const CONDITIONS = ["media", "supports", "container", "layer"];
+const MAX_DEPTH = 50;
 const NO_CONDITION = { atRule: "", params: "" };
 
 /**
@@ -26,18 +27,23 @@ const NO_CONDITION = { atRule: "", params: "" };
  * @throws {import("../tool-error.js").ToolError} for CSS that the editor cannot keep, without `onRefusal`
  */
 export function parseCss(css, { onRefusal } = {}) {
-  /** @type {SheetRule[]} */
-  const rules = [];
   if (!onRefusal) checkBalanced(css);
-  for (const statement of splitStatements(css)) {
+  /**
+   * @template T
+   * @param {() => T[]} read
+   * @returns {T[]}
+   */
+  const attempt = (read) => {
     try {
-      rules.push(...rulesFromStatement(statement, NO_CONDITION, ""));
+      return read();
     } catch (error) {
       if (!onRefusal) throw error;
       onRefusal(/** @type {Error} */ (error).message);
+      return [];
     }
-  }
-  return rules;
+  };
+  const statements = attempt(() => splitStatements(css));
+  return statements.flatMap((statement) => attempt(() => rulesFromStatement(statement, NO_CONDITION, "")));
 }
 
 /**
@@ -60,7 +66,8 @@ function splitStatements(css) {
   for (const token of tokenize(css)) {
     if (token.startsWith("/*")) continue;
     if (body !== null) {
-      if (token === "{") braces++;
+      if (token === "{" && ++braces > MAX_DEPTH)
+        refuse(`The blocks of this CSS lie more than ${MAX_DEPTH} deep in each other.`);
       if (token === "}" && --braces === 0) add({ head: head.trim(), body });
       else body += token;
       continue;

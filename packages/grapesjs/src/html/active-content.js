@@ -18,6 +18,8 @@ const MULTIPLE_VALUE_ATTRIBUTES = nameSet("values from to by");
 /** Elements whose content is text or markup, depending on the browser and on the elements around them. */
 const AMBIGUOUS_TEXT_TAGS = nameSet("style xmp iframe noembed noframes plaintext noscript");
 
+const AMBIGUOUS_SELECTOR = [...AMBIGUOUS_TEXT_TAGS].join(",");
+
 /**
  * Tell whether an element as a whole runs, redirects, or moves the addresses of others.
  * @param {Element} element
@@ -91,7 +93,9 @@ function templateContent(element) {
 function activeElementName(element) {
   const tag = element.localName.toLowerCase();
   if (isActiveElement(element)) return tag;
-  return AMBIGUOUS_TEXT_TAGS.has(tag) && hidesActiveContent(element) ? tag : "";
+  // what is within another such element was read with it
+  const isOutermost = AMBIGUOUS_TEXT_TAGS.has(tag) && !element.parentElement?.closest(AMBIGUOUS_SELECTOR);
+  return isOutermost && hidesActiveContent(element) ? tag : "";
 }
 
 /**

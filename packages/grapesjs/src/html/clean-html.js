@@ -13,6 +13,7 @@ import { INLINE_TAGS } from "./places.js";
  */
 
 const SERVER_CODE = /<\?(?:(?!<\?)[\s\S])*?\?>|<%(?:(?!<%)[\s\S])*?%>|<\?(?:php|=)[\s\S]*$/gi;
+const END_MARK = "the end of what is inserted";
 const WHOLE_DOCUMENT = /<(?:!doctype|html|head|body)[\s>]/i;
 
 /**
@@ -35,14 +36,19 @@ export function cleanHtml(html) {
   return { content: template.content, html: template.innerHTML.trim(), css, note: describeLeftOut(leftOut) };
 }
 
-/** @param {string} html */
+/**
+ * Refuse HTML that would take in what follows it: an open tag, comment, or text of an element such as a script.
+ * @param {string} html
+ */
 function checkFinished(html) {
-  const open = /<([A-Za-z/][^\s<>]*)(?:[^<>"']|"[^"]*"|'[^']*')*$/.exec(html) ?? /<([A-Za-z]+)<[A-Za-z]/.exec(html);
-  if (open) refuse(`The tag <${open[1]} is not closed. Close it with > first.`);
-  const comment = html.lastIndexOf("<!--");
-  if (comment !== -1 && html.indexOf("-->", comment) === -1) {
-    refuse("The page after this HTML would become a part of it, from <!-- on. Close it first.");
-  }
+  const within = /<([A-Za-z]+)<[A-Za-z]/.exec(html);
+  if (within) refuse(`The tag <${within[1]} is not closed: another one begins within it. Close it with > first.`);
+  const template = document.createElement("template");
+  template.innerHTML = `${html}<!--${END_MARK}-->`;
+  const walker = document.createTreeWalker(template.content, NodeFilter.SHOW_COMMENT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) if (node.nodeValue === END_MARK) return;
+  const opening = /<[^\s<>]{0,40}/.exec(html.slice(html.lastIndexOf("<")))?.[0] ?? "its beginning";
+  refuse(`The page after this HTML would become a part of it, from ${opening} on. Close it first.`);
 }
 
 /**

@@ -11,7 +11,9 @@ export function stripMarkdownFence(text) {
   if (inLine) return inLine[2].trim();
   const lines = stripped.split("\n");
   const blocks = findBlocks(lines);
-  const outside = lines.filter((_, number) => !blocks.some(({ start, end }) => start <= number && number <= end));
+  const fenced = new Uint8Array(lines.length);
+  for (const { start, end } of blocks) fenced.fill(1, start, end + 1);
+  const outside = lines.filter((_, number) => !fenced[number]);
   if (blocks.length && !hasCode(outside)) return joinBlocks(blocks);
   const start = OPENING.test(lines[0]) ? 1 : 0;
   const end = lines.length > 1 && /^[ \t]*(`{3,}|~{3,})[ \t]*$/.test(lines[lines.length - 1]) ? -1 : lines.length;
