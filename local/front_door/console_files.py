@@ -52,7 +52,7 @@ class ConsoleFiles:
 
     def list_paths(self) -> Iterator[str]:
         """Yield the paths of all files that are there."""
-        yield from (path for path in NPM_FILES if self._find(path))
+        yield from (path for path in NPM_FILES if self._npm_file(path).is_file())
         for prefix, folder in self._folders():
             for file in sorted(folder.rglob("*")):
                 path = prefix + file.relative_to(folder).as_posix()

@@ -111,7 +111,7 @@ LIST_TURNS = Operation(
             "The `nextCursor` of the page before.",
             {"type": "string", "maxLength": 120},
         ),
-        make_integer_parameter("limit", "The greatest number of turns that have sent a request.", 1, 50),
+        make_integer_parameter("limit", "The greatest number of turns that have sent a request.", 0, 50),
     ),
     responses=(SuccessResponse("A page of turns.", "TurnListResponse"),),
     errors={400: "`cursor` comes from no page."},

@@ -1,0 +1,57 @@
+"""The console on AWS: only with its parameter, and as strict as the local one."""
+
+import json
+from pathlib import Path
+
+import boto3
+from moto import mock_aws
+
+from local import template
+from local.console_upload import upload_console
+from local.front_door.console_files import ConsoleFiles, make_content_security_policy
+
+DOCUMENT = template.load_template(template.TEMPLATE_PATH)
+CONSOLE = {name: one for name, one in DOCUMENT["Resources"].items() if name.startswith("Console")}
+BUCKET_SOURCES = "https://${Bucket}.s3.amazonaws.com https://${Bucket}.s3.${AWS::Region}.${AWS::URLSuffix}"
+
+
+def test_nothing_of_the_console_is_deployed_without_its_parameter() -> None:
+    assert DOCUMENT["Parameters"]["Console"]["Default"] == "false"
+    assert len(CONSOLE) == 6
+    assert {one["Condition"] for one in CONSOLE.values()} == {"HasConsole"}
+    outputs = {name: one for name, one in DOCUMENT["Outputs"].items() if name.startswith("Console")}
+    assert {one["Condition"] for one in outputs.values()} == {"HasConsole"}
+
+
+def test_the_policy_is_that_of_the_local_console_with_uploads_to_the_bucket() -> None:
+    page = ConsoleFiles().read("")
+    assert page is not None
+    expected = make_content_security_policy(page.content.decode(), upload_source=BUCKET_SOURCES)
+    config = CONSOLE["ConsoleHeaders"]["Properties"]["ResponseHeadersPolicyConfig"]["SecurityHeadersConfig"]
+    assert config["ContentSecurityPolicy"]["ContentSecurityPolicy"] == {"Fn::Sub": expected}
+
+
+def test_the_bucket_is_read_by_the_distribution_only() -> None:
+    statements = CONSOLE["ConsoleBucketPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    (allowed,) = [statement for statement in statements if statement["Effect"] == "Allow"]
+    assert allowed["Principal"] == {"Service": "cloudfront.amazonaws.com"}
+    assert "ConsoleDistribution" in allowed["Condition"]["StringEquals"]["aws:SourceArn"]["Fn::Sub"]
+    assert set(CONSOLE["ConsoleBucket"]["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
+
+
+def test_an_upload_replaces_the_console(tmp_path: Path) -> None:
+    (tmp_path / "console" / "src").mkdir(parents=True)
+    (tmp_path / "console" / "index.html").write_text("<!doctype html>")
+    (tmp_path / "console" / "src" / "old.js").write_text("1")
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="console")
+        upload_console(s3, "console", ConsoleFiles(tmp_path))
+        (tmp_path / "console" / "src" / "old.js").rename(tmp_path / "console" / "src" / "new.js")
+        assert upload_console(s3, "console", ConsoleFiles(tmp_path), "https://acme.example/console") == 3
+        keys = [entry["Key"] for entry in s3.list_objects_v2(Bucket="console")["Contents"]]
+        page = s3.get_object(Bucket="console", Key="console/index.html")
+        config = json.loads(s3.get_object(Bucket="console", Key="console/config.json")["Body"].read())
+    assert keys == ["console/config.json", "console/index.html", "console/src/new.js"]
+    assert (page["ContentType"], page["CacheControl"]) == ("text/html; charset=utf-8", "no-cache")
+    assert config == {"signIn": "token", "signInUrl": "https://acme.example/console"}
