@@ -219,7 +219,7 @@ CATCHING_SEEDS = {
     "a turn that has ended counts on": 0,
     "nobody recovers": 15,
     "no heartbeat is sent": 42,
-    "a cancelled turn leaves its paused execution": 279,
+    "a cancelled turn leaves its paused execution": 162,
     "a hold is taken whatever others have taken": 38,
     "an account is opened again": 0,
     "a hold is never settled": 0,
