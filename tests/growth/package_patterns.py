@@ -16,6 +16,7 @@ _FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn", "split",
 _FLAGS_POSITIONS = {"compile": 1, "match": 2, "fullmatch": 2, "search": 2, "finditer": 2, "findall": 2}
 UNKNOWN = "unknown"
 """The method of an expression that is put together from what a function is given."""
+_INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _ONCE = {"match", "fullmatch"}
 """Methods that try one place only."""
 
@@ -104,11 +105,12 @@ def _iter_patterns(value: Any, seen: set[int]) -> Iterator["re.Pattern[Any]"]:
 
 
 def _iter_called(module: ModuleType, tree: ast.AST) -> Iterator[FoundPattern]:
-    """Iterate over the expressions that functions of a module name in a call of `re`."""
+    """Iterate over the expressions that functions and classes of a module name in a call of `re`."""
     nodes = list(ast.walk(tree))
     if not any(isinstance(node, ast.Name) and node.id == "re" for node in nodes):
         return
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    functions = [node for node in nodes if isinstance(node, _INNER_SCOPES)]
+    used_at_once = {node.value: node.attr for node in nodes if isinstance(node, ast.Attribute)}
     for node in {node: None for function in functions for node in ast.walk(function)}:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
             continue
@@ -123,7 +125,9 @@ def _iter_called(module: ModuleType, tree: ast.AST) -> Iterator[FoundPattern]:
         except NameError:
             yield FoundPattern(place, re.compile(""), frozenset({UNKNOWN}))
             continue
-        if method != "compile":
+        if method == "compile":
+            yield FoundPattern(place, pattern, frozenset({used_at_once[node]} if node in used_at_once else ()))
+        else:
             yield FoundPattern(place, pattern, frozenset({method}))
 
 

@@ -3,7 +3,9 @@
 Each expression of the service and of the client is found by itself, and attacked with texts that are derived from it.
 """
 
+import ast
 import functools
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +17,7 @@ from fermata.drivers.secret_veil import SecretVeil
 from fermata.tools.registry import get_toolset
 from tests.growth.attack_strings import Attack, derive_attacks
 from tests.growth.measure_growth import MAX_GROWTH, TooSlow, measure_growth
-from tests.growth.package_patterns import PACKAGES, UNKNOWN, FoundPattern, find_patterns
+from tests.growth.package_patterns import PACKAGES, UNKNOWN, FoundPattern, _iter_called, find_patterns, list_modules
 from tests.quick_suite_samples import sample_for_quick_suite
 
 ATTACK_CHARS = 4000
@@ -84,6 +86,28 @@ def test_every_pattern_is_known_before_it_is_used() -> None:
     unknown = [found.place for found in find_patterns_once() if UNKNOWN in found.methods]
     assert [place for place in unknown if place.partition(":")[0] not in COMPILED_FROM_OTHERS] == []
     assert {place.partition(":")[0] for place in unknown} == set(COMPILED_FROM_OTHERS)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'def f(text): return re.compile(r"(?:a+)+;").match(text)',
+        'def f(text):\n    pattern = re.compile(r"(?:a+)+;")\n    return pattern.search(text)',
+        'async def f(text): return re.search(r"(?:a+)+;", text)',
+        'class A:\n    pattern = re.compile(r"(?:a+)+;")',
+    ],
+)
+def test_patterns_inside_of_functions_and_classes_are_found(code: str) -> None:
+    (found,) = _iter_called(re, ast.parse(f"import re\n{code}"))
+    assert find_slow_attack(found) is not None
+
+
+def test_patterns_are_used_by_the_name_by_which_they_are_found() -> None:
+    """A function that is imported from `re`, or `re` under another name, would hide its patterns."""
+    imports = [node for module in list_modules() for node in ast.walk(ast.parse(inspect.getsource(module)))]
+    assert not [node for node in imports if isinstance(node, ast.ImportFrom) and node.module == "re"]
+    names = [name for node in imports if isinstance(node, ast.Import) for name in node.names if name.name == "re"]
+    assert {name.asname for name in names} == {None}
 
 
 SLOW = [
