@@ -32,7 +32,9 @@ START = """
   const client = {
     credentials: {list: async () => [{id: "k", providerId: "p", displayLabel: "K"}]}, models: {list: async () => []},
     defaults: {list: async () => ({site: {credentialId: "k", modelId: "m"}})}, journal: async () => [],
-    conversations: {get: async () => ({conversation}), list: async () => ({conversations: []})},
+    conversations: {
+      create: async () => conversation, get: async () => ({conversation}), list: async () => ({conversations: []}),
+    },
     start: async () => ({id: "b", conversationId: "c", events: () => stream(length), cancel() {}, detach() {}}),
   };
   panel.client = client;

@@ -49,7 +49,9 @@ async () => {
   const client = {
     credentials: {list: async () => [credential]}, models: {list: async () => [model]},
     defaults: {list: async () => ({site: {credentialId: "k1", modelId: "m1"}})},
-    conversations: {get: async () => ({conversation}), list: async () => ({conversations: []})},
+    conversations: {
+      create: async () => conversation, get: async () => ({conversation}), list: async () => ({conversations: []}),
+    },
     journal: async () => [], start: async () => turn,
   };
   localStorage.clear();

@@ -162,6 +162,55 @@ test("a conversation that the page names and that is not there is a problem, and
   session.close();
 });
 
+test("a panel that is loaded again while a turn starts finds it in the conversation that it has kept", async () => {
+  const kept = new Map();
+  const storage = {
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, value) => kept.set(key, value),
+    removeItem: (key) => kept.delete(key),
+  };
+  const session = await loaded(fakeClient({ start: () => new Promise(() => {}) }), { storage });
+  session.send("Hello");
+  await settled();
+  session.close();
+  const client = fakeClient();
+  client.conversations.get = async (id) => ({ conversation: { id, messages: [], activeTurn: { bridgeId: "b7" } } });
+  const next = await loaded(client, { storage });
+  assert.deepEqual(client.calls[0].slice(0, 2), ["follow", "b7"]);
+  next.close();
+});
+
+test("a prompt that is refused again and again makes one conversation", async () => {
+  const client = fakeClient({ start: async () => Promise.reject(refused(402, "The budget is used up.")) });
+  let made = 0;
+  client.conversations.create = async () => {
+    made += 1;
+    return { id: "conv1", title: "" };
+  };
+  const session = await loaded(client);
+  for (let at = 0; at < 3; at += 1) await session.send("Hello");
+  assert.equal(made, 1);
+  session.close();
+});
+
+test("a prompt that another turn stands in the way of shows that turn, and says so", async () => {
+  const client = fakeClient({ start: async () => Promise.reject(refused(409, "This conversation is busy.")) });
+  const session = await loaded(client);
+  await session.openConversation("conv1");
+  client.conversations.get = async (id) => ({ conversation: { id, messages: [], activeTurn: { bridgeId: "b6" } } });
+  assert.equal(await session.send("Hello"), false);
+  assert.deepEqual(client.calls[0].slice(0, 2), ["follow", "b6"]);
+  assert.equal(session.state.problem.message, "This conversation is busy.");
+  session.close();
+});
+
+test("an answer that is not what the service sends is told without words of the program", async () => {
+  const session = await loaded(fakeClient({ credentials: { list: async () => undefined } }));
+  assert.equal(session.state.lock, "unreachable");
+  assert.doesNotMatch(session.state.lockWords, /undefined|propert/);
+  session.close();
+});
+
 test("older messages that are asked for twice are shown once", async () => {
   const line = (id) => ({ id, role: "user", content: [{ kind: "text", text: id }] });
   const get = async (id, { before } = {}) =>

@@ -2,12 +2,16 @@
 
 /** @import { Problem } from "./session.js" */
 
+const UNKNOWN = "Something went wrong: the service's answer cannot be read.";
+
 /**
  * @param {any} error Usually a `FermataError` of `@fermata/client`.
  * @returns {Problem}
  */
 export function describeError(error) {
-  const message = error instanceof Error && error.message ? error.message : "Something went wrong.";
+  // What a program says of itself is of no use to a person, such as of an answer that has not its parts.
+  const isOwn = [TypeError, RangeError, ReferenceError].some((kind) => error instanceof kind);
+  const message = error instanceof Error && error.message && !isOwn ? error.message : UNKNOWN;
   const status = error?.status ?? 0;
   const canRetry = Boolean(error?.retryable) || status === 409;
   return { message, hint: typeof error?.hint === "string" ? error.hint : "", canRetry };

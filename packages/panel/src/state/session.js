@@ -220,7 +220,7 @@ export class Session extends EventTarget {
         scope: this.#scope,
         prompt,
         images,
-        conversationId: this.state.conversation?.id,
+        conversationId: await this.#conversationFor(epoch),
         model: this.#changedModel(),
         executor: this.executor,
         onConnection: (/** @type {string} */ connection) => this.#setConnection(epoch, connection),
@@ -231,7 +231,7 @@ export class Session extends EventTarget {
       const items = this.state.items.filter((item) => item !== user);
       this.#set({ items, isStarting: false });
       this.#refuse(error);
-      if (/** @type {any} */ (error).status === 404) await this.#refreshConversation(epoch);
+      await this.#lookAgain(error, epoch);
       return false;
     }
   }
@@ -283,6 +283,7 @@ export class Session extends EventTarget {
       if (epoch !== this.#epoch) return;
       this.#set({ isStarting: false });
       this.#refuse(error);
+      await this.#lookAgain(error, epoch);
     }
   }
 
@@ -370,6 +371,39 @@ export class Session extends EventTarget {
     else this.#show(turn, conversationId);
     if (this.#isUnwanted && epoch === this.#epoch) this.#cancel(turn);
     return true;
+  }
+
+  /**
+   * The conversation to ask in: a new one is kept before the turn starts, so that the panel finds the turn if it is loaded
+   * again just then, and that a prompt that was refused is asked in the same one next time.
+   *
+   * @param {number} epoch
+   * @returns {Promise<string>}
+   */
+  async #conversationFor(epoch) {
+    const { conversation, model } = this.state;
+    if (conversation) return conversation.id;
+    const made = await this.#client.conversations.create({ scope: this.#scope, ...model });
+    if (epoch === this.#epoch) {
+      this.#remember(made.id);
+      this.#set({ conversation: made });
+    }
+    return made.id;
+  }
+
+  /**
+   * Show what the panel did not know when it was refused: that the conversation was deleted elsewhere, or that another turn
+   * runs in it.
+   *
+   * @param {any} error
+   * @param {number} epoch
+   */
+  async #lookAgain({ status }, epoch) {
+    const { conversation, problem } = this.state;
+    if (status === 404) await this.#refreshConversation(epoch);
+    if (status !== 409 || !conversation) return;
+    await this.#reopen(conversation.id);
+    if (!this.state.problem && this.state.conversation?.id === conversation.id) this.#set({ problem });
   }
 
   /** @param {any} turn */

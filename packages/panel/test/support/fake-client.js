@@ -57,6 +57,7 @@ export function fakeClient(changes = {}) {
     conversations: {
       get: async (id) => ({ conversation: { id, title: "A title", messages: [], contextTokens: 5 } }),
       list: async () => ({ conversations: [] }),
+      create: async (body) => ({ id: "conv1", title: "", ...body }),
     },
     start: async (options) => begin("start")(options),
     follow: begin("follow"),
