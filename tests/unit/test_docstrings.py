@@ -1,4 +1,4 @@
-"""What one package offers to another says what it does, what it takes and what it raises."""
+"""Docstrings of what other packages call say what it does, what it takes and what it raises."""
 
 import ast
 from collections.abc import Iterator
