@@ -302,3 +302,14 @@ def test_each_state_has_its_words_in_german_and_its_marks_in_forced_colours(brow
         ".map(it => getComputedStyle(it).backgroundColor)"
     )
     assert colour[0] != colour[1]
+
+
+def test_a_turn_that_is_lost_does_not_seem_to_work_on_and_can_be_followed_again(browser: Chromium, page: Page) -> None:
+    play_panel(page)
+    page.evaluate("() => { turn.events = async function* () { throw new Error('It could not be followed.'); }; }")
+    page.fill(COMPOSER, "Go")
+    page.press(COMPOSER, "Enter")
+    page.get_by_text("It could not be followed.").wait_for()
+    assert page.locator("fermata-panel .status:visible").count() == 0
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_text("It could not be followed.").wait_for(state="hidden")

@@ -211,6 +211,19 @@ test("an answer that is not what the service sends is told without words of the 
   session.close();
 });
 
+test("a turn that could not be followed to its end can be followed again", async () => {
+  const client = fakeClient();
+  const session = await loaded(client);
+  await session.send("Hello");
+  client.turns[0].send(new Error("The turn could not be followed."));
+  await settled();
+  client.conversations.get = async (id) => ({ conversation: { id, messages: [], activeTurn: { bridgeId: "b1" } } });
+  await session.followAgain();
+  assert.deepEqual(client.calls.at(-1).slice(0, 2), ["follow", "b1"]);
+  assert.equal(session.state.problem, null);
+  session.close();
+});
+
 test("older messages that are asked for twice are shown once", async () => {
   const line = (id) => ({ id, role: "user", content: [{ kind: "text", text: id }] });
   const get = async (id, { before } = {}) =>

@@ -256,6 +256,11 @@ export class Session extends EventTarget {
     }
   }
 
+  /** Follow the conversation's turn again, after one that could not be followed to its end. */
+  async followAgain() {
+    if (this.state.conversation && !this.state.running) await this.#reopen(this.state.conversation.id);
+  }
+
   /** End the running turn, also one that is only about to start. */
   async stop() {
     this.#isUnwanted = this.state.isStarting;

@@ -66,7 +66,7 @@ export class TurnElement {
   #showEnd(item) {
     const { view } = item;
     const isIdle = !this.context.session.state.running && !this.context.session.state.isStarting;
-    const key = JSON.stringify([view.end, view.usage, view.warnings, item.edits, item.isUndone, isIdle]);
+    const key = JSON.stringify([view.end, view.usage, view.warnings, item.edits, item.isUndone, item.isLost, isIdle]);
     if (key === this.#shownEnd) return;
     this.#shownEnd = key;
     const thread = /** @type {HTMLElement | null} */ (this.element.closest(".thread"));
@@ -79,6 +79,7 @@ export class TurnElement {
     this.#footer.replaceChildren(
       ...view.warnings.map((warning) => h("p", { class: "note warn" }, icon("warn"), warning)),
     );
+    if (item.isLost) this.#footer.append(this.#followButton());
     if (!view.end) return;
     this.#footer.append(...this.#describeEnd(view.end, item));
     const summary = h("div", { class: "summary" });
@@ -115,6 +116,11 @@ export class TurnElement {
       );
     }
     return box;
+  }
+
+  #followButton() {
+    const { words, session } = this.context;
+    return h("button", { type: "button", class: "quiet", onclick: () => session.followAgain() }, words.retry);
   }
 
   /** @param {Record<string, any>} usage */
