@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -61,15 +62,16 @@ def test_the_agent_edits_the_page_and_a_reload_shows_the_same(console: ConsolePa
     console.open("editor")
     console.ask("Add a pricing section")
     canvas = console.page.frame_locator(".canvas iframe.gjs-frame")
-    expect(canvas.get_by_role("heading", name="Pricing")).to_be_visible()
+    expect(canvas.get_by_role("heading", name="Pricing").first).to_be_visible()
     expect(console.page.locator(".saved")).to_have_text("Saved in this browser")
     console.page.reload()
-    expect(canvas.get_by_role("heading", name="Pricing")).to_be_visible()
+    expect(canvas.get_by_role("heading", name="Pricing").first).to_be_visible()
     expect(console.page.locator("fermata-panel")).to_contain_text("I added a section about pricing")
     assert console.complaints == []
     assert console.read_violations() == []
 
 
+ROOT = Path(__file__).resolve().parents[2]
 HOSTILE_PAGE = """<!doctype html><html><head><title>Hostile</title>
 <script>top.stolen = 'script'; fetch('/admin/api/ai/credentials')</script></head>
 <body onload="top.stolen = 'onload'"><h1>Hostile</h1><img src="x" onerror="top.stolen = 'onerror'">
@@ -166,3 +168,24 @@ def test_an_imported_page_runs_nothing_and_is_exported_as_a_file(console: Consol
     exported = Path(download.value.path()).read_text()
     assert exported.startswith("<!doctype html>")
     assert "Hostile</h1>" in exported
+
+
+def test_the_main_views_are_photographed(console: ConsolePage) -> None:
+    """Write the screenshots of the README anew with `FERMATA_SCREENSHOTS=docs/images`; otherwise into `build/`."""
+    folder = ROOT / os.environ.get("FERMATA_SCREENSHOTS", "build/screenshots")
+    console.page.set_viewport_size({"width": 1360, "height": 820})
+    console.open("editor")
+    console.ask("Add a pricing section")
+    canvas = console.page.frame_locator(".canvas iframe.gjs-frame")
+    canvas.get_by_role("heading", name="Pricing").first.scroll_into_view_if_needed()
+    expect(console.page.locator(".saved")).to_have_text("Saved in this browser")
+    console.page.screenshot(path=folder / "editor.png", animations="disabled")
+    console.page.emulate_media(color_scheme="dark")
+    console.open("turns")
+    console.page.locator(".page-turns tbody a").first.click()
+    expect(console.page.locator(".timeline")).to_be_visible()
+    console.page.screenshot(path=folder / "turn.png", animations="disabled")
+    for path in ("usage", "providers", "models", "budgets"):
+        console.open(path)
+        console.page.screenshot(path=ROOT / "build" / "screenshots" / f"{path}.png", animations="disabled")
+    assert (folder / "editor.png").stat().st_size > 10_000

@@ -67,6 +67,15 @@ function columns(count) {
   return `<section style="${SECTION};display:flex;flex-wrap:wrap;gap:32px">${column.repeat(count)}</section>`;
 }
 
-/** The page of a new site. */
-export const FIRST_PAGE = `<body style="margin:0;font-family:system-ui,sans-serif;line-height:1.5;color:#1c1b19">
-<section style="${SECTION}"><h1>A new site</h1><p>Drag something here, or ask the agent for a first version.</p></section></body>`;
+/** The page of a new site: few rules, with names and tokens that the agent can use too. */
+export const FIRST_PAGE = `<!doctype html><html lang="en"><head><title>A new site</title><style>
+:root{--ink:#1d1f24;--paper:#ffffff;--brand:#2f5d50;--soft:#f3efe7}
+body{margin:0;font-family:Georgia,"Times New Roman",serif;line-height:1.6;color:var(--ink);background:var(--paper)}
+section{padding:56px 24px;max-width:960px;margin:0 auto;box-sizing:border-box}
+.hero{max-width:none;padding:88px 24px;background:var(--soft);text-align:center}
+.hero h1{font-size:44px;line-height:1.15;margin:0 0 12px}
+.hero p{font-size:19px;margin:0 auto 28px;max-width:520px}
+.button{display:inline-block;padding:12px 22px;border-radius:8px;background:var(--brand);color:var(--paper);text-decoration:none}
+</style></head><body>
+<section class="hero"><h1>A quiet place for good bread</h1><p>Replace these words, drag something from the left, or ask the assistant for a first version.</p><a class="button" href="#">Say hello</a></section>
+</body></html>`;

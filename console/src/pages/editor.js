@@ -70,7 +70,7 @@ class EditorView {
     };
     this.saved = h("span", { class: "saved", role: "status" });
     this.siteName = h("span", {}, site.name);
-    this.agentPane = h("aside", { class: "agent-pane", "aria-label": "Agent" });
+    this.agentPane = h("aside", { class: "agent-pane", "aria-label": "Assistant" });
     this.workbench = h("div", { class: "workbench" });
   }
 
@@ -182,7 +182,7 @@ class EditorView {
         iconButton("redo", "Redo", () => editor.UndoManager.redo()),
       ),
       iconButton("download", "Export", () => exportSite(editor, this.site)),
-      toggle("agent", "Agent", "no-agent"),
+      toggle("agent", "Assistant", "no-agent"),
     );
   }
 

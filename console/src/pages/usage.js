@@ -64,7 +64,7 @@ function view(audit, days) {
     usageTable("By user", audit.byUser, (row) => row.userLabel),
     usageTable("By scope", audit.byScope, (row) => row.scope),
     usageTable("By model", audit.byModel, (row) => `${row.modelId} · ${row.providerId}`),
-    h("div", {}, button),
+    h("section", {}, button),
   ];
 }
 
