@@ -159,6 +159,9 @@ class RoundElement {
   #reasoning;
   #reasoningText = document.createTextNode("");
   #reasoningLabel = h("span");
+  /** @type {RoundView | undefined} */
+  #shown;
+  #shownWhen = "";
 
   /** @param {ViewContext} context @param {boolean} isUndo */
   constructor(context, isUndo) {
@@ -167,8 +170,17 @@ class RoundElement {
     this.element = h("div", { class: "round" }, this.#text, this.#calls);
   }
 
-  /** @param {RoundView} round @param {{isNewest: boolean, isOver: boolean}} when */
+  /**
+   * A round that has not changed is the same object, so that a turn of many rounds costs as much as its newest one.
+   *
+   * @param {RoundView} round
+   * @param {{isNewest: boolean, isOver: boolean}} when
+   */
   update(round, { isNewest, isOver }) {
+    const when = `${isNewest} ${isOver}`;
+    if (round === this.#shown && when === this.#shownWhen) return;
+    this.#shown = round;
+    this.#shownWhen = when;
     if (round.reasoning) this.#showReasoning(round, isNewest);
     this.#markdown.update(round.text);
     this.#text.hidden = !round.text;
