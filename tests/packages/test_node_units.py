@@ -28,6 +28,11 @@ def test_the_panel_folds_events_and_keeps_its_session_as_its_tests_say() -> None
     run_node_tests(list_test_files(PACKAGES / "panel" / "test")).check()
 
 
+def test_the_console_computes_as_its_tests_say() -> None:
+    require_node()
+    run_node_tests([Path(__file__).with_name("console_modules.test.js")]).check()
+
+
 def test_a_node_test_that_fails_is_reported_by_its_name(tmp_path: Path) -> None:
     require_node()
     (tmp_path / "some.test.js").write_text(

@@ -37,8 +37,9 @@ def run(*command: str | Path, folder: Path) -> str:
 
 def test_the_packages_are_formatted_linted_and_typed() -> None:
     require_node_packages()
-    run("npx", "--no-install", "biome", "check", "--error-on-warnings", ".", folder=PACKAGES)
+    run("npx", "--no-install", "biome", "check", "--error-on-warnings", ".", "../console", folder=PACKAGES)
     run(TSC, "--build", folder=PACKAGES)
+    run(TSC, "-p", "console.tsconfig.json", folder=PACKAGES)
 
 
 @pytest.fixture

@@ -34,7 +34,11 @@ export class Shell {
     this.element = h(
       "div",
       { class: "shell" },
-      h("a", { class: "skip", href: "#page", onclick: (event) => this.#skip(event) }, "Skip to the page"),
+      h(
+        "a",
+        { class: "skip", href: "#page", onclick: (/** @type {Event} */ event) => this.#skip(event) },
+        "Skip to the page",
+      ),
       h("div", { class: "side" }, this.#brand(), this.nav),
       h("div", { class: "content" }, this.offline, this.main),
       h("div", { id: "announcements", role: "status" }),

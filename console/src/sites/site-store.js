@@ -20,6 +20,7 @@ export class SiteStore {
 
   /** @returns {Promise<Site[]>} The one that was changed last comes first. */
   async list() {
+    /** @type {Site[]} */
     const sites = await this.#run("readonly", (store) => store.getAll());
     return sites.sort((one, other) => other.changedAt - one.changedAt);
   }

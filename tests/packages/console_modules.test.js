@@ -1,0 +1,59 @@
+/** What the console computes: days of a zone, CSV, the timeline of a turn, names of files. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileNameOf, toHtmlFile } from "../../console/src/sites/page-files.js";
+import { roundsOf } from "../../console/src/turn-timeline.js";
+import { listDays, startOfPeriod, usageToCsv } from "../../console/src/usage-period.js";
+
+process.env.TZ = "Europe/Berlin";
+
+test("a period begins with a day of the viewer's zone, also where the clocks change", () => {
+  const now = new Date("2026-10-26T22:30:00Z"); // 23:30 in Berlin, two days after the change
+  assert.equal(startOfPeriod(1, now).toISOString(), "2026-10-25T23:00:00.000Z");
+  assert.equal(startOfPeriod(2, now).toISOString(), "2026-10-24T22:00:00.000Z");
+  assert.deepEqual(listDays(3, now), ["2026-10-24", "2026-10-25", "2026-10-26"]);
+});
+
+test("a name in the CSV is neither a formula nor breaks a row", () => {
+  const totals = { promptTokens: 1, completionTokens: 2, cacheReadTokens: 0, cacheCreationTokens: 0, chatCount: 1 };
+  const row = { ...totals, costUsd: 0.5 };
+  const byUser = ['=HYPERLINK("x")', "a,b", 'say "hi"\nthere'].map((userLabel) => ({ ...row, userLabel }));
+  const csv = usageToCsv({ totals: row, byDay: [], byScope: [], byModel: [], byUser });
+  assert.ok(csv.includes(`user,"'=HYPERLINK(""x"")",1,2,0,0,1,0.5\r\n`));
+  assert.ok(csv.includes('user,"a,b",1'));
+  assert.ok(csv.includes('user,"say ""hi""\nthere",1'));
+});
+
+test("a timeline has the times of rounds and calls, and counts a round that was taken over once", () => {
+  const at = (ms) => new Date(ms).toISOString();
+  const rounds = roundsOf([
+    { seq: 1, at: at(0), type: "bridgeReady" },
+    { seq: 2, at: at(10), type: "roundStarted", round: 1 },
+    { seq: 3, at: at(20), type: "roundStarted", round: 1 },
+    { seq: 4, at: at(50), type: "text", characters: 7 },
+    { seq: 5, at: at(60), type: "toolCall", toolCallId: "a", toolName: "insertHtml", input: {} },
+    { seq: 6, at: at(160), type: "toolResult", toolCallId: "a", ok: false, error: "no" },
+    { seq: 7, at: at(170), type: "roundStarted", round: 2 },
+    { seq: 8, at: at(200), type: "done" },
+  ]);
+  assert.deepEqual(
+    rounds.map(({ round, milliseconds, firstByte }) => [round, milliseconds, firstByte]),
+    [
+      [1, 40, 30],
+      [2, 30, undefined],
+    ],
+  );
+  assert.deepEqual(
+    rounds[0].tools.map(({ state, milliseconds, error }) => [state, milliseconds, error]),
+    [["failed", 100, "no"]],
+  );
+});
+
+test("an exported page cannot be left by its title or its styles", () => {
+  const file = toHtmlFile({ title: "</title><script>", html: "<p>x</p>", css: "a{}</style><script>" });
+  assert.ok(!file.includes("</title><script>"));
+  assert.ok(!file.includes("</style><script>"));
+  assert.equal(fileNameOf("../Über uns!"), "u-ber-uns");
+  assert.equal(fileNameOf("…"), "page");
+});
