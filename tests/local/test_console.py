@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from fermata_client.service.connection_files import write_connection_file
+from local import console_sign_in
 from local.console_sign_in import CODE_SECONDS, ConsoleSecrets, make_sign_in_link
 from local.front_door.asgi import Receive, Scope, Send
 from local.front_door.console import Console
@@ -69,6 +71,17 @@ def test_a_link_signs_one_browser_in_and_its_page_acts_as_the_user(browser: Brow
     assert "SameSite=Strict" in cookie
     assert browser.get_authorization(**OWN_PAGE) == f"Bearer {TOKEN}"
     assert TOKEN not in cookie
+
+
+def test_another_link_is_printed_while_the_service_runs(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="make run"):
+        console_sign_in.main(tmp_path)
+    write_connection_file(tmp_path / "local.json", {"url": URL, "token": TOKEN})
+    console_sign_in.main(tmp_path)
+    code = capsys.readouterr().out.strip().partition("#code=")[2]
+    assert browser.sign_in(code).json() == {"signedIn": True}
 
 
 def test_a_link_that_was_used_or_is_old_says_what_to_do(browser: Browser, tmp_path: Path) -> None:

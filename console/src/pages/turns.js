@@ -73,11 +73,16 @@ function moreButton(cursor, container, context, addOlder) {
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
-      const page = await context.client.bridges.list({ cursor: next });
-      next = page.nextCursor;
-      addOlder(page.turns);
+      /** @type {any[]} */
+      let turns = [];
+      while (next && !turns.length) {
+        const page = await context.client.bridges.list({ cursor: next });
+        next = page.nextCursor;
+        turns = page.turns;
+      }
+      addOlder(turns);
       const body = container.querySelector("tbody");
-      body?.append(...page.turns.map((/** @type {any} */ turn) => rowOf(turn, context)));
+      body?.append(...turns.map((/** @type {any} */ turn) => rowOf(turn, context)));
       if (!next) button.remove();
     } finally {
       button.disabled = false;
