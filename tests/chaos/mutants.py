@@ -218,7 +218,7 @@ CATCHING_SEEDS = {
     "a turn counts whatever others count": 1,
     "a turn that has ended counts on": 0,
     "nobody recovers": 19,
-    "no heartbeat is sent": 42,
+    "no heartbeat is sent": 159,
     "a cancelled turn leaves its paused execution": 162,
     "a hold is taken whatever others have taken": 38,
     "an account is opened again": 2,

@@ -103,7 +103,7 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
     ),
     "the snapshot of a prompt is not stored": (
         0,
-        replace("fermata.turns.start.snapshot_storage.SnapshotStorage._store", _empty),
+        replace("fermata.turns.start.start_turn._store_snapshot", _empty),
     ),
     "the snapshot of an answer is not stored": (
         1,
