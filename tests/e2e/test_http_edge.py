@@ -100,7 +100,7 @@ def test_an_unknown_path_is_a_404(ways: dict[str, httpx.Client], mine: Headers, 
 
 @pytest.mark.parametrize(
     "path",
-    ["/", f"{API_PREFIX}/chat/nowhere", f"{API_PREFIX}/chat/site/", f"{API_PREFIX}/chat/site/more", "//", "/%2e%2e/"],
+    [f"{API_PREFIX}/chat/nowhere", f"{API_PREFIX}/chat/site/", f"{API_PREFIX}/chat/site/more", "/x", "/%2e%2e/"],
 )
 def test_a_path_similar_to_a_known_one_is_a_404(ways: dict[str, httpx.Client], mine: Headers, path: str) -> None:
     answer = ways[FRONT].request("GET" if "chat" not in path else "POST", path, headers=mine, json={})

@@ -48,9 +48,12 @@ def start_at_once(session: ChatSession, prompt: str, times: int) -> list[httpx.R
 
 def list_leases(resources: Resources) -> list[str]:
     """Return the turns that count for the tenant and for its user."""
-    rows, _ = resources.tables.scan_page(resources.settings.bridges_table, None)
-    counting = [row for row in rows if row["pk"].startswith(f"t#{TENANT}#limits#") and row["sk"] == "counts"]
-    return sorted(name for row in counting for name in row if name.startswith("x#"))
+    counting, start = [], None
+    while True:
+        rows, start = resources.tables.scan_page(resources.settings.bridges_table, start)
+        counting += [row for row in rows if row["pk"].startswith(f"t#{TENANT}#limits#") and row["sk"] == "counts"]
+        if start is None:
+            return sorted(name for row in counting for name in row if name.startswith("x#"))
 
 
 def test_of_fifty_prompts_at_once_as_many_become_turns_as_may_run(session: ChatSession) -> None:
