@@ -13,7 +13,13 @@ from fermata.domain.errors import LogRewound, NotFound
 from fermata.domain.events import CancelledEvent, Event, TextEvent
 from fermata.privacy.erase_content import erase_partition, erase_turn
 from fermata.turns.read import poll_schedule
-from fermata.turns.read.follow_log import ERASED_LOG, MAX_POLL_FAILURES, LogFollower, LogPoller, read_entries_after
+from fermata.turns.read.follow_log import (
+    ERASED_LOG_REASON,
+    MAX_POLL_FAILURES,
+    LogFollower,
+    LogPoller,
+    read_entries_after,
+)
 from fermata.turns.read.poll_schedule import PollSchedule
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, build_entry_key, fixed_events, read_last_entry
@@ -276,7 +282,7 @@ def test_a_log_that_is_gone_is_found_in_the_request_that_looks_for_its_next_entr
     assert count_reads(stage, lambda: poller._poll([follower])) == 2, "being sure takes one more"
     told = received.get_nowait()
     assert told is not None
-    assert (told.first_number, told.events) == (2, (ERASED_LOG,))
+    assert (told.first_number, told.events) == (2, (CancelledEvent(reason=ERASED_LOG_REASON),))
 
 
 def test_a_stale_read_erases_no_log(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

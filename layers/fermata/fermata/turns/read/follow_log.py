@@ -19,7 +19,7 @@ POLL_BATCH_SIZE = 90
 MAX_EXISTENCE_CHECKS = 10
 """Logs that a poll looks for besides, in the same request, which reads 100 items at most."""
 MAX_POLL_FAILURES = 5
-ERASED_LOG = CancelledEvent(reason="The data of this turn was erased.")
+ERASED_LOG_REASON = "The data of this turn was erased."
 """How the stream of a reader ends that has missed the end of a log before it was erased."""
 
 
@@ -185,7 +185,7 @@ class LogPoller:
 
     def _end_erased_log(self, number: int) -> LogEntry:
         at_ms = int(self.resources.clock.time() * 1000)
-        return LogEntry(number, 1, (ERASED_LOG,), TurnState(phase="ended"), "", at_ms)
+        return LogEntry(number, 1, (CancelledEvent(reason=ERASED_LOG_REASON),), TurnState(phase="ended"), "", at_ms)
 
     def _parse_entry(self, item: Item) -> LogEntry | None:
         try:
