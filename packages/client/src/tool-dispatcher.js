@@ -16,6 +16,7 @@ const RESTORE = {
   capability: "write",
   inputSchema: { type: "object", properties: { patch: { type: "object" } }, required: ["patch"] },
 };
+const NOT_BEGUN = "The turn ended before the editor began.";
 const UNKNOWN_OUTCOME =
   "The editor was closed while it carried out this call, so its outcome is unknown. Read the document before you repeat it.";
 
@@ -191,6 +192,7 @@ export class ToolDispatcher {
     if (wasBegun && tool?.capability !== "read") return { ok: false, error: UNKNOWN_OUTCOME };
     const refusal = this.#refuse(request, tool);
     if (refusal) return { ok: false, error: refusal };
+    if (this.#over.signal.aborted) return { ok: false, error: NOT_BEGUN };
     await this.#receipts.set(key, { call, at: Date.now() });
     const result = await this.#execute(request);
     if (!result.ok && this.#over.signal.aborted) return result; // it was interrupted: how far it came is unknown

@@ -426,6 +426,22 @@ test("what runs when the turn ends is told by its signal, and its result not pos
   assert.deepEqual([results(service), service.problems], [[], []]);
 });
 
+test("a request is not carried out once its turn has ended, though the list of tools comes only then", async () => {
+  const service = newService(request(2));
+  let answer;
+  service.on(
+    "GET",
+    "/tools/site",
+    () => new Promise((resolve) => (answer = () => resolve(json(200, { tools: TOOLS })))),
+  );
+  service.on("POST", "/chat/site", () => stream([ready, request(2), { type: "cancelled", seq: 3 }]));
+  const executor = newExecutor();
+  assert.equal((await run(service, executor)).type, "cancelled");
+  answer?.();
+  await new Promise((next) => setTimeout(next, 20));
+  assert.deepEqual([executor.calls, results(service)], [[], []]);
+});
+
 test("of two followers in one page one executes, and the other one takes over when it leaves", async () => {
   const open = request(2, { toolName: "read_document", input: {} });
   const service = newService();

@@ -161,9 +161,14 @@ test("a page that is loaded again while a request waits carries it out once", as
 test("a cancelled turn ends, and what runs for it is told", async () => {
   const fermata = newClient();
   let isTold = false;
+  let begin;
+  const begun = new Promise((resolve) => {
+    begin = resolve;
+  });
   const executor = {
     execute: ({ signal }) =>
       new Promise((_, reject) => {
+        begin();
         signal.addEventListener("abort", () => {
           isTold = true;
           reject(signal.reason);
@@ -171,7 +176,7 @@ test("a cancelled turn ends, and what runs for it is told", async () => {
       }),
   };
   const turn = await fermata.start({ ...SITE, prompt: scripted("read"), executor });
-  for await (const event of turn.events()) if (event.type === "toolRequest") break;
+  await begun;
   assert.equal((await turn.cancel()).status, "cancelled");
   assert.equal((await turn.result).type, "cancelled");
   assert.equal((await turn.cancel()).status, "cancelled");
