@@ -55,14 +55,14 @@ demo: runtime ## run one turn on the local cloud and show what it changed (PROMP
 	@.venv/bin/python -m local.demo
 
 run: runtime ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C, and print a link to its console
-	@.venv/bin/python local/install_node_packages.py --optional
+	@.venv/bin/python -m local.install_node_packages --optional
 	@.venv/bin/python -m local.run
 
 console: | python ## print a new link that signs a browser in to the console of the running service
 	@.venv/bin/python -m local.console_sign_in
 
 console-upload: install ## put the console's files into the bucket of the stack STACK (default: fermata), for the parameter Console
-	@$(PYTHON) local/install_node_packages.py
+	@$(PYTHON) -m local.install_node_packages
 	@.venv/bin/python -m local.console_upload --stack $(or $(STACK),fermata) $(if $(SIGN_IN_URL),--sign-in-url "$(SIGN_IN_URL)")
 
 logs: ## print what the functions of the running service have logged (ABOUT="…" for lines that contain it)
@@ -89,11 +89,11 @@ test: | python ## check everything: style, types, all tests
 
 .PHONY: chromium node-packages
 chromium: | python
-	@$(PYTHON) local/install_chromium.py
+	@$(PYTHON) -m local.install_chromium
 
 # After Chromium, because only one apt can run.
 node-packages: | python chromium
-	@$(PYTHON) local/install_node_packages.py
+	@$(PYTHON) -m local.install_node_packages
 
 lint: install ## check style and types only
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy

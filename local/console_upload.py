@@ -26,7 +26,7 @@ def main() -> None:
         sys.exit(f"The stack {arguments.stack} has no console. Deploy it with the parameter Console=true.")
     files = ConsoleFiles()
     if missing := files.list_missing_packages():
-        sys.exit(f"npm packages are missing: {', '.join(missing)}. Run: python3 local/install_node_packages.py")
+        sys.exit(f"npm packages are missing: {', '.join(missing)}. Run: python3 -m local.install_node_packages")
     count = upload_console(boto3.client("s3"), outputs["ConsoleBucketName"], files, arguments.sign_in_url)
     print(f"{count} files are uploaded. The console is at {outputs['ConsoleUrl']}")
 

@@ -1,13 +1,14 @@
-"""Install Chromium for the tests in a real browser, unless a browser is there: `python local/install_chromium.py`.
+"""Install Chromium for the tests in a real browser, unless a browser is there: `python -m local.install_chromium`.
 
 Standard library only, because it runs beside the installation of the packages.
 """
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from local.apt_packages import install_with_apt
 
 PROGRAM_VARIABLE = "FERMATA_CHROMIUM"
 PROGRAM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -29,27 +30,11 @@ def find_chromium() -> str | None:
     return on_path or next((program for program in MAC_PROGRAMS if Path(program).exists()), None)
 
 
-def find_install_commands() -> list[list[str]]:
-    """Return the commands that install it without a question; none where there is no apt, or no right to use it."""
-    if shutil.which("apt-get") is None:
-        return []
-    prefix: list[str] = []
-    if os.geteuid() != 0:
-        if shutil.which("sudo") is None or subprocess.call(["sudo", "-n", "true"], stderr=subprocess.DEVNULL) != 0:  # noqa: S607
-            return []
-        prefix = ["sudo", "-n"]
-    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120"]
-    return [[*apt, "update"], [*apt, "install", "--no-install-recommends", "chromium"]]
-
-
 def main() -> None:
     if find_chromium():
         return
     print("chromium: installing it for the tests in a real browser", flush=True)
-    for command in find_install_commands():
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode != 0:
-            print(done.stdout[-2000:] + done.stderr[-2000:], file=sys.stderr)
+    install_with_apt("chromium")
     if not find_chromium():
         sys.exit(MISSING_TEXT)
     print("chromium: ready", flush=True)

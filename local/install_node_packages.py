@@ -1,15 +1,16 @@
-"""Install the npm packages of `packages/` from their lock: `python local/install_node_packages.py [--optional]`.
+"""Install the npm packages of `packages/` from their lock: `python -m local.install_node_packages [--optional]`.
 
 Standard library only, because it runs beside the installation of the Python packages. With `--optional`, a machine
 without Node.js is told in one line what is missing; otherwise apt installs Node.js, where it asks no question.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from local.apt_packages import install_with_apt
 
 PACKAGES = Path(__file__).resolve().parents[1] / "packages"
 INSTALLED = PACKAGES / "node_modules" / ".installed-lock"
@@ -27,23 +28,6 @@ def node_is_installed() -> bool:
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S607
     major = version.strip().removeprefix("v").split(".")[0]
     return major.isdigit() and int(major) >= OLDEST_NODE
-
-
-def install_node() -> None:
-    """Install Node.js and npm with apt, where it asks no question; do nothing elsewhere."""
-    if shutil.which("apt-get") is None:
-        return
-    prefix: list[str] = []
-    if os.geteuid() != 0:
-        if shutil.which("sudo") is None or subprocess.call(["sudo", "-n", "true"], stderr=subprocess.DEVNULL) != 0:  # noqa: S607
-            return
-        prefix = ["sudo", "-n"]
-    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120"]
-    print("node: installing it for the tests of the packages for browsers", flush=True)
-    for command in ([*apt, "update"], [*apt, "install", "--no-install-recommends", "nodejs", "npm"]):
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode != 0:
-            print(done.stdout[-2000:] + done.stderr[-2000:], file=sys.stderr)
 
 
 def install_packages() -> None:
@@ -68,7 +52,8 @@ def main() -> None:
         if "--optional" in sys.argv[1:]:
             print(f"packages: the editor and the console need npm packages, and {MISSING_TEXT}", flush=True)
             return
-        install_node()
+        print("node: installing it for the tests of the packages for browsers", flush=True)
+        install_with_apt("nodejs", "npm")
         if not node_is_installed():
             sys.exit(MISSING_TEXT)
     install_packages()

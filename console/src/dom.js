@@ -1,28 +1,8 @@
 /** Make elements, and show what is loaded. */
 
-/**
- * Make an element: `h("button", { type: "button", onclick }, "Save")`. Members that begin with `on` are listeners, those with a
- * dash, `role` and `for` are attributes, `class` is the class, and all others are properties. Children that are null or false
- * are left out.
- *
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} name
- * @param {Record<string, any>} [members]
- * @param {...any} children
- * @returns {HTMLElementTagNameMap[K]}
- */
-export function h(name, members = {}, ...children) {
-  const element = /** @type {any} */ (document.createElement(name));
-  for (const [key, value] of Object.entries(members)) {
-    if (value === undefined || value === null) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (key === "class") element.className = value;
-    else if (key.includes("-") || key === "role" || key === "for") element.setAttribute(key, value);
-    else element[key] = value;
-  }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
-  return element;
-}
+import { drawIcon, h } from "@fermata/panel/dom";
+
+export { h };
 
 const SHAPES = {
   editor: "M4 5h16v14H4zM4 9h16M9 9v10",
@@ -53,14 +33,7 @@ const SHAPES = {
  * @param {keyof typeof SHAPES} name
  */
 export function icon(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
-  svg.classList.add("icon");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", SHAPES[name]);
-  svg.append(path);
-  return svg;
+  return drawIcon(SHAPES[name]);
 }
 
 /**

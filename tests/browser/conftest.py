@@ -2,16 +2,20 @@
 
     def test_…(page: Page) -> None:       # marked `browser` by asking for it
 
-`browser` is one Chromium for all tests of a process, `page` a new window of it. Tests that use them run in the
-browser's thread.
+`browser` is one Chromium for all tests of a process, `page` a new window of it, and `editor` a GrapesJS editor with the
+plugin in a window of its own. `new_prompt` makes prompts that the demo model answers by a script. Tests that use the
+browser run in its thread.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page
 
+from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
+from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+from tests.e2e.demo_model_client import DemoModelClient, Step, script_marker
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +33,34 @@ def page(browser: Chromium) -> Iterator[Page]:
     window = browser.run(browser.open_page)
     yield window
     browser.run(window.context.close)
+
+
+@pytest.fixture(scope="module")
+def editor_window(browser: Chromium) -> Iterator[GrapesEditor]:
+    """An editor that no test has started yet."""
+    with serve_editor() as url:
+        window = browser.run(browser.open_page)
+        yield browser.run(lambda: GrapesEditor(window, url))
+        browser.run(window.context.close)
+
+
+@pytest.fixture(scope="module")
+def editor(browser: Chromium, editor_window: GrapesEditor) -> GrapesEditor:
+    browser.run(editor_window.start)
+    return editor_window
+
+
+@pytest.fixture
+def new_prompt(cloud: LocalCloud) -> Iterator[Callable[..., str]]:
+    """Make prompts that the demo model answers with the given steps."""
+    assert cloud.model is not None
+    model = DemoModelClient(cloud.model.url)
+
+    def make(*steps: Step) -> str:
+        return f"Please. {script_marker(model.add_script(*steps))}"
+
+    yield make
+    model.close()
 
 
 @pytest.hookimpl(tryfirst=True)

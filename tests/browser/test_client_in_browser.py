@@ -1,7 +1,7 @@
 """The client in a real browser: reloads, two tabs, no network, lost acknowledgements and uploads."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,8 @@ from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
 from tests.browser.own_editor_page import count_calls, list_events, note_problems, open_client, serve_files
 from tests.e2e.demo_model_client import (
-    DemoModelClient,
     Step,
     held_text_step,
-    script_marker,
     text_step,
     tool_call_step,
 )
@@ -50,15 +48,6 @@ STUCK = """
 END = "async () => (await turn.result).type"
 
 Prompt = Callable[..., str]
-
-
-@pytest.fixture
-def new_prompt(cloud: LocalCloud) -> Iterator[Prompt]:
-    """Make prompts that the demo model answers with the given steps."""
-    assert cloud.model is not None
-    model = DemoModelClient(cloud.model.url)
-    yield lambda *steps: f"Please. {script_marker(model.add_script(*steps))}"
-    model.close()
 
 
 @pytest.fixture

@@ -1,26 +1,15 @@
 """The GrapesJS plugin edits a page as the table says that it shares with the client for files."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.browser.chromium import Chromium
-from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+from tests.browser.grapesjs_editor import GrapesEditor
 from tests.shared_cases.cases import read_cases
 from tests.shared_cases.editing_cases import check_editing_case
 
 CASES = read_cases("editing", "grapesjs")
-
-
-@pytest.fixture(scope="module")
-def editor(browser: Chromium) -> Iterator[GrapesEditor]:
-    with serve_editor() as url:
-        window = browser.run(browser.open_page)
-        made = browser.run(lambda: GrapesEditor(window, url))
-        browser.run(made.start)
-        yield made
-        browser.run(window.context.close)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])

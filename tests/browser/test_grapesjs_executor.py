@@ -1,28 +1,17 @@
 """The GrapesJS plugin executes the site's tools on a live editor."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.browser.chromium import Chromium
-from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+from tests.browser.grapesjs_editor import GrapesEditor
 
 HTML = (
     '<section class="hero"><h1 id="top">Head</h1><p class="lead">one <b>two</b></p><img src="a.png" alt="a"></section>'
     '<nav><a href="#top">Up</a></nav><video src="a.mp4" controls></video><footer><p>foot</p></footer>'
 )
 CSS = ":root{--c:#f00;--m:4px}.hero{margin:var(--m) 2px;border:1px solid var(--c)}.lead{color:red}"
-
-
-@pytest.fixture(scope="module")
-def editor(browser: Chromium) -> Iterator[GrapesEditor]:
-    with serve_editor() as url:
-        window = browser.run(browser.open_page)
-        made = browser.run(lambda: GrapesEditor(window, url))
-        browser.run(made.start)
-        yield made
-        browser.run(window.context.close)
 
 
 EDITS: list[tuple[str, dict[str, Any]]] = [

@@ -1,13 +1,12 @@
 """Random histories of edits in a GrapesJS editor are taken back step by step, by the editor's undo and by inverses."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.chromium import Chromium
-from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+from tests.browser.grapesjs_editor import GrapesEditor
 
 HTML = (
     '<header id="top"><nav><a href="#menu">Menu</a> <a href="/">Home</a></nav><h1>Bread</h1></header>'
@@ -21,11 +20,9 @@ SHARE = Path(__file__).with_name("shared_editing.js").read_text()
 
 
 @pytest.fixture(scope="module")
-def editor(browser: Chromium) -> Iterator[GrapesEditor]:
-    with serve_editor() as url:
-        window = browser.run(browser.open_page)
-        yield browser.run(lambda: GrapesEditor(window, url))
-        browser.run(window.context.close)
+def editor(editor_window: GrapesEditor) -> GrapesEditor:
+    """Not started: each test starts it with a page of its own."""
+    return editor_window
 
 
 @pytest.mark.parametrize("seed", range(1, 7))

@@ -1,12 +1,11 @@
 """The GrapesJS plugin cleans HTML from a model as the table says that it shares with the client for files."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.browser.chromium import Chromium
-from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+from tests.browser.grapesjs_editor import GrapesEditor
 from tests.shared_cases.cases import read_cases
 from tests.shared_cases.normalized_html import normalize_html
 
@@ -32,16 +31,6 @@ HOSTILE = [
     "<form><math><mtext></form><form><mglyph><style></math><img src onerror=window.top.hit=1>",
     '<svg></p><style><a id="</style><img src=1 onerror=window.top.hit=1>">',
 ]
-
-
-@pytest.fixture(scope="module")
-def editor(browser: Chromium) -> Iterator[GrapesEditor]:
-    with serve_editor() as url:
-        window = browser.run(browser.open_page)
-        made = browser.run(lambda: GrapesEditor(window, url))
-        browser.run(made.start)
-        yield made
-        browser.run(window.context.close)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])

@@ -1,32 +1,19 @@
 """The GrapesJS plugin works on pages, templates, symbols, code and the canvas of a whole site."""
 
 import base64
-from collections.abc import Iterator
-
-import pytest
 
 from fermata.tools.site.design_tokens.listing import list_tokens
 from fermata.tools.site.document_listing import list_site_documents
 from fermata_client import HtmlDocument
 from fermata_client.document.site_snapshot import build_site_snapshot
 from tests.browser.chromium import Chromium
-from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+from tests.browser.grapesjs_editor import GrapesEditor
 from tests.client.html_strategies import BAKERY
 
 HTML = '<main><h1 id="top">Bread</h1><p class="lead" style="color:red">Fresh</p></main>'
 MIN_PANEL_PIXELS = 340
 """Width that can be read in; the column of GrapesJS is 15 % of the window."""
 CSS = ":root{--brand:#0a0;--font-body:Georgia, serif;--space-s:8px;--space-m:16px}.lead{margin:0}"
-
-
-@pytest.fixture(scope="module")
-def editor(browser: Chromium) -> Iterator[GrapesEditor]:
-    with serve_editor() as url:
-        window = browser.run(browser.open_page)
-        made = browser.run(lambda: GrapesEditor(window, url))
-        browser.run(made.start)
-        yield made
-        browser.run(window.context.close)
 
 
 def test_a_page_is_added_named_copied_and_deleted_and_each_is_taken_back(

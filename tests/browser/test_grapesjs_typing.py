@@ -1,23 +1,19 @@
 """A person who types in a GrapesJS editor while an assistant works loses nothing."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import FrameLocator, Page
 
 from tests.browser.chromium import Chromium
-from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
+from tests.browser.grapesjs_editor import GrapesEditor
 
 HTML = '<main><h1>Bread</h1><p class="lead">Fresh <b>daily</b></p></main><footer><p>Open</p></footer>'
 CSS = ".lead{color:red}"
 
 
 @pytest.fixture(scope="module")
-def editor(browser: Chromium) -> Iterator[GrapesEditor]:
-    with serve_editor() as url:
-        window = browser.run(browser.open_page)
-        yield browser.run(lambda: GrapesEditor(window, url))
-        browser.run(window.context.close)
+def editor(editor_window: GrapesEditor) -> GrapesEditor:
+    """Not started: each test starts it with a page of its own."""
+    return editor_window
 
 
 def begin_typing(editor: GrapesEditor, text: str, selector: str = "p.lead") -> FrameLocator:

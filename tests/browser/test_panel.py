@@ -1,7 +1,7 @@
 """The agent panel in a real browser, with the service behind it."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -14,10 +14,8 @@ from tests.browser.chromium import Chromium
 from tests.browser.own_editor_page import ORIGIN, note_problems, serve_files
 from tests.browser.panel_page import COMPOSER, LONE_PANEL, PanelPage, play_turns
 from tests.e2e.demo_model_client import (
-    DemoModelClient,
     Step,
     held_text_step,
-    script_marker,
     text_step,
     tool_call_step,
 )
@@ -35,14 +33,6 @@ AXE_STATES: tuple[tuple[Literal["light", "dark"], str | None], ...] = (
     ("light", "Back"),
 )
 """Colours, and the button to press first."""
-
-
-@pytest.fixture
-def new_prompt(cloud: LocalCloud) -> Iterator[Prompt]:
-    assert cloud.model is not None
-    model = DemoModelClient(cloud.model.url)
-    yield lambda *steps: f"Please. {script_marker(model.add_script(*steps))}"
-    model.close()
 
 
 @pytest.fixture

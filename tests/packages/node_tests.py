@@ -52,7 +52,7 @@ def require_node_packages() -> None:
     """Skip the test where Node.js or the packages of the lock are missing."""
     require_node()
     if not INSTALLED.exists():
-        pytest.skip("The npm packages are not installed: python3 local/install_node_packages.py")
+        pytest.skip("The npm packages are not installed: python3 -m local.install_node_packages")
 
 
 def list_test_files(folder: Path) -> list[Path]:

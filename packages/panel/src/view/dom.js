@@ -2,12 +2,13 @@
 
 /**
  * Make an element: `h("button", { type: "button", onclick }, "Send")`. Members that begin with `on` are listeners, those with
- * a dash and `role` are attributes, `class` is the class, and all others are properties. Children that are null are left out.
+ * a dash, `role` and `for` are attributes, `class` is the class, and all others are properties. Children that are null or false
+ * are left out.
  *
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} name
  * @param {Record<string, any>} [members]
- * @param {...(Node | string | null | undefined | false)} children
+ * @param {...any} children Nodes and texts, and lists of them.
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function h(name, members = {}, ...children) {
@@ -19,7 +20,7 @@ export function h(name, members = {}, ...children) {
     else if (key.includes("-") || key === "role" || key === "for") element.setAttribute(key, value);
     else element[key] = value;
   }
-  for (const child of children) if (child) element.append(child);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 
@@ -46,12 +47,21 @@ const SHAPES = {
  * @param {keyof typeof SHAPES} name
  */
 export function icon(name) {
+  return drawIcon(SHAPES[name]);
+}
+
+/**
+ * An icon of a path in a square of 24.
+ *
+ * @param {string} shape
+ */
+export function drawIcon(shape) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 24 24");
   svg.setAttribute("aria-hidden", "true");
   svg.classList.add("icon");
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", SHAPES[name]);
+  path.setAttribute("d", shape);
   svg.append(path);
   return svg;
 }
