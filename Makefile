@@ -118,8 +118,8 @@ bench: install ## measure, print the numbers and write bench/results/latest.json
 load: install ## keep 200 paused and 50 streaming turns for five minutes (SECONDS=…), then start as many turns as it takes
 	@.venv/bin/python -m bench.load $(if $(SECONDS),--seconds $(SECONDS))
 
-template: install ## write the routes in template.yaml from the HTTP operations
-	@.venv/bin/python -m local.generate_template_routes
+template: install ## write the routes and the console's policy in template.yaml, from the HTTP operations and console/index.html
+	@.venv/bin/python -m local.generate_template_routes && .venv/bin/python -m local.generate_console_policy
 
 instances-template: install ## write template-instances.yaml, whose streams run on managed instances (docs/deployment.md)
 	@.venv/bin/python -m local.instances_template

@@ -8,11 +8,11 @@ from moto import mock_aws
 
 from local import template
 from local.console_upload import upload_console
-from local.front_door.console_files import ConsoleFiles, make_content_security_policy
+from local.front_door.console_files import ConsoleFiles
+from local.generate_console_policy import update_console_policy
 
 DOCUMENT = template.load_template(template.TEMPLATE_PATH)
 CONSOLE = {name: one for name, one in DOCUMENT["Resources"].items() if name.startswith("Console")}
-BUCKET_SOURCES = "https://${Bucket}.s3.amazonaws.com https://${Bucket}.s3.${AWS::Region}.${AWS::URLSuffix}"
 
 
 def test_nothing_of_the_console_is_deployed_without_its_parameter() -> None:
@@ -23,12 +23,21 @@ def test_nothing_of_the_console_is_deployed_without_its_parameter() -> None:
     assert {one["Condition"] for one in outputs.values()} == {"HasConsole"}
 
 
-def test_the_policy_is_that_of_the_local_console_with_uploads_to_the_bucket() -> None:
-    page = ConsoleFiles().read("")
-    assert page is not None
-    expected = make_content_security_policy(page.content.decode(), upload_source=BUCKET_SOURCES)
-    config = CONSOLE["ConsoleHeaders"]["Properties"]["ResponseHeadersPolicyConfig"]["SecurityHeadersConfig"]
-    assert config["ContentSecurityPolicy"]["ContentSecurityPolicy"] == {"Fn::Sub": expected}
+def test_the_policy_is_that_of_the_page() -> None:
+    written = template.TEMPLATE_PATH.read_text()
+    assert written.count("written by `make template`\n            ContentSecurityPolicy: !Sub") == 1
+    assert update_console_policy(written) == written, "the page has changed: run `make template`"
+
+
+def test_a_page_with_another_import_map_has_another_policy(tmp_path: Path) -> None:
+    (tmp_path / "console").mkdir()
+    (tmp_path / "console" / "index.html").write_text('<script type="importmap">{"imports": {}}</script>')
+    written = template.TEMPLATE_PATH.read_text()
+    changed = update_console_policy(written, ConsoleFiles(tmp_path))
+    assert [line.partition("'sha256-")[0] for line in changed.splitlines()] == [
+        line.partition("'sha256-")[0] for line in written.splitlines()
+    ]
+    assert changed != written
 
 
 def test_the_bucket_is_read_by_the_distribution_only() -> None:
