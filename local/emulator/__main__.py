@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from local.emulator import state_lock
+from local.emulator.object_files import finish_object_writes
 from local.listening_sockets import open_listener
 from local.request_signature import CREDENTIALS_VARIABLE
 
@@ -65,11 +66,9 @@ def configure_ministack(port: int, directory: str) -> None:
     os.environ.pop("PYTHONPATH", None)
     tempfile.tempdir = None
     if "STATE_DIR" in os.environ:
-        os.environ |= {
-            "PERSIST_STATE": "1",
-            "S3_PERSIST": "1",
-            "S3_DATA_DIR": str(Path(os.environ["STATE_DIR"]) / "s3"),
-        }
+        objects = Path(os.environ["STATE_DIR"]) / "s3"
+        finish_object_writes(objects)
+        os.environ |= {"PERSIST_STATE": "1", "S3_PERSIST": "1", "S3_DATA_DIR": str(objects)}
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 

@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError
 
 from local import deploy
 from local.aws_clients import get_client
+from local.emulator.object_files import NEXT_METADATA_SUFFIX, finish_object_writes
 from local.emulator.snapshot_files import IncompleteSnapshotError, find_snapshot, publish_snapshot
 from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
@@ -260,6 +261,49 @@ def test_a_transaction_is_kept_whole_or_not_at_all(kept: KeptEmulator) -> None:
     move_items(kept, 2)
     kept.kill_and_start()
     check_moved(kept, {1, 2})
+
+
+@pytest.mark.parametrize("is_content_new", [False, True])
+def test_a_write_of_an_object_that_a_kill_has_cut_is_kept_whole_or_not_at_all(
+    kept: KeptEmulator, is_content_new: bool
+) -> None:
+    """The kill came before, or behind, the file of the content got its place."""
+    kept.client("s3").create_bucket(Bucket=BUCKET)
+    put_version(kept, "old")
+    content = next(kept.directory.rglob("page"))
+    metadata = content.with_name("page.meta.json")
+    before = {file: file.read_bytes() for file in (content, metadata)}
+    put_version(kept, "new")
+
+    def cut_the_write() -> None:
+        metadata.rename(content.with_name("page" + NEXT_METADATA_SUFFIX))
+        metadata.write_bytes(before[metadata])
+        if not is_content_new:
+            content.write_bytes(before[content])
+
+    kept.kill_and_start(cut_the_write)
+    stored = kept.client("s3").get_object(Bucket=BUCKET, Key="page")
+    version = "new" if is_content_new else "old"
+    assert (stored["Body"].read(), stored["ContentType"]) == (version.encode(), f"text/{version}")
+    assert stored["Metadata"] == {"version": version}
+    assert not list(kept.directory.rglob(f"*{NEXT_METADATA_SUFFIX}"))
+
+
+def put_version(emulator: KeptEmulator, version: str) -> None:
+    emulator.client("s3").put_object(
+        Bucket=BUCKET,
+        Key="page",
+        Body=version.encode(),
+        ContentType=f"text/{version}",
+        Metadata={"version": version},
+    )
+
+
+def test_metadata_that_a_kill_has_cut_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "page").write_text("new")
+    (tmp_path / ("page" + NEXT_METADATA_SUFFIX)).write_text('{"etag": "')
+    finish_object_writes(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["page"]
 
 
 def test_changes_behind_a_damaged_line_are_kept(kept: KeptEmulator) -> None:
