@@ -82,6 +82,16 @@ def test_colours_are_set_in_proportion_to_their_number(members: dict[str, Any]) 
     assert measure_growth(prepare_tokens(**members), 200, 200) <= MAX_GROWTH
 
 
+def test_web_fonts_are_loaded_in_proportion_to_their_number() -> None:
+    document = HtmlDocument.parse((PAGE % "").encode(), path="index.html")
+
+    def prepare(size: int) -> Callable[[], object]:
+        tokens = [{"name": f"f{number}", "googleFamily": f"Family {number}"} for number in range(size)]
+        return lambda: WRITE_TOOLS["set_font_tokens"](document, {"tokens": tokens})
+
+    assert measure_growth(prepare, 200, 400) <= MAX_GROWTH
+
+
 def run_tools(document: HtmlDocument, tools: dict[str, Any], arguments: dict[str, Any]) -> None:
     for tool in tools.values():
         with contextlib.suppress(EditError):

@@ -37,11 +37,18 @@ def test_a_conversation_that_fits_is_not_truncated() -> None:
 def test_a_longer_conversation_is_truncated_to_its_newest_turns_and_gets_a_note() -> None:
     thread = add_turns(60)
     history = truncate_history(thread.messages, SMALL_PROFILE)
-    assert estimate_tokens(history) <= SMALL_PROFILE.max_history_tokens + 100
+    assert estimate_tokens(history) <= SMALL_PROFILE.max_history_tokens
     assert history[0].role == "user"
     assert history[0].content[0] == TextBlock(text=BEGINNING_OMITTED_NOTE)
     assert remove_note(history) == thread.messages[-len(history) :]
     assert len(history) > 40
+
+
+def test_no_turn_too_many_is_kept_whatever_the_model_accepts() -> None:
+    thread = add_turns(8)
+    for tokens in range(600, 2_600, 7):
+        history = truncate_history(thread.messages, replace(SMALL_PROFILE, max_history_tokens=tokens))
+        assert estimate_tokens(history) <= tokens
 
 
 def test_the_cut_stays_in_place_for_several_turns_so_that_the_prefix_can_be_cached() -> None:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fermata.domain.model_io import StreamPart
+from fermata.drivers.protocols.response_stream import iter_parts
+from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
+from fermata.drivers.transport.connection_interface import ProviderResponse
+from fermata.drivers.transport.content_decoding import decode_chunks
 from tests.strict import chat
+from tests.unit.drivers.recorded_streams import RECORDINGS
 
 DONE = "data: [DONE]\n\n"
 STOP = chat.make_chunk({}, "stop")
@@ -42,6 +48,15 @@ class Odd:
     reasoning: str = ""
     calls: Sequence[tuple[str, Any]] = ()
     headers: dict[str, str] = field(default_factory=dict)
+
+    def decode(self, size: int) -> list[StreamPart]:
+        """Read the response from chunks of this size."""
+        recording = RECORDINGS["openai-compatible"]
+        pieces = (self.stream[start : start + size] for start in range(0, len(self.stream), size))
+        chunks = decode_chunks("Peer", self.headers.get("content-encoding", ""), pieces)
+        response = ProviderResponse(200, self.headers, chunks)
+        parts = iter_parts("Peer", response, recording.make_accumulator(), "", recording.make_decoder())
+        return [*split_thinking_from_parts(parts)]
 
 
 TEXT = encode(chat.make_chunk({"content": "Alive."}), STOP, chat.usage_chunk(), DONE)

@@ -12,10 +12,6 @@ import pytest
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta
-from fermata.drivers.protocols.response_stream import iter_parts
-from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
-from fermata.drivers.transport.connection_interface import ProviderResponse
-from fermata.drivers.transport.content_decoding import decode_chunks
 from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.anthropic import StrictAnthropic
@@ -28,7 +24,6 @@ from tests.unit.drivers.conversation_builders import (
     user_message,
 )
 from tests.unit.drivers.odd_streams import CALLS, DONE, ODD_STREAMS, STOP, Odd, call_in_one, encode, fragment
-from tests.unit.drivers.recorded_streams import RECORDINGS
 from tests.unit.drivers.strict_providers import (
     CASES_BY_PROVIDER,
     StartServer,
@@ -454,15 +449,7 @@ def test_a_wish_for_other_call_ids_is_met_although_it_comes_as_a_stream(
 @pytest.mark.parametrize("size", [1, 3, 50])
 @pytest.mark.parametrize("odd", ODD_STREAMS.values(), ids=ODD_STREAMS)
 def test_an_odd_stream_means_the_same_wherever_it_is_cut(odd: Odd, size: int) -> None:
-    recording = RECORDINGS["openai-compatible"]
-    pieces = (odd.stream[start : start + size] for start in range(0, len(odd.stream), size))
-    chunks = decode_chunks("Peer", odd.headers.get("content-encoding", ""), pieces)
-    response = ProviderResponse(200, odd.headers, chunks)
-    parts = [
-        *split_thinking_from_parts(
-            iter_parts("Peer", response, recording.make_accumulator(), "", recording.make_decoder())
-        )
-    ]
+    parts = odd.decode(size)
     assert "".join(part.text for part in parts if isinstance(part, TextDelta)) == odd.text
     assert "".join(part.text for part in parts if isinstance(part, ReasoningDelta)) == odd.reasoning
     assert get_calls(get_response(parts)) == list(odd.calls)

@@ -27,6 +27,7 @@ from tests.unit.drivers.conversation_builders import (
     tool_result,
     user_message,
 )
+from tests.unit.drivers.odd_streams import ODD_STREAMS, Odd
 from tests.unit.drivers.recorded_streams import RECORDINGS, Recording
 from tests.unit.drivers.test_malformed_events import LEFT_OUT, OTHERS, collect_parts, iter_paths, replace_at_path
 
@@ -91,6 +92,14 @@ def test_any_response_is_accepted_when_it_is_sent_back(provider: str) -> None:
         if refused and "Input tag" in refused:  # a kind of block that nobody has: it is said again without it
             refused = refusal(provider, request, OMIT_THINKING_BLOCKS)
         assert refused is None, (change, refused)
+
+
+@pytest.mark.parametrize("odd", ODD_STREAMS.values(), ids=ODD_STREAMS)
+def test_what_an_odd_stream_gave_is_accepted_by_every_provider_with_the_next_prompt(odd: Odd) -> None:
+    """The conversation goes on where it came from, and with any other provider."""
+    response = odd.decode(len(odd.stream))[-1]
+    assert isinstance(response, ModelResponse)
+    assert {provider: refusal(provider, following(provider, response)) for provider in CHECKS} == dict.fromkeys(CHECKS)
 
 
 NAMES = ("type", "thinking", "signature", "data", "id", "summary", "encrypted_content", "content", "phase", "reasoning")

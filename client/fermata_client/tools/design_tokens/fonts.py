@@ -42,9 +42,7 @@ def set_font_tokens(document: HtmlDocument, arguments: ToolArguments) -> ToolEff
         reports.append({"name": name, "variable": variable, "ref": f"var({property_name})", "action": action})
         if family:
             loaded_tokens.append(token)
-    edited = changes.apply_to(document)
-    for token in loaded_tokens:
-        edited = _load_google_font(edited, token)
+    edited = _load_google_fonts(changes.apply_to(document), loaded_tokens)
     data: JsonObject = {"tokens": reports}
     if loaded_tokens:
         data["note"] = GOOGLE_FONTS_NOTE
@@ -69,14 +67,18 @@ def _generic_fallback(stack: str) -> str:
     return last_name if last_name in GENERIC_FONTS else ""
 
 
-def _load_google_font(document: HtmlDocument, token: ToolArguments) -> HtmlDocument:
-    """Add the link that loads a font, unless the page has it."""
+def _load_google_fonts(document: HtmlDocument, tokens: list[ToolArguments]) -> HtmlDocument:
+    """Add the links that load the fonts, except those that the page has."""
+    present = {element.attribute_value("href") for element in document.tree.elements if element.tag == "link"}
+    addresses = dict.fromkeys(map(_google_fonts_address, tokens))
+    links = [f'<link rel="stylesheet" href="{address}">'.encode() for address in addresses if address not in present]
+    return document.with_head_element("link", links) if links else document
+
+
+def _google_fonts_address(token: ToolArguments) -> str:
+    """Return the address of a font's sheet, as an attribute holds it."""
     axes = _axes_parameter(required_texts(token, "variants")) if token.get("variants") else ""
-    address = escape(f"{GOOGLE_FONTS_URL}?family={quote_plus(_google_family(token))}{axes}&display=swap")
-    links = (element for element in document.tree.elements if element.tag == "link")
-    if any(link.attribute_value("href") == address for link in links):
-        return document
-    return document.with_head_element("link", [f'<link rel="stylesheet" href="{address}">'.encode()])
+    return escape(f"{GOOGLE_FONTS_URL}?family={quote_plus(_google_family(token))}{axes}&display=swap")
 
 
 def _axes_parameter(variants: list[str]) -> str:
