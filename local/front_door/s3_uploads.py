@@ -34,11 +34,19 @@ CHECKSUM_HEADER = "x-amz-checksum-sha256"
 ANY_ORIGIN = "*"
 CORS_HEADERS = {
     "access-control-allow-methods": "PUT",
-    "access-control-allow-headers": f"content-type, {CHECKSUM_HEADER}",
+    "access-control-allow-headers": f"content-type, if-none-match, {CHECKSUM_HEADER}",
     "access-control-max-age": "600",
     "vary": "origin",
 }
 """Those of the template's CORS rule, for pages of the origins that it allows."""
+_STATUS_BY_ERROR = {
+    "BadDigest": 400,
+    "EntityTooLarge": 400,
+    "MethodNotAllowed": 405,
+    "NoSuchKey": 404,
+    "PreconditionFailed": 412,
+}
+"""Status codes of S3's errors; 403 of all others."""
 
 
 class BucketResponse(NamedTuple):
@@ -101,8 +109,7 @@ class S3Uploads:
             return _error_response("MethodNotAllowed")
         if error_code := self._find_error(path, query, headers, body):
             return _error_response(error_code)
-        await asyncio.to_thread(self._put_object, unquote(path), headers, body)
-        return BucketResponse(200, {})
+        return await asyncio.to_thread(self._put_object, unquote(path), headers, body)
 
     async def _handle_download(self, path: str, query: str, headers: dict[str, str]) -> BucketResponse:
         """Respond with a file of an export, to a program: the bucket's CORS rule lets no page read one."""
@@ -132,10 +139,19 @@ class S3Uploads:
         checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
         return None if headers.get(CHECKSUM_HEADER, checksum) == checksum else "BadDigest"
 
-    def _put_object(self, path: str, headers: dict[str, str], body: bytes) -> None:
+    def _put_object(self, path: str, headers: dict[str, str], body: bytes) -> BucketResponse:
         bucket, _, key = path.removeprefix("/").partition("/")
         content_type = headers.get("content-type", "binary/octet-stream")
-        get_client("s3", self._endpoint).put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type)
+        parameters: dict[str, str] = {"IfNoneMatch": "*"} if headers.get("if-none-match") == "*" else {}
+        try:
+            get_client("s3", self._endpoint).put_object(
+                Bucket=bucket, Key=key, Body=body, ContentType=content_type, **parameters
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "PreconditionFailed":
+                raise
+            return _error_response("PreconditionFailed")
+        return BucketResponse(200, {})
 
     def _get_object(self, path: str) -> BucketResponse:
         bucket, _, key = path.removeprefix("/").partition("/")
@@ -153,6 +169,6 @@ def _is_inside(wanted_folder: str, path: str) -> bool:
 
 
 def _error_response(code: str) -> BucketResponse:
-    status = {"MethodNotAllowed": 405, "BadDigest": 400, "EntityTooLarge": 400, "NoSuchKey": 404}.get(code, 403)
+    status = _STATUS_BY_ERROR.get(code, 403)
     body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code></Error>'
     return BucketResponse(status, {"content-type": "application/xml"}, body.encode())

@@ -212,12 +212,21 @@ class TestALargeSnapshot:
             assert response.status_code == 404
             assert "uploaded" in response.json()["error"]
 
+    def test_an_address_takes_its_bytes_once(self, session: ChatSession) -> None:
+        announced = announce(session, b"{}")
+        without_condition = {
+            name: announced["headers"][name] for name in announced["headers"] if name != "if-none-match"
+        }
+        sent = [without_condition, announced["headers"], announced["headers"]]
+        answers = [httpx.put(announced["url"], content=b"{}", headers=each, trust_env=False) for each in sent]
+        assert [answer.status_code for answer in answers] == [403, 200, 412]
+
     def test_an_editors_page_may_upload(self, session: ChatSession) -> None:
         announced = announce(session, b"{}")
         asked = {
             "origin": "http://localhost:5173",
             "access-control-request-method": "PUT",
-            "access-control-request-headers": "content-type,x-amz-checksum-sha256",
+            "access-control-request-headers": "content-type,if-none-match,x-amz-checksum-sha256",
         }
         answer = httpx.options(announced["url"], headers=asked, trust_env=False)
         assert answer.status_code == 200

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
-from fermata.privacy.privacy_job import hash_tenant_name
+from fermata.wire.auth.tenant_erasure_mark import hash_tenant_name
 from fermata_client.cli import main
 from fermata_client.service.connection_files import PROJECT_CONNECTION_FILE, write_connection_file
 from local.cloud import LocalCloud

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.clock import Clock
@@ -21,7 +22,12 @@ from local.request_signature import get_run_credentials
 ENDPOINT = "http://127.0.0.1:4566"
 RAW = b'{"page": 1}'
 CHECKSUM = base64.b64encode(hashlib.sha256(RAW).digest()).decode()
-HEADERS = {"content-length": str(len(RAW)), "content-type": "application/json", "x-amz-checksum-sha256": CHECKSUM}
+HEADERS = {
+    "content-length": str(len(RAW)),
+    "content-type": "application/json",
+    "if-none-match": "*",
+    "x-amz-checksum-sha256": CHECKSUM,
+}
 EDITOR = "http://localhost:5173"
 KEY = "uploads/local/abc/snapshot-11"
 Put = Callable[..., BucketResponse]
@@ -58,7 +64,9 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
 
     class Client:
-        def put_object(self, *, Bucket: str, Key: str, Body: bytes, ContentType: str) -> None:
+        def put_object(self, *, Bucket: str, Key: str, Body: bytes, ContentType: str, IfNoneMatch: str = "") -> None:
+            if IfNoneMatch and f"{Bucket}/{Key} {ContentType}" in found:
+                raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
             found[f"{Bucket}/{Key} {ContentType}"] = Body
 
     monkeypatch.setattr("local.front_door.s3_uploads.get_client", lambda *_: Client())
@@ -71,12 +79,19 @@ def test_a_signed_upload_is_stored(put: Put, stored: dict[str, bytes]) -> None:
     assert stored == {f"fermata/{KEY} application/json": RAW}
 
 
+def test_a_url_stores_one_object_however_often_it_is_used(put: Put, stored: dict[str, bytes]) -> None:
+    assert [put(origin=EDITOR).status for _ in range(3)] == [200, 412, 412]
+    assert list(stored) == [f"fermata/{KEY} application/json"]
+
+
 @pytest.mark.parametrize(
     ("how", "status", "code"),
     [
         ({"body": RAW + b" "}, 400, "BadDigest"),
         ({"content-length": "12"}, 403, "SignatureDoesNotMatch"),
         ({"content-type": "text/html"}, 403, "SignatureDoesNotMatch"),
+        ({"if-none-match": None}, 403, "SignatureDoesNotMatch"),
+        ({"if-none-match": '"x"'}, 403, "SignatureDoesNotMatch"),
         ({"x-amz-checksum-sha256": "AAAA"}, 403, "SignatureDoesNotMatch"),
         ({"x-amz-checksum-sha256": None}, 403, "SignatureDoesNotMatch"),
         ({"path": f"/fermata/{KEY}2"}, 403, "SignatureDoesNotMatch"),

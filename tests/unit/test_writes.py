@@ -33,6 +33,7 @@ UNCONDITIONAL: dict[str, str] = {
     "privacy/erase_tenant.py:_erase_registration": "deletes what an erased tenant may not leave",
     "privacy/erase_tenant.py:_erase_row": "deletes what an erased tenant may not leave",
     "privacy/privacy_job.py:close_privacy_job": "deletes the entry of a job that is done, whose id is never used again",
+    "wire/auth/tenant_erasure_mark.py:check_tenant_is_not_erased": "deletes a mark of a form that is not written again",
     "wire/auth/tenant_erasure_mark.py:build_erasure_mark_delete": "its key is of one erasure, and never used again",
     "conversations/message_store.py:build_undo_put": "stands beside the first log entry of its turn",
     "limits/use_counts.py:build_lease_removal": "stands beside the last log entry of its turn",

@@ -67,12 +67,20 @@ class Transport:
         return {} if response.status_code == httpx.codes.NO_CONTENT else _parse_object(response.content)
 
     def upload(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
-        """Send bytes to a presigned address with PUT. The caller's token is not sent: the address itself authorizes."""
-        self._send_to_bucket("PUT", url, content, headers, "The upload of a value that is too large for a request")
+        """Send bytes to a presigned address with PUT. The caller's token is not sent: the address itself authorizes.
+
+        The address takes them once: 412 means that they are there.
+        """
+        what = "The upload of a value that is too large for a request"
+        response = self._send_to_bucket("PUT", url, content, headers, what)
+        if response.status_code != httpx.codes.PRECONDITION_FAILED:
+            _raise_for_status(response)
 
     def download(self, url: str) -> bytes:
         """Return what is at a presigned address. The caller's token is not sent: the address itself authorizes."""
-        return self._send_to_bucket("GET", url, None, {}, "The download of a file").content
+        response = self._send_to_bucket("GET", url, None, {}, "The download of a file")
+        _raise_for_status(response)
+        return response.content
 
     def _send_to_bucket(
         self, method: str, url: str, content: bytes | None, headers: Mapping[str, str], what: str
@@ -83,7 +91,6 @@ class Transport:
             response = self._http.send(request)
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise ServiceUnreachableError(f"{what} failed.") from error
-        _raise_for_status(response)
         return response
 
     @contextmanager

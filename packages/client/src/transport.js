@@ -3,6 +3,7 @@
 /** @import { FermataOptions, TurnEvent } from "./types.js" */
 import { errorFromResponse, InvalidResponseError, UnreachableError } from "./errors.js";
 import { EventParser } from "./ndjson.js";
+import { ALREADY_UPLOADED } from "./uploads.js";
 
 export const API_PATH = "/admin/api/ai";
 const REQUEST_TIMEOUT = 30_000;
@@ -68,6 +69,8 @@ export class Transport {
   /**
    * Send bytes to an upload address. The address itself says who may, so that no token and no cookie is sent.
    *
+   * It takes them once: 412 means that they are there, because the answer to an earlier request was lost.
+   *
    * @param {string} url
    * @param {Uint8Array} bytes
    * @param {Record<string, string>} headers
@@ -76,7 +79,8 @@ export class Transport {
   async put(url, bytes, headers, signal) {
     const body = /** @type {BodyInit} */ (bytes);
     const response = await this.#fetchOnce(url, { method: "PUT", headers, body, credentials: "omit", signal });
-    if (!response.ok) throw errorFromResponse(response.status, await readText(response), response.headers);
+    if (response.ok || response.status === ALREADY_UPLOADED) return;
+    throw errorFromResponse(response.status, await readText(response), response.headers);
   }
 
   /**

@@ -5,7 +5,7 @@
  *     window.fetch = uploadingFetch();
  */
 
-import { MAX_REQUEST_BYTES, requestBytes, Uploads } from "./uploads.js";
+import { ALREADY_UPLOADED, MAX_REQUEST_BYTES, requestBytes, Uploads } from "./uploads.js";
 
 const LARGE = /^(.*\/admin\/api\/ai)\/(chat\/[^/?]+|tool-result)(?:\?|$)/;
 
@@ -32,16 +32,17 @@ export function uploadingFetch(inner = globalThis.fetch.bind(globalThis)) {
         const request = { method: "POST", headers: ask, credentials, signal, body: text };
         return (await check(await inner(`${base}/uploads`, request))).json();
       };
-      const put = async (/** @type {string} */ to, /** @type {Uint8Array} */ bytes, /** @type {HeadersInit} */ given) =>
-        check(
-          await inner(to, {
-            method: "PUT",
-            headers: given,
-            body: /** @type {BodyInit} */ (bytes),
-            credentials: "omit",
-            signal,
-          }),
-        );
+      const put = async (/** @type {string} */ to, /** @type {any} */ bytes, /** @type {HeadersInit} */ given) => {
+        const request = {
+          method: "PUT",
+          headers: given,
+          body: bytes,
+          credentials: /** @type {const} */ ("omit"),
+          signal,
+        };
+        const response = await inner(to, request);
+        if (response.status !== ALREADY_UPLOADED) check(response);
+      };
       return await inner(input, { ...init, body: await uploads.fit(JSON.parse(body), announce, put) });
     } catch (refused) {
       if (refused instanceof Response) return refused;

@@ -2,6 +2,8 @@
 
 /** A request's size as the platform counts it, with every quote escaped. */
 export const MAX_REQUEST_BYTES = 4_500_000;
+/** The status of an upload address that has its bytes already. */
+export const ALREADY_UPLOADED = 412;
 /** Images of this size are always uploaded: a prompt may have eight, which would not fit into one request. */
 const LARGE_IMAGE_CHARACTERS = 1_300_000;
 /** How long an upload is referred to again. The service keeps it for a day. */

@@ -84,6 +84,17 @@ test("an upload whose connection breaks is tried again, and a refused one says w
   });
 });
 
+test("an address that has its bytes already has taken them", async () => {
+  const taken = () => newService().on("PUT", "/u1", () => new Response("<Error/>", { status: 412 }));
+  const service = taken();
+  await start(service, { snapshot: LARGE });
+  assert.equal(service.sent("POST", "/chat/site")[0].body.snapshotRef, "u1");
+  const other = taken();
+  const body = JSON.stringify({ prompt: "x", snapshot: LARGE });
+  await uploadingFetch(other.fetch)(`${API}/chat/site`, { method: "POST", body });
+  assert.equal(other.sent("POST", "/chat/site")[0].body.snapshotRef, "u1");
+});
+
 test("a request is measured as the platform counts it, with quotes and backslashes escaped", () => {
   assert.equal(requestBytes("abc"), 3);
   const quotes = JSON.stringify({ text: '"'.repeat(1_200_000) });

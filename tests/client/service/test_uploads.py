@@ -129,6 +129,12 @@ def test_a_small_image_goes_along_and_a_large_one_is_uploaded(client: FermataCli
     assert (service.put[0].content, service.announced[0]["kind"]) == (large, "image")
 
 
+def test_bytes_that_are_there_already_are_uploaded(client: FermataClient, service: Service) -> None:
+    service.refusal = httpx.Response(412, text="<Error><Code>PreconditionFailed</Code></Error>")
+    start(client, BIG)
+    assert service.bodies[0]["snapshotRef"] == "ref-1"
+
+
 def test_a_refusal_of_the_bucket_is_raised(client: FermataClient, service: Service) -> None:
     service.refusal = httpx.Response(403, text="<Error><Code>AccessDenied</Code></Error>")
     with pytest.raises(RequestRefusedError, match="403"):

@@ -9,6 +9,7 @@ import pytest
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.privacy import privacy_job
+from fermata.wire.auth.tenant_erasure_mark import hash_tenant_name
 from functions.credentials import app
 from functions.purge import app as purge
 from tests.proxy_events import make_proxy_event
@@ -86,7 +87,7 @@ def test_too_many_at_once_are_refused_in_words(
 def test_an_export_whose_files_are_gone_has_no_addresses(resources: Resources, bakery: TokenSigner) -> None:
     _, body = send("POST", EXPORTS, bakery, {"userId": "ada"})
     run_schedule()
-    row = (f"privacy#{privacy_job.hash_tenant_name('bakery')}", body["job"]["id"])
+    row = (f"privacy#{hash_tenant_name('bakery')}", body["job"]["id"])
     update = Update(resources.settings.settings_table, *row, "SET not_before = :now", {":now": 0})
     resources.tables.write_items(update)  # as if a day had passed
     assert run_schedule() == {"jobs": 1, "purged": 0}

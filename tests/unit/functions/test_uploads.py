@@ -37,7 +37,7 @@ def test_an_announced_upload_gets_a_url_with_headers_and_expiry(bakery: TokenSig
     status, response = send(bakery, BODY)
     assert status == 201
     assert set(response) == {"ref", "method", "url", "headers", "urlExpiresAt", "refExpiresAt"}
-    assert set(response["headers"]) == {"content-type", "x-amz-checksum-sha256"}
+    assert set(response["headers"]) == {"content-type", "if-none-match", "x-amz-checksum-sha256"}
     first, last = (datetime.fromisoformat(response[name]) for name in ("urlExpiresAt", "refExpiresAt"))
     assert (last - first).total_seconds() == pytest.approx(86_400 - 300, abs=1)
     assert urlsplit(response["url"]).path.endswith(response["ref"])

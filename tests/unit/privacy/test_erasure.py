@@ -1,5 +1,6 @@
 """Erased data is gone from every table and object; the data of others stays; the ledger sums to the same."""
 
+import hashlib
 import json
 import logging
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.blob_store import turn_folder
-from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.dynamodb_items_and_writes import Delete, Put
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.limits.limit_keys import user_limits_partition
@@ -184,6 +185,23 @@ def test_a_tenant_is_added_again_only_when_its_erasure_is_done(
     make_tenant(resources, "bakery")
     run_open_jobs(resources)
     assert resources.tables.get_item(resources.settings.settings_table, "t#bakery", "tenant")
+
+
+def test_a_mark_that_an_earlier_version_has_left_keeps_no_tenant_from_being_added(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    name_hash = hashlib.sha256(b"bakery").hexdigest()
+    earlier = {"pk": f"erasing#{name_hash}", "sk": "tenant", "v": 1}
+    job = create_privacy_job(resources, "erasure", DataSubject(kind="tenant", tenant="bakery", id="bakery"))
+    resources.tables.write_items(Delete("settings", earlier["pk"], job.id), Put("settings", earlier))
+    run_open_jobs(resources)
+    with pytest.raises(Conflict, match="being erased"):
+        make_tenant(resources, "bakery")
+    for _ in range(3):
+        clock.advance(SETTLING_SECONDS)
+        run_open_jobs(resources)
+    make_tenant(resources, "bakery")
+    assert resources.tables.query_items("settings", earlier["pk"]) == []
 
 
 def test_a_tenant_of_which_a_second_erasure_still_runs_is_not_added_again(

@@ -26,6 +26,7 @@ _MAX_PARALLEL_READS = 8
 _S3_PARAMETERS_BY_HEADER = {
     "content-length": "ContentLength",
     "content-type": "ContentType",
+    "if-none-match": "IfNoneMatch",
     "x-amz-checksum-sha256": "ChecksumSHA256",
 }
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -132,7 +133,7 @@ class BlobStore:
         return dict(zip(distinct_keys, bodies, strict=True))
 
     def presign_put(self, key: str, headers: dict[str, str], seconds: int) -> str:
-        """Return a URL that accepts a PUT of `key` with exactly these headers, any number of times, for `seconds`."""
+        """Return a URL that accepts a PUT of `key` with exactly these headers for `seconds`."""
         parameters = {_S3_PARAMETERS_BY_HEADER[name]: value for name, value in headers.items()}
         return self._client.generate_presigned_url(
             "put_object", Params={"Bucket": self._bucket, "Key": key, **parameters}, ExpiresIn=seconds

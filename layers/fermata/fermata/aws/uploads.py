@@ -49,6 +49,7 @@ class Upload:
         return {
             "content-length": str(self.size),
             "content-type": UPLOAD_CONTENT_TYPES[self.kind],
+            "if-none-match": "*",  # so that the URL stores one object, and no further versions of it (decision 0295)
             "x-amz-checksum-sha256": checksum,
         }
 
@@ -75,7 +76,7 @@ def announce_upload(resources: Resources, kind: UploadKind, size: int, sha256: s
 
 
 def presign_upload(resources: Resources, caller: Caller, upload: Upload) -> str:
-    """Return a URL that accepts a PUT with the upload's headers for UPLOAD_URL_SECONDS. Makes no request.
+    """Return a URL that accepts one PUT with the upload's headers within UPLOAD_URL_SECONDS. Makes no request.
 
     Args:
         caller: The owner; the URL's key is one that only this user's requests read.

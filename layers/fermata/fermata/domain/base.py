@@ -1,4 +1,4 @@
-"""Define the base classes of immutable models: of values with a JSON form, and of values that a row stores."""
+"""Define the base classes of immutable models: of values with a JSON form, of values that a row stores, and of both."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -41,6 +41,33 @@ class StoredNames:
 
 ROW_ATTRIBUTES = frozenset({"pk", "sk", "v", "ttl"})
 """Attributes that a row has besides the values of its model."""
+
+
+class RecordModel(DomainModel):
+    """A value with a JSON form that a row stores under the names of its fields.
+
+    Members that a newer version has added are kept, and written again with the row (decision 0253). `to_known` leaves
+    them out, because only that version knows whether they may be seen.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Parse what a row stores.
+
+        Raises:
+            pydantic.ValidationError: The row does not match the model.
+        """
+        return cls.model_validate({name: member for name, member in row.items() if name not in ROW_ATTRIBUTES})
+
+    def to_known(self, *, exclude: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """Return the JSON form of the fields that are known here, without those that are excluded.
+
+        A member that is a `RecordModel` has to be excluded and added by itself.
+        """
+        known = set(type(self).model_fields) - exclude
+        return self.model_dump(mode="json", by_alias=True, include=known)
 
 
 class StoredModel(BaseModel):

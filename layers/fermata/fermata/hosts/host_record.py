@@ -6,12 +6,12 @@ from pydantic import BeforeValidator
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
-from fermata.domain.base import DomainModel
+from fermata.domain.base import RecordModel
 
 HOST_SORT_KEY = "host"
 
 
-class HostSecret(DomainModel):
+class HostSecret(RecordModel):
     """A sealed secret. It signs requests from `since` (epoch seconds) on, so that the host can install it first."""
 
     id: str
@@ -20,7 +20,7 @@ class HostSecret(DomainModel):
     created_at: str
 
 
-class HostRecord(DomainModel):
+class HostRecord(RecordModel):
     """A tenant's host. It has one secret, or two after a rotation; the newest is last."""
 
     tenant: str
@@ -40,8 +40,8 @@ class HostRecord(DomainModel):
 
     def to_operator_view(self) -> dict[str, Any]:
         """Return what operators may see: the ids and dates of the secrets, but not the secrets, sealed or open."""
-        view = self.model_dump(mode="json", by_alias=True, exclude={"secrets", "tenant"})
-        return view | {"secrets": [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]}
+        view = self.to_known(exclude=frozenset({"secrets", "tenant"}))
+        return view | {"secrets": [secret.to_known(exclude=frozenset({"sealed"})) for secret in self.secrets]}
 
 
 def build_host_key(resources: Resources, tenant: str) -> ItemKey:

@@ -127,7 +127,7 @@ def get_cached_host(resources: Resources, tenant: str) -> HostRecord | None:
 def read_host(resources: Resources, tenant: str) -> HostRecord | None:
     """Return a tenant's host as it is stored now, or None if it has none."""
     item = _read_row(resources, tenant)
-    return HostRecord.model_validate(item) if item and "removed_at" not in item else None
+    return HostRecord.from_row(item) if item and "removed_at" not in item else None
 
 
 def _read_row(resources: Resources, tenant: str) -> Item | None:
@@ -183,7 +183,7 @@ def _replace(resources: Resources, old: HostRecord, new: HostRecord) -> HostReco
         )
     except ConditionFailed as error:
         # It is stored when this write was repeated, because its response was lost.
-        if error.item is None or HostRecord.model_validate(error.item) != new:
+        if error.item is None or HostRecord.from_row(error.item) != new:
             raise _conflict(new.tenant) from error
     resources.cache.invalidate(("host", new.tenant))
     return new

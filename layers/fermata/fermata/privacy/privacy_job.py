@@ -7,7 +7,6 @@ Neither key names a person. The job itself names its subject while there is some
 export has until its files are deleted.
 """
 
-import hashlib
 import secrets
 from collections.abc import Callable
 from typing import Any, Literal
@@ -17,10 +16,10 @@ from pydantic import Field
 from fermata.aws.clock import iso_from_epoch, new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
 from fermata.aws.resources import Resources
-from fermata.domain.base import DomainModel
+from fermata.domain.base import RecordModel
 from fermata.domain.errors import NotFound, TooManyRequests
 from fermata.privacy.data_subject import DataSubject, make_erased_name
-from fermata.wire.auth.tenant_erasure_mark import build_erasure_mark_put
+from fermata.wire.auth.tenant_erasure_mark import OPEN_JOBS_PARTITION, build_erasure_mark_put, hash_tenant_name
 
 JobKind = Literal["export", "erasure"]
 JobState = Literal["waiting", "running", "settling", "done", "expired"]
@@ -28,10 +27,9 @@ HasTime = Callable[[], bool]
 MAX_OPEN_JOBS = 100
 """Jobs of a tenant that are not done. Each may read whole tables."""
 _BUSY_SECONDS = 300
-_OPEN_PARTITION = "privacy#open"
 
 
-class PrivacyJob(DomainModel):
+class PrivacyJob(RecordModel):
     """One export or erasure.
 
     Attributes:
@@ -108,7 +106,7 @@ def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject
         raise TooManyRequests(text, retry_after=_BUSY_SECONDS)
     job = _build_job(resources, kind, subject)
     table = resources.settings.settings_table
-    pointer: Item = {"pk": _OPEN_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
+    pointer: Item = {"pk": OPEN_JOBS_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
     writes = [Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True)]
     if kind == "erasure" and subject.kind == "tenant":
         writes.append(build_erasure_mark_put(resources, subject.tenant, job.id))
@@ -154,7 +152,7 @@ def list_open_jobs(resources: Resources, tenant: str | None = None) -> list[Priv
     Args:
         tenant: Whose jobs; None for those of all tenants.
     """
-    pointers = resources.tables.query_items(resources.settings.settings_table, _OPEN_PARTITION)
+    pointers = resources.tables.query_items(resources.settings.settings_table, OPEN_JOBS_PARTITION)
     own_hash = None if tenant is None else hash_tenant_name(tenant)
     wanted = [pointer for pointer in pointers if own_hash in (None, pointer["tenant_hash"])]
     found = (_read_job(resources, pointer["tenant_hash"], pointer["sk"]) for pointer in wanted)
@@ -173,7 +171,7 @@ def save_privacy_job(resources: Resources, job: PrivacyJob) -> PrivacyJob:
     try:
         resources.tables.write_items(put)
     except ConditionFailed as refused:
-        if refused.item is None or PrivacyJob.model_validate(refused.item) != saved:
+        if refused.item is None or PrivacyJob.from_row(refused.item) != saved:
             raise
     if saved.subject is None:
         close_privacy_job(resources, saved)
@@ -182,7 +180,7 @@ def save_privacy_job(resources: Resources, job: PrivacyJob) -> PrivacyJob:
 
 def close_privacy_job(resources: Resources, job: PrivacyJob) -> None:
     """Delete the row by which the runner finds a job with nothing left to do. Idempotent."""
-    resources.tables.write_items(Delete(resources.settings.settings_table, _OPEN_PARTITION, job.id))
+    resources.tables.write_items(Delete(resources.settings.settings_table, OPEN_JOBS_PARTITION, job.id))
 
 
 def add_counts(job: PrivacyJob, **numbers: int) -> PrivacyJob:
@@ -191,13 +189,9 @@ def add_counts(job: PrivacyJob, **numbers: int) -> PrivacyJob:
     return job.model_copy(update={"counts": job.counts | sums})
 
 
-def hash_tenant_name(tenant: str) -> str:
-    return hashlib.sha256(tenant.encode()).hexdigest()[:32]
-
-
 def _read_job(resources: Resources, tenant_hash: str, job_id: str) -> PrivacyJob | None:
     item = resources.tables.get_item(resources.settings.settings_table, f"privacy#{tenant_hash}", job_id)
-    return PrivacyJob.model_validate(item) if item else None
+    return PrivacyJob.from_row(item) if item else None
 
 
 def _job_to_item(job: PrivacyJob) -> Item:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.domain.base import DomainModel
+from fermata.domain.base import RecordModel
 from fermata.domain.caller import Caller, Capability
 
 API_KEY_MARK = "fmk"
@@ -36,7 +36,7 @@ class ApiKeyText(NamedTuple):
         return f"{API_KEY_MARK}_{self.tenant}_{self.id}_{self.secret}"
 
 
-class ApiKeySecret(DomainModel):
+class ApiKeySecret(RecordModel):
     """The hash of a secret. `until` (epoch seconds) is set when it was rotated: it is not valid afterwards."""
 
     sha256: str
@@ -44,7 +44,7 @@ class ApiKeySecret(DomainModel):
     until: int | None = None
 
 
-class ServerApiKey(DomainModel):
+class ServerApiKey(RecordModel):
     """An API key as it is stored: what it may do, and the hashes of its secrets, the newest first."""
 
     id: str

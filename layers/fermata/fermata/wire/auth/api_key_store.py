@@ -133,7 +133,7 @@ def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
 def list_api_keys(resources: Resources, tenant: str) -> list[ServerApiKey]:
     """Return all keys of a tenant, the newest first, also those that were revoked within a month."""
     items = resources.tables.query_items(resources.settings.settings_table, _api_key_partition(tenant))
-    return sort_api_keys(map(ServerApiKey.model_validate, items))
+    return sort_api_keys(map(ServerApiKey.from_row, items))
 
 
 def read_last_uses(resources: Resources, tenant: str) -> dict[str, str]:
@@ -203,7 +203,7 @@ def _delete_long_revoked(resources: Resources, keys: Iterable[ServerApiKey], now
 
 def _read_api_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey | None:
     item = resources.tables.get_item(resources.settings.settings_table, _api_key_partition(tenant), key_id)
-    return ServerApiKey.model_validate(item) if item else None
+    return ServerApiKey.from_row(item) if item else None
 
 
 def _read_live_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey:
@@ -225,7 +225,7 @@ def _replace_key(resources: Resources, old: ServerApiKey, new: ServerApiKey) -> 
     try:
         resources.tables.write_items(put)
     except ConditionFailed as refused:
-        if refused.item is None or ServerApiKey.model_validate(refused.item) != new:
+        if refused.item is None or ServerApiKey.from_row(refused.item) != new:
             raise Conflict("This key has just been changed by another request. Look, and try again.") from refused
     resources.cache.invalidate(("api key", new.tenant, new.id))
     return new

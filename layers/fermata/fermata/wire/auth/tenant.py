@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from fermata.domain.base import DomainModel
+from fermata.domain.base import RecordModel
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.use_limits import DEFAULT_TENANT_LIMITS, DEFAULT_USER_LIMITS, CallerLimits, UseLimits
@@ -24,7 +24,7 @@ MIN_TENANT_SECRET_BYTES = 32
 MAX_TENANT_ORIGINS = 20
 
 
-class TenantLimits(DomainModel):
+class TenantLimits(RecordModel):
     """Limits of one tenant. A limit that is None is the deployment's."""
 
     max_rounds: int | None = Field(default=None, ge=1, le=1000)
@@ -58,7 +58,7 @@ class TenantLimits(DomainModel):
         return replace(defaults, **{name: limit for name, limit in own_limits.items() if limit is not None})
 
 
-class TenantSecret(DomainModel):
+class TenantSecret(RecordModel):
     """A shared secret, encrypted. `until` (epoch seconds) is set when it was rotated: it is not valid afterwards."""
 
     id: str
@@ -67,7 +67,7 @@ class TenantSecret(DomainModel):
     until: int | None = None
 
 
-class Tenant(DomainModel):
+class Tenant(RecordModel):
     """A tenant. Its callers' tokens are signed with one of `secrets` (HS256) or a key at `jwks_url` (RS256, ES256)."""
 
     name: str
@@ -85,8 +85,11 @@ class Tenant(DomainModel):
 
     def to_operator_view(self) -> dict[str, Any]:
         """Return the record for an operator: secrets by id and date, without their text."""
-        view = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"secrets"})
-        view["secrets"] = [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]
+        known = self.to_known(exclude=frozenset({"secrets", "limits"}))
+        view = {name: member for name, member in known.items() if member is not None}
+        limits = self.limits.to_known()
+        view["limits"] = {name: limit for name, limit in limits.items() if limit is not None}
+        view["secrets"] = [secret.to_known(exclude=frozenset({"sealed"})) for secret in self.secrets]
         return view
 
     def list_valid_secrets(self, now: float) -> list[TenantSecret]:

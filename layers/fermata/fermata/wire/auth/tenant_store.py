@@ -220,7 +220,7 @@ def _read_tenant(resources: Resources, name: str) -> Tenant:
     item = resources.tables.get_item(resources.settings.settings_table, f"t#{name}", "tenant")
     if item is None:
         raise NotFound(f"There is no tenant {name!r}.")
-    return Tenant.model_validate(item)
+    return Tenant.from_row(item)
 
 
 def _seal_secret(resources: Resources, tenant: str, secret: str) -> TenantSecret:
@@ -270,12 +270,12 @@ def _replace_tenant(resources: Resources, old: Tenant, new: Tenant) -> Tenant:
 def _is_stored(error: ConditionFailed | TransactionCanceled, tenant: Tenant) -> bool:
     """Return whether a refused write was the repetition of one that was accepted, but whose response was lost."""
     item = error.item if isinstance(error, ConditionFailed) else error.reasons[0].item
-    return item is not None and Tenant.model_validate(item) == tenant
+    return item is not None and Tenant.from_row(item) == tenant
 
 
 def list_tenant_index_keys(item: Item) -> list[tuple[str, str]]:
     """Return the keys of the rows by which a stored tenant is found: of its issuer and of its origins."""
-    tenant = Tenant.model_validate(item)
+    tenant = Tenant.from_row(item)
     origins = [(f"origin#{origin}", f"t#{tenant.name}") for origin in tenant.origins]
     return [(_build_issuer_key(tenant.issuer), "tenant"), *origins]
 

@@ -12,6 +12,7 @@ class UploadHeaders(ResponseModel):
     model_config = ConfigDict(alias_generator=None)
 
     content_type: str = Field(alias="content-type")
+    if_none_match: str = Field(alias="if-none-match")
     x_amz_checksum_sha256: str = Field(alias="x-amz-checksum-sha256")
 
 
