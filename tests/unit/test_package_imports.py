@@ -18,6 +18,7 @@ THIRD_PARTIES = {
     "drivers": {"httpx", "httpcore"},
     "hosts": {"jwt"},
     "pricing": {"httpx"},
+    "signed_requests": {"standardwebhooks"},
     "conversations": {"PIL"},
     "wire": {"jwt"},
 }

@@ -46,7 +46,7 @@ class ApiError(FermataError):
         self.message = message
         self.retry_after = retry_after
         self.reason = reason
-        self.details: dict[str, int] = {}
+        self.details: dict[str, int | str] = {}
         """Further members of the response, for the client's program."""
 
 

@@ -12,6 +12,23 @@ class ToolImage(DomainModel):
     data: str
 
 
+class ToolExecution(DomainModel):
+    """How the call of a tool with a manifest went: the members that its envelope has besides data and message.
+
+    Attributes:
+        code: Why it failed (`remote_tools/tool_execution.py`); None for a success.
+        retryable: For a failure, whether the same call may succeed later.
+        latency_ms: Milliseconds of all attempts, with the waits between them.
+        attempts: How often it was tried; 0 for one whose work goes on later.
+    """
+
+    code: str | None = None
+    retryable: bool | None = None
+    latency_ms: int = 0
+    attempts: int = 1
+    deferred: bool | None = None
+
+
 class ToolOutput(DomainModel):
     """The outcome of a tool call: `data`, or an `error` for the model to read. No exception is raised for a failure.
 
@@ -23,6 +40,8 @@ class ToolOutput(DomainModel):
     error: str | None = None
     images: tuple[ToolImage, ...] | None = None
     conflict: bool | None = None
+    execution: ToolExecution | None = None
+    """Set for tools with a manifest."""
 
     @classmethod
     def success(cls, data: Any = None) -> "ToolOutput":

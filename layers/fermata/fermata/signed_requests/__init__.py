@@ -1,0 +1,1 @@
+"""Send signed requests to servers of tenants, and verify what they sign (Standard Webhooks)."""

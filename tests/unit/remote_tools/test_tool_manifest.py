@@ -1,0 +1,88 @@
+"""A manifest is validated strictly, and the first wrong member is named."""
+
+from typing import Any
+
+import pytest
+
+from fermata.remote_tools.tool_manifest import MAX_TIMEOUT_MS, InvalidManifest, normalize_tool_name, parse_manifest
+from tests.unit.remote_tools.manifests import ABSENT, make_manifest, make_manifest_json
+
+
+def nest(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"inner": schema}}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"capability": "execute"}, "capability"),
+        ({"retryPolicy": {"maxAttempts": 0}}, "retryPolicy.maxAttempts"),
+        ({"retryPolicy": {"maxAttempts": 6}}, "retryPolicy.maxAttempts"),
+        ({"retryPolicy": {"maxAttempts": 1.5}}, "retryPolicy.maxAttempts"),
+        ({"retryPolicy": {"maxAttempts": True}}, "retryPolicy.maxAttempts"),
+        ({"retryPolicy": {"maxAttempts": "2"}}, "retryPolicy.maxAttempts"),
+        ({"retryPolicy": {}}, "retryPolicy.maxAttempts"),
+        ({"retryPolicy": ABSENT}, "retryPolicy"),
+        ({"retryPolicy": {"maxAttempts": 2, "backoffMs": -1}}, "retryPolicy.backoffMs"),
+        ({"retryPolicy": {"maxAttempts": 2, "backoff": 1}}, "retryPolicy.backoff"),
+        ({"name": "  "}, "name"),
+        ({"name": "x" * 121}, "name"),
+        ({"name": 5}, "name"),
+        ({"description": ""}, "description"),
+        ({"idempotent": "yes"}, "idempotent"),
+        ({"idempotent": 1}, "idempotent"),
+        ({"enabled": "true"}, "enabled"),
+        ({"outputSchema": ABSENT}, "outputSchema"),
+        ({"outputSchema": []}, "outputSchema"),
+        ({"inputSchema": "object"}, "inputSchema"),
+        ({"inputSchema": {"type": "array"}}, "inputSchema"),
+        ({"inputSchema": nest(40)}, "inputSchema"),
+        ({"timeoutMs": 249}, "timeoutMs"),
+        ({"timeoutMs": "3000"}, "timeoutMs"),
+        ({"timeoutMs": float("nan")}, "timeoutMs"),
+        ({"timeoutMs": True}, "timeoutMs"),
+        ({"endpoint": "https://vendor.example"}, "endpoint"),
+        ({"description": "x" * 30_000}, "manifest"),
+    ],
+)
+def test_a_wrong_member_is_named(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidManifest) as refused:
+        parse_manifest(make_manifest_json(**changes))
+    assert refused.value.field == field
+    assert refused.value.details == {"field": field}
+    assert refused.value.message.startswith(f"The manifest is invalid: {field} ")
+
+
+@pytest.mark.parametrize("value", [None, [], "pim.getProduct", 5])
+def test_a_manifest_is_an_object(value: Any) -> None:
+    with pytest.raises(InvalidManifest, match="manifest has to be an object"):
+        parse_manifest(value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"retryPolicy": {"maxAttempts": 5, "backoffMs": 150}},
+        {"timeoutMs": 250},
+        {"timeoutMs": 250.5},
+        {"enabled": False},
+        {"capability": "write"},
+        {"outputSchema": {}},
+        {"inputSchema": nest(10)},
+    ],
+)
+def test_a_valid_manifest_is_read_and_written_alike(changes: dict[str, Any]) -> None:
+    manifest = make_manifest(**changes)
+    assert parse_manifest(manifest.to_wire()) == manifest
+
+
+def test_a_timeout_without_bound_is_accepted_and_counts_as_the_longest_allowed() -> None:
+    assert make_manifest(timeoutMs=9_999_999).timeout_seconds == MAX_TIMEOUT_MS / 1000
+
+
+def test_names_are_compared_without_case_and_blanks() -> None:
+    assert normalize_tool_name(" Pim.GetProduct ") == normalize_tool_name("pim.getproduct")
+    assert make_manifest(name=" pim.getProduct ").name == "pim.getProduct"
