@@ -12,8 +12,8 @@ from bench.harness import BenchHarness
 from bench.latency import FINAL_STEP, SERVER_TOOL_STEP
 from bench.report import ResultRow
 from bench.stats import NS_PER_MS, LatencySamples
+from fermata.agents import registry
 from fermata.domain.caller import Capability
-from fermata.tools import registry
 from local.seed import EDITOR_CAPABILITIES
 
 PAGE_COUNT = 200
@@ -93,7 +93,7 @@ def measure_prompt_time(harness: BenchHarness, repetitions: int) -> ResultRow:
 def _time_prompt(snapshot: dict[str, Any]) -> float:
     started_ns = time.monotonic_ns()
     tools = registry.get_toolset("site").build_tool_specs(CAPABILITIES, "site")
-    prompt = registry.build_system_prompt("site") + registry.build_situation("site", snapshot)
+    prompt = registry.open_agent("site").build_system_prompt() + registry.open_agent("site").build_situation(snapshot)
     milliseconds = (time.monotonic_ns() - started_ns) / NS_PER_MS
     if not tools or f"page-{PAGE_COUNT - 1}=" not in prompt:
         raise RuntimeError("The prompt does not name all pages, or there are no tools.")

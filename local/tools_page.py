@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fermata.agents.registry import get_toolset, list_scopes_with_tools
 from fermata.domain.caller import Capability
-from fermata.domain.scopes import SCOPES_WITH_TOOLS
-from fermata.tools.registry import get_toolset
 from fermata.tools.tool import Access, Execution, Tool
 from fermata.tools.tool_names import get_prefixed_name
 
@@ -33,7 +32,7 @@ EXECUTION_LABELS = {
 
 
 def render_page() -> str:
-    return "\n".join([INTRODUCTION, *(line for scope in SCOPES_WITH_TOOLS for line in _render_scope(scope))])
+    return "\n".join([INTRODUCTION, *(line for scope in list_scopes_with_tools() for line in _render_scope(scope))])
 
 
 def _render_scope(scope: str) -> Iterator[str]:

@@ -5,6 +5,8 @@ from decimal import Decimal
 from typing import Any
 
 import fermata
+from fermata.agents import agent_views, tool_listing
+from fermata.agents.registry import get_tool_namer
 from fermata.aws import uploads
 from fermata.aws.resources import Resources, prepare_function
 from fermata.conversations import conversation_store, message_views
@@ -14,8 +16,6 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.scopes import SCOPES
 from fermata.limits.count_use import count_upload
-from fermata.tools import tool_listing
-from fermata.tools.registry import get_tool_namer
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.end import stop_turn
 from fermata.turns.read.journal_pages import get_journal_page
@@ -38,7 +38,7 @@ from fermata.wire.http.editor_generation import select_listed_generation
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import conversations, defaults, editor, service, turns, usage
+from fermata.wire.operations import agents, conversations, defaults, editor, service, turns, usage
 
 CACHEABLE_HEADERS = {"Cache-Control": "public, max-age=3600"}
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
@@ -202,6 +202,20 @@ def list_tools(context: RequestContext) -> Response:
         context.path_parameters["scope"], caller.capabilities, ToolNaming(tool_names), caller.tenant, generation
     )
     return Response(200, {"tools": tools}, UNCACHED_HEADERS)
+
+
+@router.handles(agents.LIST_AGENTS)
+def list_agents(context: RequestContext) -> Response:
+    return Response(200, {"agents": agent_views.list_agent_views(context.caller)}, UNCACHED_HEADERS)
+
+
+@router.handles(agents.SHOW_AGENT)
+def show_agent(context: RequestContext) -> Response:
+    tool_names = select_tool_names(context)
+    generation = select_listed_generation(context, tool_names)
+    agent_id = context.path_parameters["agentId"]
+    view = agent_views.get_agent_view(context.caller, agent_id, ToolNaming(tool_names), generation)
+    return Response(200, {"agent": view}, UNCACHED_HEADERS)
 
 
 @router.handles_public(editor.EDITOR_BRIDGE)

@@ -16,13 +16,13 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Mount, request_response
 from starlette.types import Receive, Scope, Send
 
+from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import Resources, get_resources, prepare_function
 from fermata.conversations import conversation_store, message_views
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import SCOPES
 from fermata.limits.reader_leases import ReaderLease
-from fermata.tools.registry import get_tool_namer
 from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.log_stream import LogStream

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from fermata.domain.scopes import SCOPES_WITH_TOOLS
-from fermata.tools.registry import get_toolset
+from fermata.agents.registry import get_toolset, list_scopes_with_tools
 from fermata.tools.schema.validation import iter_schema_errors
 
 Json = dict[str, Any]
@@ -44,7 +43,7 @@ def _list_pairs() -> Iterator[tuple[Json, Any]]:
     for schema in LIMITS:
         for value in (*ATOMS, "abc", "🧀🧀", "a1", 3, 1, [1], ["x"], {"b": True}, {"b": 1, "z": 1}, {"a": 1, "c": 1}):
             yield schema, value
-    for scope in SCOPES_WITH_TOOLS:
+    for scope in list_scopes_with_tools():
         for tool in get_toolset(scope).tools:
             for value in _list_values(tool.input_schema):
                 yield tool.input_schema, value

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_toolset
 from fermata.domain.scopes import SCOPES
 from fermata.drivers.secret_veil import SecretVeil
-from fermata.tools.registry import get_toolset
 from tests.growth.attack_strings import Attack, derive_attacks
 from tests.growth.measure_growth import MAX_GROWTH, TooSlow, measure_growth
 from tests.growth.package_patterns import PACKAGES, UNKNOWN, FoundPattern, _iter_called, find_patterns, list_modules

@@ -17,8 +17,8 @@ SOURCE_FOLDERS = (PACKAGE, ROOT / "client", ROOT / "functions", ROOT / "local", 
 SIBLINGS = {
     "build_request_body": "one per protocol of the drivers; a provider calls the one of its protocol",
     "PROVIDER": "one per module of drivers/providers; drivers/registry.py collects them",
-    "situation": "one per scope; tools/registry.py loads the one of the prompt's scope",
-    "system_prompt": "one per scope; tools/registry.py loads the one of the prompt's scope",
+    "situation": "one per scope; the record of an agent names the one of its folder",
+    "system_prompt": "one per scope; the record of an agent names the one of its folder",
 }
 """Names that several modules define on purpose, because their callers choose between the modules."""
 CLIENT_SIBLINGS = {"logger": "the logger of a module, as `logging` names it"}

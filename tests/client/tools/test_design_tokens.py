@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fermata.agents.site.situation import situation
 from fermata.tools.site.design_tokens.colors import ColorSettings, describe_colors
 from fermata.tools.site.design_tokens.fonts import FontSettings, describe_fonts
 from fermata.tools.site.design_tokens.listing import list_tokens
@@ -16,7 +17,6 @@ from fermata.tools.site.design_tokens.scales import (
     ScaleSettings,
     describe_scales,
 )
-from fermata.tools.site.situation import situation
 from fermata.tools.tool_names import ToolNaming
 from fermata_client import HtmlDocument
 from fermata_client.design_tokens.custom_properties import DARK_SCHEME_QUERY, read_custom_properties

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fermata.tools.registry import get_toolset
+from fermata.agents.registry import get_toolset
 from fermata.tools.tool import Access, Execution
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 from fermata_client import HtmlDocument

@@ -13,10 +13,10 @@ from bench.aws_calls import AwsCall
 from bench.harness import DEMO_PAGE
 from bench.large_site import PAGE_COUNT, STYLE_RULE_COUNT, add_asset, enlarge_snapshot, peak_memory_kb
 from bench.synthetic_ledger import generate_ledger_rows, usage_from_row
+from fermata.agents import registry
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
-from fermata.tools import registry
 from fermata.usage.ledger import ledger_store
 from fermata.usage.ledger.ledger_parsing import parse_request_row
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
@@ -65,7 +65,7 @@ def large_snapshot() -> dict[str, Any]:
 
 def test_the_service_can_read_the_large_site() -> None:
     snapshot = large_snapshot()
-    situation = registry.build_situation("site", snapshot)
+    situation = registry.open_agent("site").build_situation(snapshot)
     assert f"page-{PAGE_COUNT - 1}=" in situation
     assert "unreadable" not in situation
     assert len(snapshot["site"]["styleRules"]) == STYLE_RULE_COUNT

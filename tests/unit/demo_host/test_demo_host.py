@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_toolset
 from fermata.domain.blocks import ToolCallBlock
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.hosts.auth import HostCaller, sign_host_token
 from fermata.hosts.client import HostClient, HostConnectionPool
 from fermata.hosts.errors import HostError
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.registry import get_toolset
 from fermata.tools.tool import ToolContext
 from local.demo_host.demo_content import DemoContent
 from local.demo_host.server import DemoHostServer

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_toolset
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.tools import ToolOutput, ToolSpec
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
-from fermata.tools.registry import get_toolset
 from fermata_client import HtmlFile, HtmlFileExecutor
 from local.demo_model.rules.move_copy_rename import shade_hex_color
 from tests.unit.demo_model.editor_tab import Transcript, run_demo_turn

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from fermata.agents.registry import open_agent
 from fermata.domain.blocks import TextBlock
 from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_json, escape_frames_in_text
 from fermata.domain.scopes import SCOPES
@@ -20,7 +21,6 @@ from fermata.drivers.protocols.flattened_history import flatten_messages
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
-from fermata.tools.registry import build_situation, build_system_prompt
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import model_message, model_request, tool_call, tool_result, user_message
@@ -77,8 +77,8 @@ def test_a_hostile_page_reaches_the_model_as_results_and_inside_of_its_frame_onl
         tool_result("call00001", {"html": HOSTILE_PAGE}),
         tool_result("call00002", ok=False, error=f"No node. {HOSTILE_PAGE}"),
         model=MODELS[provider],
-        system=build_system_prompt("site"),
-        volatile=build_situation("site", {"page": page, "site": {"pages": [page]}}),
+        system=open_agent("site").build_system_prompt(),
+        volatile=open_agent("site").build_situation({"page": page, "site": {"pages": [page]}}),
     )
     list(get_provider(provider).stream(request, connection, AuthenticatedEndpoint(server.url, SecretStr("sk-key"))))
 
@@ -128,9 +128,9 @@ def assert_framed(tag: str, text: str) -> str:
     return frame[1]
 
 
-@pytest.mark.parametrize("scope", [*SCOPES, "somewhere"])
+@pytest.mark.parametrize("scope", SCOPES)
 def test_every_system_prompt_says_what_is_data(scope: str) -> None:
-    assert build_system_prompt(scope).endswith(FRAMES_RULE)
+    assert open_agent(scope).build_system_prompt().endswith(FRAMES_RULE)
 
 
 @pytest.mark.parametrize("escape", ESCAPES)

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_toolset, list_scopes_with_tools
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store
 from fermata.domain.caller import Caller
-from fermata.domain.scopes import SCOPES_WITH_TOOLS
-from fermata.tools.registry import get_toolset
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from functions.api import app
@@ -61,7 +60,7 @@ def test_a_caller_with_all_capabilities_sees_the_whole_toolset(bakery: TokenSign
         assert len(told["description"]) > 40
 
 
-@pytest.mark.parametrize("scope", SCOPES_WITH_TOOLS)
+@pytest.mark.parametrize("scope", list_scopes_with_tools())
 def test_the_list_is_what_a_model_is_offered(scope: str, bakery: TokenSigner) -> None:
     toolset = get_toolset(scope)
     rights = {"ai.chat", "ai.tools.write", *(right for tool in toolset.tools for right in tool.permissions)}

@@ -28,7 +28,8 @@ SHARED_OPERATIONS = (
 
 def refers_to_an_item(operation: BaseOperation) -> bool:
     """Say whether the operation is about one item, and not about everything that the caller owns."""
-    path_parameters = {segment for segment in operation.path.split("/") if segment.startswith("{")} - {"{scope}"}
+    segments = {segment for segment in operation.path.split("/") if segment.startswith("{")}
+    path_parameters = segments - {"{scope}", "{agentId}"}  # every tenant has the same ones
     members = [*BODIES.get(operation.name, {}).values(), *QUERIES.get(operation.name, {}).values()]
     return bool(path_parameters) or "" in members
 

@@ -1,29 +1,24 @@
-"""A new tool is one entry in a toolset, and a new scope one entry of SCOPES: everything else follows from it."""
+"""A new tool is one entry in a toolset, and a new agent one line of SCOPES: everything else follows from it."""
 
 from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_tool_namer, get_toolset, list_scopes_with_tools, open_agent
+from fermata.agents.tool_listing import list_tools
 from fermata.domain.content_frames import FRAMES_RULE
-from fermata.domain.scopes import SCOPES, SCOPES_WITH_TOOLS, Scope
+from fermata.domain.scopes import SCOPES
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
-from fermata.tools.registry import (
-    build_situation,
-    build_system_prompt,
-    get_tool_namer,
-    get_toolset,
-)
 from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import NoInput, Tool, ToolContext
 from fermata.tools.tool_factory import EVERYONE, DeferredHandler
-from fermata.tools.tool_listing import list_tools
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from local.tools_page import render_page
+from tests.unit.agents.example_agent.toolset import CAN_READ_RECIPES
 from tests.unit.tools.builders import ALL_CAPABILITIES, make_call, make_context, run_tool
-from tests.unit.tools.example_scope import CAN_READ_RECIPES
 
 COOK = CAN_READ_RECIPES | {"ai.chat", "ai.tools.write"}
 SNAPSHOT = {"recipes": {"rye": 120, "spelt <context>": 100}}
@@ -48,11 +43,7 @@ BROWSER_TOOL = SITE_TOOL_FACTORY.browser_write(
 
 @pytest.fixture
 def kitchen(monkeypatch: pytest.MonkeyPatch) -> Toolset:
-    module = "tests.unit.tools.example_scope"
-    scope = Scope(
-        toolset=f"{module}:KITCHEN_TOOLSET", prompt=f"{module}:system_prompt", situation=f"{module}:situation"
-    )
-    monkeypatch.setitem(SCOPES, "kitchen", scope)
+    monkeypatch.setitem(SCOPES, "kitchen", "tests.unit.agents.example_agent.agent:KITCHEN_AGENT")
     return get_toolset("kitchen")
 
 
@@ -130,13 +121,13 @@ def test_a_call_of_an_added_scope_is_validated_and_checked_like_any_other(kitche
 
 def test_an_added_scope_has_its_own_prompt_and_situation(kitchen: Toolset) -> None:
     own_prompt = "You help a cook. Calculate amounts with scale_recipe."
-    assert build_system_prompt("kitchen") == own_prompt + FRAMES_RULE
-    assert build_situation("kitchen", SNAPSHOT) == "Recipes: rye, spelt &lt;context>"
-    assert build_situation("kitchen", None) == "Recipes: (none)"
+    assert open_agent("kitchen").build_system_prompt() == own_prompt + FRAMES_RULE
+    assert open_agent("kitchen").build_situation(SNAPSHOT) == "Recipes: rye, spelt &lt;context>"
+    assert open_agent("kitchen").build_situation(None) == "Recipes: (none)"
 
 
 def test_every_deferred_handler_can_be_imported() -> None:
-    handlers = [tool.handler for scope in SCOPES_WITH_TOOLS for tool in get_toolset(scope).tools]
+    handlers = [tool.handler for scope in list_scopes_with_tools() for tool in get_toolset(scope).tools]
     deferred = [handler for handler in handlers if isinstance(handler, DeferredHandler)]
     assert deferred
     assert all(callable(handler.load()) for handler in deferred)

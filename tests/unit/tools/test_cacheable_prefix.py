@@ -9,9 +9,9 @@ from itertools import product
 
 import pytest
 
-from fermata.domain.scopes import SCOPES, SCOPES_WITH_TOOLS
+from fermata.agents.registry import get_toolset, list_scopes_with_tools, open_agent
+from fermata.domain.scopes import SCOPES
 from fermata.drivers.providers.openai import make_prompt_cache_key
-from fermata.tools.registry import build_situation, build_system_prompt, get_toolset
 from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.unit.tools.builders import ALL_CAPABILITIES, make_site_snapshot
@@ -36,7 +36,7 @@ def digest_prefix(scope: str, naming: str, tenant: str = "") -> str:
     tools = [
         spec.to_wire() for spec in toolset.build_tool_specs(capabilities, scope, ToolNaming(naming), tenant=tenant)
     ]
-    return sha256((build_system_prompt(scope, ToolNaming(naming)) + json.dumps(tools)).encode()).hexdigest()
+    return sha256((open_agent(scope).build_system_prompt(ToolNaming(naming)) + json.dumps(tools)).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("seed", sample_for_quick_suite(["0", "1", "4242"], every=3))
@@ -52,14 +52,14 @@ def test_every_process_builds_the_same_bytes_with_any_hash_seed(seed: str) -> No
 def test_neither_the_tenant_nor_the_turn_changes_a_byte(scope: str, naming: ToolNaming) -> None:
     before = digest_prefix(scope, naming, "tenant-1")
     for snapshot in (make_site_snapshot(), WORKSPACE, {"page": 3}, None):
-        build_situation(scope, snapshot, naming)
+        open_agent(scope).build_situation(snapshot, naming)
         assert digest_prefix(scope, naming, "tenant-2") == before
 
 
 @pytest.mark.parametrize("naming", list(ToolNaming))
-@pytest.mark.parametrize("scope", SCOPES_WITH_TOOLS)
+@pytest.mark.parametrize("scope", list_scopes_with_tools())
 def test_the_prompt_uses_the_wire_names_of_the_tools_and_no_other_names(scope: str, naming: ToolNaming) -> None:
-    prompt, tools = build_system_prompt(scope, naming), get_toolset(scope).tools
+    prompt, tools = open_agent(scope).build_system_prompt(naming), get_toolset(scope).tools
     for tool in tools:
         others = {tool.name, get_prefixed_name(tool)} - {get_wire_name(tool, naming)}
         assert not any(re.search(rf"\b{other}\b", prompt) for other in others), tool.name

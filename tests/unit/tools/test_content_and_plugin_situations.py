@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fermata.tools.registry import build_situation
+from fermata.agents.registry import open_agent
 from tests.quick_suite_samples import count_examples
 from tests.unit.tools.content_samples import OPEN, WORKSPACE
 
@@ -26,7 +26,7 @@ PLUGIN: dict[str, Any] = {
 
 def list_document_lines(**changes: Any) -> list[str]:
     """List the lines of the active document."""
-    lines = build_situation("content", WORKSPACE | {"activeDocument": OPEN | changes}).splitlines()
+    lines = open_agent("content").build_situation(WORKSPACE | {"activeDocument": OPEN | changes}).splitlines()
     return lines[3:]
 
 
@@ -36,7 +36,7 @@ def find_field_value(line_id: str, lines: list[str]) -> str:
 
 
 def test_the_situation_lists_the_user_the_collections_and_the_open_document() -> None:
-    assert build_situation("content", WORKSPACE).splitlines() == [
+    assert open_agent("content").build_situation(WORKSPACE).splitlines() == [
         "User: Ada (u-ada)",
         'Collections: [t-posts="Posts" (posts, postType, 3 documents), t-people="people" (people, data, 8 documents)]',
         'Active collection: t-posts="Posts" (posts, postType, 3 documents)',
@@ -50,7 +50,7 @@ def test_the_situation_lists_the_user_the_collections_and_the_open_document() ->
 
 @pytest.mark.parametrize("snapshot", [None, 3, [], {}, {"collections": "none"}, {"activeDocument": {"title": "No id"}}])
 def test_a_workspace_that_cannot_be_read_counts_as_empty(snapshot: Any) -> None:
-    assert build_situation("content", snapshot).splitlines() == [
+    assert open_agent("content").build_situation(snapshot).splitlines() == [
         "User: Anonymous",
         "Collections: [(none)]",
         "Active collection: none",
@@ -59,7 +59,11 @@ def test_a_workspace_that_cannot_be_read_counts_as_empty(snapshot: Any) -> None:
 
 
 def test_an_active_collection_that_is_not_listed_is_still_named() -> None:
-    lines = build_situation("content", WORKSPACE | {"activeTableId": "t-new", "activeDocument": None}).splitlines()
+    lines = (
+        open_agent("content")
+        .build_situation(WORKSPACE | {"activeTableId": "t-new", "activeDocument": None})
+        .splitlines()
+    )
     assert lines[2:] == ["Active collection: t-new", "Active document: none"]
 
 
@@ -101,16 +105,16 @@ def test_long_lists_of_collections_fields_and_options_are_cut_with_a_count() -> 
     assert lines[-1] == "- +11 more fields"
     assert "o11, +8 more)" in lines[1]
     collections = [{"id": f"c{n}"} for n in range(60)]
-    formatted = build_situation("content", WORKSPACE | {"collections": collections}).splitlines()[1]
+    formatted = open_agent("content").build_situation(WORKSPACE | {"collections": collections}).splitlines()[1]
     assert formatted.endswith(", +10 more]")
 
 
 def test_the_mail_address_of_the_user_is_not_sent_to_the_model() -> None:
-    assert "@" not in build_situation("content", WORKSPACE)
+    assert "@" not in open_agent("content").build_situation(WORKSPACE)
 
 
 def test_the_situation_lists_the_open_plugin_with_its_files_and_its_last_build() -> None:
-    assert build_situation("plugin", PLUGIN).splitlines() == [
+    assert open_agent("plugin").build_situation(PLUGIN).splitlines() == [
         "Plugin: pl-1 (id opening-hours, state draft)",
         "Files: [f1=plugin.json, f2=src/index.ts]",
         "Open file: f2",
@@ -125,12 +129,14 @@ def test_the_situation_lists_the_open_plugin_with_its_files_and_its_last_build()
     [({"id": "f2", "path": "src/index.ts"}, "src/index.ts"), ({"id": "f2"}, "f2"), (None, "none")],
 )
 def test_the_open_file_may_be_posted_in_several_ways(active: Any, formatted: str) -> None:
-    assert f"Open file: {formatted}" in build_situation("plugin", PLUGIN | {"activeFile": active}).splitlines()
+    assert (
+        f"Open file: {formatted}" in open_agent("plugin").build_situation(PLUGIN | {"activeFile": active}).splitlines()
+    )
 
 
 @pytest.mark.parametrize("snapshot", [None, 3, {"files": 3}, {"localId": {}}])
 def test_a_plugin_editor_that_cannot_be_read_counts_as_empty(snapshot: Any) -> None:
-    lines = build_situation("plugin", snapshot).splitlines()
+    lines = open_agent("plugin").build_situation(snapshot).splitlines()
     assert lines[:3] == ["Plugin: none", "Files: [(none)]", "Open file: none"]
 
 
@@ -148,4 +154,4 @@ json_values = st.recursive(
 @given(snapshot=json_values | st.fixed_dictionaries({"activeDocument": json_values, "collections": json_values}))
 @pytest.mark.parametrize(("scope", "begins"), [("content", "User: "), ("plugin", "Plugin: ")])
 def test_no_snapshot_breaks_the_situation(scope: str, begins: str, snapshot: Any) -> None:
-    assert build_situation(scope, snapshot).startswith(begins)
+    assert open_agent(scope).build_situation(snapshot).startswith(begins)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_toolset
 from fermata.domain.caller import Capability
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.registry import get_toolset
 from fermata.tools.tool import Access, Tool
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 from tests.tool_contract import TOOL_CONTRACT

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_toolset, list_scopes_with_tools
 from fermata.domain.dialect import NEWEST_GENERATION, OLDEST_GENERATION, EditorGeneration
-from fermata.domain.scopes import SCOPES_WITH_TOOLS
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, add_ignored_members, admit_call
-from fermata.tools.registry import get_toolset
 from fermata.tools.tool import ToolContext
 from tests.tenant_tokens import ALL_CAPABILITIES
 from tests.unit.tools.builders import make_call
@@ -78,7 +77,7 @@ def test_the_newest_editor_is_offered_the_schemas_it_has(scope: str, name: str) 
     assert list(tool.input_schema["properties"]) == list(NEWEST_SCHEMAS[scope, name]["properties"])
 
 
-@pytest.mark.parametrize("scope", SCOPES_WITH_TOOLS)
+@pytest.mark.parametrize("scope", list_scopes_with_tools())
 def test_a_generation_changes_no_other_tool_and_no_order(scope: str) -> None:
     oldest, newest = get_toolset(scope, OLDEST_GENERATION).tools, get_toolset(scope, NEWEST_GENERATION).tools
     assert [tool.name for tool in newest] == [tool.name for tool in oldest]

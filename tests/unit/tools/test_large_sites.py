@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fermata.tools.registry import build_situation, build_system_prompt, get_toolset
+from fermata.agents.registry import get_toolset, open_agent
 from tests.unit.tools.builders import ALL_CAPABILITIES, PRIMARY_COLOR, make_site_snapshot
 from tests.unit.tools.content_samples import WORKSPACE
 
@@ -52,14 +52,14 @@ def count_calls(work: Callable[[], object]) -> int:
 
 
 def test_the_situation_reads_no_style_rules_nodes_or_files() -> None:
-    line = build_situation("site", make_large_snapshot(200))
+    line = open_agent("site").build_situation(make_large_snapshot(200))
     assert line.count("=s") == 200
     assert 'Documents: [page:p0="Page 0" (root=r0; Page /s0)' in line
 
 
 def count_situation_calls(pages: int, rules: int = 400) -> int:
     snapshot = make_large_snapshot(pages, rules)
-    return count_calls(lambda: build_situation("site", snapshot))
+    return count_calls(lambda: open_agent("site").build_situation(snapshot))
 
 
 def test_the_cost_of_the_situation_grows_only_with_the_pages() -> None:
@@ -73,7 +73,7 @@ def test_tools_and_prompt_are_built_with_few_calls_once_the_schemas_are_cached(s
     capabilities = ALL_CAPABILITIES.union(*(tool.permissions for tool in toolset.tools))
 
     def build() -> Any:
-        return get_toolset(scope).build_tool_specs(capabilities, scope), build_system_prompt(scope)
+        return get_toolset(scope).build_tool_specs(capabilities, scope), open_agent(scope).build_system_prompt()
 
     tool_count = len(toolset.tools)
     assert count_calls(build) < 30 * tool_count + 100
@@ -82,6 +82,6 @@ def test_tools_and_prompt_are_built_with_few_calls_once_the_schemas_are_cached(s
 
 def test_the_situation_of_a_large_workspace_lists_the_first_collections() -> None:
     collections = [{"id": f"c{n}", "label": f"Collection {n}"} for n in range(5000)]
-    situation = build_situation("content", WORKSPACE | {"collections": collections})
+    situation = open_agent("content").build_situation(WORKSPACE | {"collections": collections})
     assert "+4950 more" in situation
     assert len(situation) < 4000

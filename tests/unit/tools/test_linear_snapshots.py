@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from fermata.agents.registry import get_toolset, open_agent
 from fermata.domain.scopes import SCOPES
-from fermata.tools.registry import build_situation, get_toolset
 from fermata.tools.site.design_tokens.colors import ColorSettings, ColorToken, assign_slugs
 from fermata.tools.site.design_tokens.listing import list_tokens
 from fermata.tools.tool import ToolFailure
@@ -47,7 +47,7 @@ PARTS = 5
 
 def read_with_every_tool(scope: str, snapshot: Any) -> None:
     """Build the situation, and run each tool that needs no input and no content system."""
-    build_situation(scope, snapshot)
+    open_agent(scope).build_situation(snapshot)
     context = make_context(scope=scope, snapshot=snapshot)
     for tool in get_toolset(scope).tools:
         if tool.handler is not None:

@@ -1,7 +1,6 @@
 """docs/tools.md describes the tools as they are defined."""
 
-from fermata.domain.scopes import SCOPES_WITH_TOOLS
-from fermata.tools.registry import get_toolset
+from fermata.agents.registry import get_toolset, list_scopes_with_tools
 from local.tools_page import PAGE_PATH, render_page
 
 
@@ -11,7 +10,7 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_the_page_has_every_tool_of_every_scope() -> None:
     text = PAGE_PATH.read_text()
-    for scope in SCOPES_WITH_TOOLS:
+    for scope in list_scopes_with_tools():
         for tool in get_toolset(scope).tools:
             assert f"### `{tool.name}`" in text
             assert tool.description.replace("<", "&lt;") in text

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.tools.registry import get_toolset
+from fermata.agents.registry import get_toolset
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import Access, Approval, Execution, Risk
 from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name

@@ -123,6 +123,7 @@ TURN = {
     "tenant": "acme",
     "user": "u",
     "scope": "site",
+    "agent": "site@0123456789abcdef",
     "conversation": "C",
     "provider": "anthropic",
     "model": "m",

@@ -1,50 +1,21 @@
-"""Define the scopes: the parts of the editor that a conversation can belong to.
+"""Name the agents that are built in, one per scope: the part of the editor that a conversation can belong to.
 
-To add a scope, add its entry to SCOPES (docs/extending.md).
+To add an agent, add its line to SCOPES (docs/agents.md).
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-
-@dataclass(frozen=True, kw_only=True)
-class Scope:
-    """What one scope consists of. Each attribute is a path `package.module:name`.
-
-    They are paths because every package reads the names of the scopes, and only `tools/registry.py` loads what is
-    behind them (decision 0134).
-
-    Attributes:
-        toolset: A Toolset.
-        prompt: A function from a ToolNaming to the stable part of the prompt.
-        situation: A function from a snapshot and a ToolNaming to the part that changes from turn to turn.
-    """
-
-    toolset: str
-    prompt: str
-    situation: str
-
-
-SCOPES: dict[str, Scope | None] = {
-    "site": Scope(
-        toolset="fermata.tools.site.toolset:SITE_TOOLSET",
-        prompt="fermata.tools.site.prompt:system_prompt",
-        situation="fermata.tools.site.situation:situation",
-    ),
-    "content": Scope(
-        toolset="fermata.tools.content.toolset:CONTENT_TOOLSET",
-        prompt="fermata.tools.content.prompt:system_prompt",
-        situation="fermata.tools.content.situation:situation",
-    ),
-    "data": None,
-    "plugin": Scope(
-        toolset="fermata.tools.plugin.toolset:PLUGIN_TOOLSET",
-        prompt="fermata.tools.plugin.prompt:system_prompt",
-        situation="fermata.tools.plugin.situation:situation",
-    ),
+SCOPES: dict[str, str] = {
+    "site": "fermata.agents.site.agent:SITE_AGENT",
+    "content": "fermata.agents.content.agent:CONTENT_AGENT",
+    "data": "fermata.agents.data.agent:DATA_AGENT",
+    "plugin": "fermata.agents.plugin.agent:PLUGIN_AGENT",
 }
-"""The scopes by their names. A scope of None has no tools, a general prompt and an empty situation."""
-SCOPES_WITH_TOOLS = tuple(name for name, scope in SCOPES.items() if scope)
+"""The scopes by their names, with the path `package.module:name` of the Agent that `chat/{scope}` asks.
+
+They are paths because every package reads the names of the scopes, and only `agents/registry.py` loads what is behind
+them (decision 0312).
+"""
 
 if TYPE_CHECKING:
     ScopeName = str

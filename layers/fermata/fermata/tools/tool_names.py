@@ -42,6 +42,11 @@ def format_tool_name(toolset: str, name: str, naming: ToolNaming) -> str:
     """Return the wire name of a canonical name.
 
     Only toolsets of the editor's own scopes have prefixed names; other tools keep their name.
+
+    Args:
+        toolset: The toolset that the tool belongs to.
+        name: The canonical name.
+        naming: The variant of the names.
     """
     prefix = f"{toolset}_"
     if naming is ToolNaming.CANONICAL or toolset not in SCOPES or name.startswith(prefix):
@@ -75,6 +80,11 @@ def iter_name_keys(name: str) -> Iterator[str]:
 
 def insert_tool_names(text: str, tools: Iterable[Tool], naming: ToolNaming) -> str:
     """Replace `{insertHtml}` in a prompt by the wire name of that tool; `{{` and `}}` become single braces.
+
+    Args:
+        text: The text, with names in braces.
+        tools: The tools that it may name.
+        naming: The variant of the names.
 
     Raises:
         KeyError: The text names a tool that is not among `tools`.

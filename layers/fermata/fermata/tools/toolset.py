@@ -1,6 +1,6 @@
 """Group tools into a named, ordered toolset, list the ones a caller may use, and find one by its name."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -137,3 +137,24 @@ class Toolset:
 def list_tool_names(tool: Tool) -> set[str]:
     """Return all names that a tool answers to."""
     return {tool.name, get_prefixed_name(tool), *tool.aliases}
+
+
+def merge_toolsets(name: str, toolsets: Sequence[Toolset]) -> Toolset:
+    """Return the tools of several toolsets in one.
+
+    Args:
+        name: The name of the result.
+        toolsets: In the order in which their tools are offered.
+
+    Raises:
+        ValueError: Two of the tools share a name or an alias.
+    """
+    generations = {generation for toolset in toolsets for generation in toolset.revised_tools}
+    return Toolset(
+        name,
+        tuple(tool for toolset in toolsets for tool in toolset.tools),
+        {
+            generation: tuple(tool for toolset in toolsets for tool in toolset.revised_tools.get(generation, ()))
+            for generation in generations
+        },
+    )

@@ -56,6 +56,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     tenant: str
     user: str
     scope: str
+    agent: str = ""
+    """The agent as `id@version`; empty for an undo, and for turns of releases without agents."""
     conversation: str
     provider: str
     model: str

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.registry import get_toolset
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.hosts.host_record import HostRecord
-from fermata.tools.registry import get_toolset
 from tests.unit.turns.stage import ADA, Stage
 
 HOST_TOOLS = {"list_post_types", "list_loop_sources"}

@@ -9,9 +9,9 @@ from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import parse_tool_input, parse_tool_output
-from fermata.tools.registry import get_toolset
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.tools.tool import Access, Execution, Tool, ToolInput
+from fermata.tools.toolset import Toolset
 
 MAX_EDIT_CHANGES_CHARS = 4_000
 MAX_INVERSE_STEPS = 20
@@ -100,16 +100,17 @@ def _describe_revisions(planned: str, current: str) -> str:
     return f"The document is now at revision {current}." if current else "The document has changed since you read it."
 
 
-def find_edit_tool(scope: str, name: str) -> Tool | None:
-    """Find a tool of a scope by any of its names, or the tool `restore`, which belongs to no scope."""
-    return RESTORE_TOOL if name == RESTORE_TOOL.name else get_toolset(scope).find_tool(name)
+def find_edit_tool(toolset: Toolset, name: str) -> Tool | None:
+    """Find a tool by any of its names, or the tool `restore`, which belongs to no toolset."""
+    return RESTORE_TOOL if name == RESTORE_TOOL.name else toolset.find_tool(name)
 
 
-def parse_inverse(scope: str, tenant: str, value: Any) -> tuple[InverseStep, ...]:
+def parse_inverse(toolset: Toolset, scope: str, tenant: str, value: Any) -> tuple[InverseStep, ...]:
     """Validate the inverse of an edit: one call of a writing browser tool, or a list of them.
 
     Args:
-        scope: The scope of the turn, whose tools may be called.
+        toolset: The tools that may be called.
+        scope: The scope of the turn.
         tenant: The tenant, which may have registered tools of its own.
         value: The member `inverse` of the result that the editor posted.
 
@@ -121,13 +122,13 @@ def parse_inverse(scope: str, tenant: str, value: Any) -> tuple[InverseStep, ...
         raise InvalidToolInput(f"An inverse may have {MAX_INVERSE_STEPS} calls at most; this one has {len(calls)}.")
     if (size := len(json.dumps(value))) > MAX_INVERSE_CHARS:
         raise InvalidToolInput(f"An inverse may have {MAX_INVERSE_CHARS:,} characters at most; this one has {size:,}.")
-    return tuple(_parse_inverse_step(scope, tenant, call) for call in calls)
+    return tuple(_parse_inverse_step(toolset, scope, tenant, call) for call in calls)
 
 
-def _parse_inverse_step(scope: str, tenant: str, call: Any) -> InverseStep:
+def _parse_inverse_step(toolset: Toolset, scope: str, tenant: str, call: Any) -> InverseStep:
     if not isinstance(call, dict) or not isinstance(call.get("tool"), str):
         raise InvalidToolInput("Each call of an inverse is an object with 'tool' and 'input'.")
-    tool = find_edit_tool(scope, call["tool"])
+    tool = find_edit_tool(toolset, call["tool"])
     if tool is None or not tool.is_available_in(scope, tenant):
         raise InvalidToolInput(f"Unknown tool: {call['tool']}.")
     if tool.access is not Access.WRITE or tool.execution is not Execution.BROWSER:
@@ -136,14 +137,15 @@ def _parse_inverse_step(scope: str, tenant: str, call: Any) -> InverseStep:
     return InverseStep(tool=tool.name, input=arguments)
 
 
-def is_tool_permitted(scope: str, tenant: str, name: str, capabilities: frozenset[str]) -> bool:
+def is_tool_permitted(toolset: Toolset, scope: str, tenant: str, name: str, capabilities: frozenset[str]) -> bool:
     """Return whether a caller may have a browser tool called in this scope.
 
     Args:
+        toolset: The tools of the turn's agent.
         scope: The scope of the turn.
         tenant: The caller's tenant.
         name: The tool's canonical name, prefixed name or alias.
         capabilities: Those of the caller.
     """
-    tool = find_edit_tool(scope, name)
+    tool = find_edit_tool(toolset, name)
     return tool is not None and tool.is_available_in(scope, tenant) and tool.permits(capabilities)

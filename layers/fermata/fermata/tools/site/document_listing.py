@@ -22,7 +22,13 @@ def list_site_documents(snapshot: Any) -> dict[str, Any]:
 
 
 def describe_documents(site: SiteDocuments, active_page_id: str, current: DocumentRef | None) -> list[dict[str, Any]]:
-    """Describe each document of a site; `current` is the one on the canvas."""
+    """Describe each document of a site.
+
+    Args:
+        site: The site's pages and components.
+        active_page_id: The page that the editor has open.
+        current: The document on the canvas.
+    """
     pages = [_describe_page(page, active_page_id, current) for page in site.pages]
     return pages + [_describe_component(component, current) for component in site.visual_components]
 

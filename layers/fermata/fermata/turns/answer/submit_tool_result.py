@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from fermata.agents.registry import get_toolset
 from fermata.aws import blob_store
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.lazy_snapshot import LazySnapshot
@@ -181,7 +182,7 @@ def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutp
     output = normalize_result_images(result.output)
     if output.conflict and not pause.undo_target:
         output = build_conflict_output(result, call.request_revision)
-    tool = find_edit_tool(pause.scope, call.tool_name)
+    tool = find_edit_tool(get_toolset(pause.scope), call.tool_name)
     return apply_result_policy(tool, output).model_copy(update={"conflict": output.conflict}) if tool else output
 
 

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
+from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.dialect import ToolNameMapper, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
-from fermata.tools.registry import get_tool_namer
 from fermata.turns.edit_journal import JournalEntry, read_journal_page
 from fermata.turns.turn import find_turn_for_caller
 

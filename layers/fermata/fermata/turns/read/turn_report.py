@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
+from fermata.agents.registry import get_tool_namer
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.dialect import ToolNameMapper, ToolNameVariant
 from fermata.domain.events import Event, ReasoningEvent, TextEvent
-from fermata.tools.registry import get_tool_namer
 from fermata.turns.read.turn_list import describe_turn, sum_requests
 from fermata.turns.turn import find_turn_for_caller
 from fermata.turns.turn_log import LogEntry, read_entries_from

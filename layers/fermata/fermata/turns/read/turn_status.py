@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ToolNameVariant
 from fermata.domain.errors import NotFound
 from fermata.domain.events import ToolRequestEvent
-from fermata.tools.registry import get_tool_namer
 from fermata.turns.pause import Pause, load_pause
 from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn, find_turn_for_caller, load_turn
 from fermata.turns.turn_log import LogEntry, read_entries_from, read_last_entry

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fermata.agents.agent import Agent
+from fermata.agents.registry import open_agent
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations.history.conversation_history import ConversationHistory, read_first_batch
@@ -19,7 +21,6 @@ from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
-from fermata.tools.registry import build_system_prompt, get_toolset
 from fermata.tools.tool import Access, ToolContext
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
@@ -172,9 +173,14 @@ class TurnContext:
             self.history.add_messages(result.messages)
 
     @cached_property
+    def agent(self) -> Agent:
+        """The agent that the turn has pinned."""
+        return open_agent(self.turn.agent or self.turn.scope)
+
+    @cached_property
     def toolset(self) -> Toolset:
-        """The tools of the turn's scope, as the turn's editor knows them."""
-        return get_toolset(self.turn.scope, self.turn.generation)
+        """The tools of the turn's agent, as the turn's editor knows them."""
+        return self.agent.get_toolset(self.turn.generation)
 
     @property
     def tool_names(self) -> ToolNaming:
@@ -188,7 +194,7 @@ class TurnContext:
 
     @cached_property
     def system_prompt(self) -> str:
-        return build_system_prompt(self.turn.scope, self.tool_names)
+        return self.agent.build_system_prompt(self.tool_names)
 
     @cached_property
     def tool_specs(self) -> tuple[ToolSpec, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fermata.agents.registry import get_toolset
 from fermata.aws.resources import Resources
 from fermata.credentials.known_capabilities import get_choice_capabilities, get_known_capabilities
 from fermata.credentials.model_choice import ModelChoice
@@ -9,7 +10,6 @@ from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Unprocessable
 from fermata.drivers.registry import get_model_traits
-from fermata.tools.registry import get_toolset
 
 NO_VISION_MESSAGE = "The model {} cannot see images. Choose another model, or send the text alone."
 NO_TOOL_CALLS_MESSAGE = (

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from fermata.agents.agent import Agent
+from fermata.agents.registry import open_agent
 from fermata.aws import observability
 from fermata.aws.blob_store import prompt_folder
 from fermata.aws.clock import is_valid_id, new_id
@@ -27,7 +29,6 @@ from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import UseCounter
 from fermata.limits.use_counts import Use
-from fermata.tools.registry import build_situation, get_toolset
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.snapshot_storage import SnapshotStorage
@@ -164,16 +165,17 @@ def _start(
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
     snapshot.check()
-    situation = build_situation(prompt.scope, prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
+    agent = open_agent(prompt.scope)
+    situation = agent.build_situation(prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
         conversation = ensure_claimable(
             resources, caller, conversation, prompt.dialect, load_conversation, prompt.content_digest
         )
         counter.read_again()
-    withheld_tools = _list_withheld_tools(resources, caller, prompt, rows)
+    withheld_tools = _list_withheld_tools(resources, caller, prompt, agent, rows)
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
-    turn = _build_turn(resources, caller, prompt, turn_id, chosen_model, situation, budgets, withheld_tools)
+    turn = _build_turn(resources, caller, prompt, agent, turn_id, chosen_model, situation, budgets, withheld_tools)
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
     commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot, counter)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
@@ -185,7 +187,7 @@ def _start(
 
 
 def _list_withheld_tools(
-    resources: Resources, caller: Caller, prompt: TurnPrompt, rows: PrefetchedRows
+    resources: Resources, caller: Caller, prompt: TurnPrompt, agent: Agent, rows: PrefetchedRows
 ) -> tuple[str, ...]:
     """List the tools that need a content system, if the tenant has none.
 
@@ -193,7 +195,7 @@ def _list_withheld_tools(
     """
     if rows.read_item(build_host_key(resources, caller.tenant)) is not None:
         return ()
-    return get_toolset(prompt.scope, prompt.generation).list_tools_without_host(prompt.snapshot_content.value)
+    return agent.get_toolset(prompt.generation).list_tools_without_host(prompt.snapshot_content.value)
 
 
 def _log_start(turn: Turn) -> None:
@@ -213,6 +215,7 @@ def _build_turn(
     resources: Resources,
     caller: Caller,
     prompt: TurnPrompt,
+    agent: Agent,
     turn_id: str,
     chosen_model: ModelChoice,
     situation: str,
@@ -226,6 +229,7 @@ def _build_turn(
         tenant=caller.tenant,
         user=caller.user,
         scope=prompt.scope,
+        agent=agent.reference,
         conversation=prompt.conversation_id,
         provider=chosen_model.provider,
         model=chosen_model.model,
@@ -238,7 +242,9 @@ def _build_turn(
         withheld_tools=withheld_tools,
         prompt_version=SYSTEM_PROMPT_VERSION,
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
-        max_rounds=min(settings.max_rounds, prompt.max_rounds or settings.max_rounds),
+        max_rounds=min(
+            settings.max_rounds, prompt.max_rounds or settings.max_rounds, agent.max_rounds or settings.max_rounds
+        ),
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
         has_budget=_is_budgeted(resources, caller, chosen_model, budgets),
         prompt_digest=prompt.content_digest,

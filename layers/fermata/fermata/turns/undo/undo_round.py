@@ -126,7 +126,7 @@ def _load_steps(context: TurnContext, calls: list[PlannedCall]) -> list[InverseS
 
 
 def _build_call(context: TurnContext, round_: int, index: int, step: InverseStep) -> RoundCall:
-    tool = find_edit_tool(context.turn.scope, step.tool)
+    tool = find_edit_tool(context.toolset, step.tool)
     default_seconds = context.resources.settings.browser_wait_seconds
     return RoundCall(
         tool_call_id=f"undo-{round_}-{index}",

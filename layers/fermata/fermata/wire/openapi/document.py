@@ -13,6 +13,7 @@ from pydantic import BaseModel
 import fermata
 from fermata.domain.scopes import SCOPES
 from fermata.wire.bodies.responses import (
+    agents,
     api_keys,
     common,
     conversations,
@@ -36,7 +37,7 @@ from fermata.wire.openapi.schemas import (
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
-_RESPONSE_MODULES = (api_keys, common, conversations, credentials, defaults, editor, privacy, turns, usage)
+_RESPONSE_MODULES = (agents, api_keys, common, conversations, credentials, defaults, editor, privacy, turns, usage)
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.
 

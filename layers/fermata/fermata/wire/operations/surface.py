@@ -5,6 +5,7 @@ document and the routes in template.yaml (`make template`) are generated from it
 """
 
 from fermata.wire.operations import (
+    agents,
     api_keys,
     conversations,
     credentials,
@@ -17,7 +18,7 @@ from fermata.wire.operations import (
 )
 from fermata.wire.operations.operation import BaseOperation
 
-_MODULES = (turns, editor, conversations, defaults, credentials, api_keys, privacy, usage, service)
+_MODULES = (turns, agents, editor, conversations, defaults, credentials, api_keys, privacy, usage, service)
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(
     value for module in _MODULES for value in vars(module).values() if isinstance(value, BaseOperation)

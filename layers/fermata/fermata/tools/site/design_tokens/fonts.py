@@ -25,6 +25,7 @@ class FontSettings(LenientModel):
 
 
 def describe_fonts(settings: FontSettings) -> list[dict[str, Any]]:
+    """Describe the site's font tokens in their order."""
     families = {font.id: font.family for font in settings.items}
     tokens = sorted(settings.tokens, key=lambda token: (token.order, token.name))
     return [_describe_token(token, families.get(token.family_id, "")) for token in tokens]

@@ -95,6 +95,13 @@ class ScaleStep:
 def describe_scales(
     family: ScaleFamily, settings: ScaleSettings, preferences: ScalePreferences
 ) -> list[dict[str, Any]]:
+    """Describe the groups of a scale that have steps.
+
+    Args:
+        family: Which scale it is.
+        settings: The site's settings of that scale.
+        preferences: How the site computes steps.
+    """
     if settings.is_disabled:
         return []
     groups = sorted(settings.groups, key=lambda group: group.order)

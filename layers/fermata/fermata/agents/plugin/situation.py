@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fermata.agents.prompt_text import join_first_items, to_single_line
 from fermata.tools.lenient_models import LenientModel
-from fermata.tools.prompt_text import join_first_items, to_single_line
 from fermata.tools.tool_names import ToolNaming
 
 _MAX_FILES = 100

@@ -1,4 +1,4 @@
-"""A new scope is served once it is added where docs/extending.md says."""
+"""A new agent is a folder and a line: it is then served, and runs turns."""
 
 import json
 import os
@@ -9,11 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "layers" / "fermata" / "fermata"
-ENTRY = """    "kitchen": Scope(
-        toolset="tests.unit.tools.example_scope:KITCHEN_TOOLSET",
-        prompt="tests.unit.tools.example_scope:system_prompt",
-        situation="tests.unit.tools.example_scope:situation",
-    ),
+ENTRY = """    "kitchen": "tests.unit.agents.example_agent.agent:KITCHEN_AGENT",
 """
 SEND_REQUESTS = """
 import json, os
@@ -33,9 +29,11 @@ with mock_aws():
         return response["statusCode"], json.loads(response["body"])
     document = app.handler(make_proxy_event("GET", "/admin/api/ai/openapi.json", {}), None)
     scopes = send("GET", "scopes")
+    agents = send("GET", "agents")
+    agent = send("GET", "agents/kitchen")
     tools = send("GET", "tools/kitchen")
     created = send("POST", "conversations", {"scope": "kitchen"})
-    print(json.dumps([json.loads(document["body"]), scopes, tools, created]))
+    print(json.dumps([json.loads(document["body"]), scopes, agents, agent, tools, created]))
 """
 
 
@@ -45,16 +43,19 @@ def insert_text(file: Path, before: str, text: str) -> None:
     file.write_text(source.replace(before, text + before))
 
 
-def test_a_scope_that_is_added_as_described_has_tools_and_conversations(tmp_path: Path) -> None:
+def test_an_agent_that_is_added_as_described_has_tools_and_conversations(tmp_path: Path) -> None:
     copy = tmp_path / "fermata"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    insert_text(copy / "domain" / "scopes.py", '    "content": Scope(', ENTRY)
+    insert_text(copy / "domain" / "scopes.py", '    "content": "fermata', ENTRY)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
     command = [sys.executable, "-c", SEND_REQUESTS]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    document, (_, scopes), (listed, tools), (created, conversation) = json.loads(done.stdout.splitlines()[-1])
+    responses = json.loads(done.stdout.splitlines()[-1])
+    document, (_, scopes), (_, agents), (_, agent), (listed, tools), (created, conversation) = responses
     assert {"name": "kitchen"} in scopes["scopes"]
     assert "kitchen" in document["components"]["schemas"]["NewConversation"]["properties"]["scope"]["enum"]
+    assert [listed_agent["id"] for listed_agent in agents["agents"]][:3] == ["site", "kitchen", "content"]
+    assert [tool["name"] for tool in agent["agent"]["tools"]] == ["scale_recipe", "highlight_step"]
     assert (listed, [tool["name"] for tool in tools["tools"]]) == (200, ["scale_recipe", "highlight_step"])
     assert (created, conversation["conversation"]["scope"]) == (201, "kitchen")

@@ -1,14 +1,12 @@
-"""An example of a scope: a toolset with a server tool and a browser tool, a prompt and a situation."""
+"""The tools of the example: one that the service runs, and one that the editor runs."""
 
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
-from fermata.tools.prompt_text import to_single_line
 from fermata.tools.tool import Risk, ToolContext, ToolFailure, ToolInput
 from fermata.tools.tool_factory import EVERYONE, ToolFactory
-from fermata.tools.tool_names import ToolNaming, insert_tool_names
 from fermata.tools.toolset import Toolset
 
 KITCHEN_TOOLS = ToolFactory("kitchen")
@@ -51,12 +49,3 @@ KITCHEN_TOOLSET = Toolset(
         ),
     ),
 )
-
-
-def system_prompt(naming: ToolNaming) -> str:
-    return insert_tool_names("You help a cook. Calculate amounts with {scale_recipe}.", KITCHEN_TOOLSET.tools, naming)
-
-
-def situation(snapshot: Any, _naming: ToolNaming) -> str:
-    recipes = snapshot.get("recipes", {}) if isinstance(snapshot, dict) else {}
-    return f"Recipes: {', '.join(map(to_single_line, recipes)) or '(none)'}"

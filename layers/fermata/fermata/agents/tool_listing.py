@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from fermata.agents.registry import get_toolset
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
-from fermata.tools.registry import get_toolset
 from fermata.tools.tool import Tool
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 

@@ -1,0 +1,123 @@
+"""Define an agent: the record that says which tools, prompt, situation and settings a turn works with."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pkgutil import resolve_name
+from typing import Any, cast
+
+from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_text
+from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
+from fermata.tools.tool import Tool
+from fermata.tools.tool_names import ToolNaming
+from fermata.tools.toolset import Toolset, merge_toolsets
+
+VERSION_CHARS = 16
+"""Hexadecimal characters of a version: 64 bits of the definition's SHA-256."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """What makes one assistant different from another. Its definition never changes: a changed one has another version.
+
+    Tools, prompt and situation are paths `package.module:name`, loaded on first use. A round of a site turn therefore
+    imports neither the tools of other agents nor the code that reads snapshots.
+
+    Attributes:
+        toolsets: Toolsets, whose tools are offered in this order.
+        prompt: A function from a ToolNaming to the stable part of the prompt.
+        situation: A function from a snapshot and a ToolNaming to the part that changes from turn to turn; empty for
+            none.
+        max_rounds: The agent's limit, where it is lower than the deployment's.
+    """
+
+    id: str
+    title: str
+    description: str
+    toolsets: tuple[str, ...] = ()
+    prompt: str
+    situation: str = ""
+    max_rounds: int | None = None
+
+    @cached_property
+    def version(self) -> str:
+        """The digest of the definition: settings, prompt and tools, as all generations of editors know them."""
+        definition = json.dumps(self._describe_definition(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(definition.encode()).hexdigest()[:VERSION_CHARS]
+
+    @property
+    def reference(self) -> str:
+        """The agent's id and version, which a turn pins when it starts."""
+        return f"{self.id}@{self.version}"
+
+    @property
+    def toolset(self) -> Toolset:
+        """The tools of all toolsets, in the form that the oldest generation of editors knows."""
+        return cast(Toolset, resolve_name(self.toolsets[0])) if len(self.toolsets) == 1 else self._merged_toolset
+
+    def get_toolset(self, generation: EditorGeneration = OLDEST_GENERATION) -> Toolset:
+        """Return the agent's tools as the editors of a generation know them."""
+        return self.toolset.for_generation(generation)
+
+    def build_system_prompt(self, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
+        """Build the stable part of the prompt.
+
+        It depends on the agent and the tool names only, so that providers can cache it (decision 0100).
+        """
+        return cast(Callable[[ToolNaming], str], resolve_name(self.prompt))(naming) + FRAMES_RULE
+
+    def build_situation(self, snapshot: Any, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
+        """Build the part of the prompt that changes from turn to turn.
+
+        Drivers put it at the end of the request, between tags. Text of users cannot close them: a `<` that could start
+        such a tag is escaped.
+
+        Args:
+            snapshot: The document's state as its editor posted it; None without one.
+            naming: The variant of the tool names that the text mentions.
+        """
+        if not self.situation:
+            return ""
+        text = cast(Callable[[Any, ToolNaming], str], resolve_name(self.situation))(snapshot, naming)
+        return escape_frames_in_text(text)
+
+    @cached_property
+    def _merged_toolset(self) -> Toolset:
+        return merge_toolsets(self.id, [cast(Toolset, resolve_name(path)) for path in self.toolsets])
+
+    def _describe_definition(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "title": self.title,
+            "description": self.description,
+            "prompts": [self.build_system_prompt(naming) for naming in ToolNaming],
+            "situation": self.situation,
+            "max_rounds": self.max_rounds,
+            "tools": [describe_tool_definition(tool) for tool in self._iter_tools()],
+        }
+
+    def _iter_tools(self) -> Iterator[Tool]:
+        toolset = self.toolset
+        yield from toolset.tools
+        for generation in sorted(toolset.revised_tools):
+            yield from toolset.revised_tools[generation]
+
+
+def describe_tool_definition(tool: Tool) -> dict[str, Any]:
+    """Describe what of a tool a decision about one of its calls relies on, as JSON."""
+    return {
+        "name": tool.name,
+        "toolset": tool.toolset,
+        "description": tool.description,
+        "input": tool.input_schema,
+        "execution": tool.execution.value,
+        "access": tool.access.value,
+        "permissions": sorted(tool.permissions),
+        "risk": tool.risk.value,
+        "approval": tool.approval.value,
+        "confirmation": tool.confirmation_flag,
+        "idempotent": tool.idempotent,
+        "enabled": tool.enabled,
+    }

@@ -1,0 +1,11 @@
+"""The part of the example's prompt that changes from turn to turn."""
+
+from typing import Any
+
+from fermata.agents.prompt_text import to_single_line
+from fermata.tools.tool_names import ToolNaming
+
+
+def situation(snapshot: Any, _naming: ToolNaming) -> str:
+    recipes = snapshot.get("recipes", {}) if isinstance(snapshot, dict) else {}
+    return f"Recipes: {', '.join(map(to_single_line, recipes)) or '(none)'}"
