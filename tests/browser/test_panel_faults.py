@@ -313,3 +313,24 @@ def test_a_turn_that_is_lost_does_not_seem_to_work_on_and_can_be_followed_again(
     assert page.locator("fermata-panel .status:visible").count() == 0
     page.get_by_role("button", name="Try again").click()
     page.get_by_text("It could not be followed.").wait_for(state="hidden")
+
+
+def test_a_german_panel_says_in_german_what_the_service_says_in_english(browser: Chromium, page: Page) -> None:
+    play_panel(page, LONE_PANEL.replace('lang="en"', 'lang="de"'))
+    page.fill(COMPOSER, "Los")
+    page.press(COMPOSER, "Enter")
+    page.wait_for_selector("fermata-panel .turn")
+    send(
+        page,
+        {"type": "warning", "message": "The model was asked to answer.", "code": "repeatedCall", "seq": 1},
+        {"type": "warning", "message": "A newer warning.", "code": "toString", "seq": 2},
+        {"type": "error", "message": "Your credit of 5 USD is used up.", "code": "provider_quota", "seq": 3},
+    )
+    page.wait_for_selector(IDLE)
+    notes = page.locator("fermata-panel .turn-footer .note p").all_inner_texts()
+    assert notes[0].startswith("Das Modell hat denselben Schritt")
+    assert notes[1:] == [
+        "A newer warning.",
+        "Das Guthaben oder Kontingent beim Anbieter ist aufgebraucht.",
+        "Your credit of 5 USD is used up.",
+    ]

@@ -23,6 +23,15 @@ export class FermataError extends Error {
   hint = "";
   /** Milliseconds after which the same request may succeed, if the service has said so. */
   retryAfter = 0;
+  /**
+   * The key of a start that failed: the same start once more, with this key and `conversationId`, joins the turn that the
+   * first one may have started.
+   *
+   * @type {string | undefined}
+   */
+  idempotencyKey;
+  /** The conversation of a start that failed. @type {string | undefined} */
+  conversationId;
 
   /**
    * Whether the same request may succeed a moment later.

@@ -3,6 +3,7 @@
 /**
  * @import { FermataOptions, FollowOptions, PromptImage, StartOptions, ToolOutput, UndoOptions, CallOptions } from "./types.js"
  */
+import { FermataError } from "./errors.js";
 import { imageParts } from "./images.js";
 import { makeResources } from "./resources.js";
 import { Service } from "./service.js";
@@ -46,7 +47,7 @@ export class Fermata {
     const start = { path: pathOf("chat", scope), body, idempotencyKey: idempotencyKey ?? newKey() };
     const isDoubtful = idempotencyKey !== undefined;
     const members = { fermata: this, service: this.#service, start, conversationId: conversation, scope, isDoubtful };
-    return new Turn(members, options).started();
+    return begin(new Turn(members, options), start.idempotencyKey);
   }
 
   /**
@@ -73,7 +74,8 @@ export class Fermata {
     const body = through === undefined ? {} : { through };
     const start = { path: pathOf("bridges", bridgeId, "undo"), body, idempotencyKey: idempotencyKey ?? newKey() };
     const isDoubtful = idempotencyKey !== undefined;
-    return new Turn({ fermata: this, service: this.#service, start, isDoubtful }, options).started();
+    const turn = new Turn({ fermata: this, service: this.#service, start, isDoubtful }, options);
+    return begin(turn, start.idempotencyKey);
   }
 
   /**
@@ -144,6 +146,24 @@ export class Fermata {
 async function contentOf(prompt, images) {
   const text = prompt?.trim() ? [{ kind: "text", text: prompt }] : [];
   return [...text, ...(await imageParts(images))];
+}
+
+/**
+ * Wait until a turn has started. An error has what is needed to join it, should it have started all the same.
+ *
+ * @param {Turn} turn
+ * @param {string} idempotencyKey
+ */
+async function begin(turn, idempotencyKey) {
+  try {
+    return await turn.started();
+  } catch (error) {
+    // 409: something else stands in the way, or the key itself.
+    if (error instanceof FermataError && error.status !== 409) {
+      Object.assign(error, { idempotencyKey, conversationId: turn.conversationId });
+    }
+    throw error;
+  }
 }
 
 /** @returns {string} A key that no other request has. */

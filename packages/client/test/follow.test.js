@@ -252,3 +252,22 @@ test("the words, the images and what the editor shows are sent with a prompt", a
     revision: "r1",
   });
 });
+
+test("a start that was given up tells the key and the conversation with which the same start joins its turn", async () => {
+  const service = newService().on("POST", "/chat/site", noNetwork);
+  const error = await start(service).catch((refused) => refused);
+  assert.equal(error.conversationId, "c1");
+  const keys = new Set(service.sent("POST", "/chat/site").map(({ headers }) => headers.get("idempotency-key")));
+  assert.deepEqual([...keys], [error.idempotencyKey]);
+  const { idempotencyKey, conversationId } = error;
+  service.on("POST", "/chat/site", () => stream([ready, done(2)]));
+  const turn = await start(service, { idempotencyKey, conversationId });
+  assert.equal(service.requests.at(-1).headers.get("idempotency-key"), idempotencyKey);
+  assert.equal(turn.id, "t1");
+});
+
+test("a start that something stands in the way of tells no key, because the key itself may be in the way", async () => {
+  const service = newService().on("POST", "/chat/site", () => json(409, { error: "Used for another request." }));
+  const error = await start(service).catch((refused) => refused);
+  assert.equal(error.idempotencyKey, undefined);
+});

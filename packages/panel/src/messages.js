@@ -99,6 +99,11 @@ const EN = {
   callFailed: "failed",
   callConflict: "the page had changed",
   callInput: "Input",
+  earlierCalls: (/** @type {number} */ count, /** @type {number} */ failed) =>
+    (count === 1 ? "1 earlier step" : `${count} earlier steps`) + (failed ? `, ${failed} failed` : ""),
+  earlierRounds: (/** @type {number} */ count) => `Show what came before (${count})`,
+  /** In place of what the service says, by its code or status (`status409`). @type {Record<string, string>} */
+  service: {},
   answerReady: "The assistant has answered.",
   you: "You",
   assistant: "Assistant",
@@ -202,6 +207,47 @@ const DE = {
   callFailed: "fehlgeschlagen",
   callConflict: "die Seite hatte sich geändert",
   callInput: "Eingabe",
+  earlierCalls: (count, failed) =>
+    (count === 1 ? "1 früherer Schritt" : `${count} frühere Schritte`) + (failed ? `, ${failed} fehlgeschlagen` : ""),
+  earlierRounds: (count) => `Was davor geschah (${count})`,
+  service: {
+    provider_auth: "Der Anbieter nimmt den Schlüssel nicht an. Prüfen Sie ihn in den Einstellungen.",
+    provider_quota: "Das Guthaben oder Kontingent beim Anbieter ist aufgebraucht.",
+    provider_overloaded: "Der Anbieter ist überlastet. Versuchen Sie es gleich noch einmal.",
+    provider_error: "Beim Anbieter ist ein Fehler aufgetreten.",
+    provider_request: "Der Anbieter hat die Anfrage abgelehnt.",
+    provider_overflow: "Die Unterhaltung ist länger, als das Modell aufnimmt. Beginnen Sie eine neue.",
+    provider_images: "Das Modell kann die Bilder nicht lesen. Wählen Sie ein anderes, oder senden Sie nur Text.",
+    provider_stalled: "Der Anbieter hat mitten in der Antwort nichts mehr gesendet.",
+    provider_unreachable: "Der Anbieter ist nicht erreichbar.",
+    provider_closed: "Die Anfrage an den Anbieter wurde abgebrochen.",
+    provider_empty: "Das Modell hat nichts geantwortet.",
+    over_age: "Die Antwort kam nicht mehr voran und wurde beendet.",
+    broken: "Die Antwort ist durch einen Fehler des Dienstes abgebrochen.",
+    aborted: "Die Antwort wurde vom Betreiber angehalten.",
+    interrupted: "Die Antwort wurde unterbrochen.",
+    no_answer: "Der Editor hat nicht rechtzeitig geantwortet.",
+    refused: "Das Modell hat abgelehnt, darauf zu antworten.",
+    superseded: "Eine neuere Frage ist an die Stelle dieser getreten.",
+    too_old: "Diese Antwort ist zu alt, um zurückgenommen zu werden.",
+    roundLimit: "Die Antwort hat ihre Höchstzahl an Schritten erreicht. Bitten Sie darum, weiterzumachen.",
+    repeatedCall: "Das Modell hat denselben Schritt immer wieder verlangt und wurde um eine Antwort gebeten.",
+    repeatedFailures: "Zu viele Schritte nacheinander sind fehlgeschlagen; das Modell wurde um eine Antwort gebeten.",
+    UnreachableError: "Der Dienst antwortet nicht. Prüfen Sie die Verbindung, und versuchen Sie es erneut.",
+    InvalidResponseError: "Die Antwort des Dienstes ist nicht zu lesen. Versuchen Sie es erneut.",
+    TurnLostError: "Der Antwort ließ sich nicht bis zum Ende folgen. Vielleicht läuft sie noch.",
+    status400: "So kann das nicht gesendet werden.",
+    status401: "Sie sind abgemeldet. Melden Sie sich wieder an.",
+    status402: "Das Budget ist aufgebraucht. Warten Sie, bis es sich erneuert, oder bitten Sie um mehr.",
+    status403: "Dazu fehlt Ihnen das Recht. Fragen Sie, wer Ihr Konto verwaltet.",
+    status404: "Das gibt es nicht mehr. Laden Sie die Liste neu.",
+    status409: "Etwas anderes ist dazwischengekommen. Sehen Sie nach, und versuchen Sie es erneut.",
+    status410: "Das ist abgelaufen. Senden Sie es noch einmal.",
+    status413: "Das ist zu groß. Senden Sie weniger oder kleinere Bilder.",
+    status422: "Dieses Modell kann das nicht. Wählen Sie ein anderes.",
+    status429: "Das waren zu viele Anfragen. Warten Sie einen Moment.",
+    status500: "Der Dienst hat gerade ein Problem. Versuchen Sie es gleich noch einmal.",
+  },
   answerReady: "Der Assistent hat geantwortet.",
   you: "Sie",
   assistant: "Assistent",
@@ -219,7 +265,12 @@ export const MESSAGES = { en: EN, de: DE };
  */
 export function messagesFor(language, own = {}) {
   const [name] = language.toLowerCase().split(/[-_]/);
-  return { ...(Object.hasOwn(MESSAGES, name) ? MESSAGES[name] : EN), ...own };
+  const known = Object.hasOwn(MESSAGES, name) ? MESSAGES[name] : EN;
+  const [calls, service] = [
+    { ...known.calls, ...own.calls },
+    { ...known.service, ...own.service },
+  ];
+  return { ...known, ...own, calls, service };
 }
 
 /**

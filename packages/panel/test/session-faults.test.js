@@ -129,7 +129,7 @@ test("a token that is refused in mid-turn signs the person out, and the turn doe
   await session.send("Hello");
   client.turns[0].send(refused(401, "The token has expired."));
   await settled();
-  assert.deepEqual([session.state.lock, session.state.lockWords], ["signedOut", "The token has expired."]);
+  assert.deepEqual([session.state.lock, session.state.lockProblem.message], ["signedOut", "The token has expired."]);
   assert.equal(session.state.items[1].isLost, true);
   session.close();
 });
@@ -204,10 +204,59 @@ test("a prompt that another turn stands in the way of shows that turn, and says 
   session.close();
 });
 
+test("a start that was given up is asked once more under its key, until it is another start", async () => {
+  const keys = [];
+  const start = async ({ idempotencyKey }) => {
+    keys.push(idempotencyKey);
+    throw Object.assign(refused(0, "No service answers."), { idempotencyKey: idempotencyKey ?? `k${keys.length}` });
+  };
+  const session = await loaded(fakeClient({ start }));
+  const image = new Blob(["a"]);
+  await session.send("Hello", [image]);
+  await session.send("Hello", [image]);
+  await session.send("Hello");
+  await session.send("Hello");
+  session.startNewChat();
+  await session.send("Hello");
+  assert.deepEqual(keys, [undefined, "k1", undefined, "k3", "k3"]);
+  session.close();
+});
+
+test("a start that was given up, and is asked once more after the page has changed, is shown once", async () => {
+  const client = fakeClient();
+  const session = await loaded(client);
+  client.start = async () => Promise.reject(Object.assign(refused(0, "No answer."), { idempotencyKey: "k1" }));
+  assert.equal(await session.send("Hello"), false);
+  const messages = [{ id: "b5-0", role: "user", content: [{ kind: "text", text: "Hello" }] }];
+  client.conversations.get = async (id) => ({ conversation: { id, messages, activeTurn: { bridgeId: "b5" } } });
+  client.start = async () => Promise.reject(refused(409, "This Idempotency-Key was used for another request."));
+  assert.equal(await session.send("Hello"), true);
+  assert.equal(session.state.problem, null);
+  assert.deepEqual(
+    session.state.items.map((item) => item.kind),
+    ["user", "turn"],
+  );
+  session.close();
+});
+
+test("an undo that was given up is asked once more under its key", async () => {
+  const keys = [];
+  const undo = async (_id, { idempotencyKey }) => {
+    keys.push(idempotencyKey);
+    throw Object.assign(refused(0, "No service answers."), { idempotencyKey: "k1" });
+  };
+  const session = await loaded(fakeClient({ undo }));
+  const item = { kind: "turn", key: "x", bridgeId: "b0", view: { rounds: [] } };
+  await session.undo(item);
+  await session.undo(item);
+  assert.deepEqual(keys, [undefined, "k1"]);
+  session.close();
+});
+
 test("an answer that is not what the service sends is told without words of the program", async () => {
   const session = await loaded(fakeClient({ credentials: { list: async () => undefined } }));
   assert.equal(session.state.lock, "unreachable");
-  assert.doesNotMatch(session.state.lockWords, /undefined|propert/);
+  assert.doesNotMatch(session.state.lockProblem.message, /undefined|propert/);
   session.close();
 });
 

@@ -30,7 +30,7 @@ for (const [status, lock] of [
   test(`status ${status} locks it as ${lock}, in the service's words`, async () => {
     const list = async () => Promise.reject(refused(status, "The service's words."));
     const session = await loaded(fakeClient({ credentials: { list } }));
-    assert.deepEqual([session.state.lock, session.state.lockWords], [lock, "The service's words."]);
+    assert.deepEqual([session.state.lock, session.state.lockProblem.message], [lock, "The service's words."]);
     session.close();
   });
 

@@ -39,3 +39,13 @@ test("an answer without its prompt, at the start of a page, is a turn", () => {
     ["turn"],
   );
 });
+
+test("a result belongs to the newest call with its id", () => {
+  const asked = line("assistant", [{ kind: "toolCall", toolCallId: "c1", toolName: "insertHtml", input: {} }]);
+  const answered = (ok) => line("tool", [{ kind: "toolResult", ok }], { toolCallId: "c1" });
+  const [item] = itemsFromMessages([asked, answered(true), asked, answered(false)]);
+  assert.deepEqual(
+    item.view.rounds.map(({ calls }) => calls[0].state),
+    ["ok", "failed"],
+  );
+});

@@ -87,9 +87,23 @@ test("a hold ends with the next event", () => {
 
 test("warnings are kept in order", () => {
   const view = fold(ready, { type: "warning", message: "a" }, { type: "warning", message: "b" });
-  assert.deepEqual(view.warnings, ["a", "b"]);
+  assert.deepEqual(
+    view.warnings.map(({ message }) => message),
+    ["a", "b"],
+  );
 });
 
 test("an unknown event only counts", () => {
   assert.deepEqual(fold(ready, { type: "new" }).seq, 2);
+});
+
+test("a result belongs to the newest call with its id, and views that were seen before stay as they were", () => {
+  const result = { type: "toolResult", toolCallId: "c1", toolName: "insertHtml", ok: true };
+  const before = fold(ready, call, result, call);
+  const after = foldEvent(before, { ...result, ok: false, error: "No.", seq: 5 });
+  const other = foldEvent(before, { ...call, toolCallId: "c2", seq: 5 });
+  const states = (view) => callsOf(view).map(({ id, state }) => `${id} ${state}`);
+  assert.deepEqual(states(before), ["c1 ok", "c1 pending"]);
+  assert.deepEqual(states(after), ["c1 ok", "c1 failed"]);
+  assert.deepEqual(states(other), ["c1 ok", "c1 pending", "c2 pending"]);
 });

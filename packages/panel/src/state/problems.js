@@ -1,6 +1,6 @@
 /** Say in words what went wrong. */
 
-/** @import { Problem } from "./session.js" */
+/** @import { Problem } from "./session-state.js" */
 
 const UNKNOWN = "Something went wrong: the service's answer cannot be read.";
 
@@ -12,9 +12,10 @@ export function describeError(error) {
   // What a program says of itself is of no use to a person, such as of an answer that has not its parts.
   const isOwn = [TypeError, RangeError, ReferenceError].some((kind) => error instanceof kind);
   const message = error instanceof Error && error.message && !isOwn ? error.message : UNKNOWN;
-  const status = error?.status ?? 0;
+  const status = typeof error?.status === "number" ? error.status : 0;
+  const code = textOf(error?.code) || (isOwn ? "InvalidResponseError" : textOf(error?.name));
   const canRetry = Boolean(error?.retryable) || status === 409;
-  return { message, hint: typeof error?.hint === "string" ? error.hint : "", canRetry };
+  return { message, hint: textOf(error?.hint), canRetry, code, status };
 }
 
 /**
@@ -24,5 +25,11 @@ export function describeError(error) {
  * @returns {Problem}
  */
 export function describeTurnError(event) {
-  return { message: event.message, hint: "", canRetry: event.retryable !== false };
+  const message = textOf(event.message) || UNKNOWN;
+  return { message, hint: "", canRetry: event.retryable !== false, code: textOf(event.code), status: 0 };
+}
+
+/** @param {unknown} value */
+function textOf(value) {
+  return typeof value === "string" ? value : "";
 }

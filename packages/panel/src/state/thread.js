@@ -110,9 +110,10 @@ function openRound(item) {
  */
 function setResult(item, line) {
   const result = line.content.find((/** @type {any} */ block) => block.kind === "toolResult");
-  for (const round of item.view.rounds) {
-    const call = round.calls.find((/** @type {CallView} */ each) => each.id === line.toolCallId);
-    if (call && result) Object.assign(call, { state: result.ok ? "ok" : "failed", error: result.error });
-    if (call) round.isClosed = true;
-  }
+  const isAsked = (/** @type {CallView} */ call) => call.id === line.toolCallId;
+  const round = item.view.rounds.findLast(({ calls }) => calls.some(isAsked)); // ids may come again in later rounds
+  const call = round?.calls.findLast(isAsked);
+  if (!round || !call) return;
+  if (result) Object.assign(call, { state: result.ok ? "ok" : "failed", error: result.error });
+  round.isClosed = true;
 }

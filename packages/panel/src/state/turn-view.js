@@ -3,6 +3,8 @@
  * one of an unknown type leave the view as it is.
  */
 
+import { appendCall, changeCallAt, findCall } from "./call-list.js";
+
 /**
  * @typedef {object} CallView
  * @property {string} id
@@ -31,7 +33,7 @@
  * @property {string} [bridgeId]
  * @property {string} [undoes] The bridge whose edits this turn takes back.
  * @property {RoundView[]} rounds
- * @property {string[]} warnings
+ * @property {{message: string, code?: string}[]} warnings
  * @property {Record<string, any>} [usage]
  * @property {Record<string, any>} [context]
  * @property {Record<string, any>} [held] Nothing happens until somebody acts.
@@ -57,7 +59,7 @@ const FOLDS = {
       input: event.input,
       state: /** @type {const} */ ("pending"),
     };
-    return changeOpenRound(view, (round) => ({ ...round, calls: [...round.calls, call] }));
+    return changeOpenRound(view, (round) => ({ ...round, calls: appendCall(round.calls, call) }));
   },
   toolRequest: (view, event) => changeCall(closeRound(view), event, { isInEditor: true, effectKey: event.effectKey }),
   toolResult: (view, event) =>
@@ -70,7 +72,7 @@ const FOLDS = {
   usage: (view, event) => ({ ...view, usage: event }),
   roundRetracted: (view) => ({ ...view, rounds: view.rounds.filter((round) => round.isClosed) }),
   held: (view, event) => ({ ...view, held: event }),
-  warning: (view, event) => ({ ...view, warnings: [...view.warnings, event.message] }),
+  warning: (view, { message, code }) => ({ ...view, warnings: [...view.warnings, { message, code }] }),
   done: end,
   error: end,
   cancelled: end,
@@ -141,9 +143,9 @@ function closeRound(view) {
 function changeCall(view, event, change) {
   for (let at = view.rounds.length - 1; at >= 0; at -= 1) {
     const round = view.rounds[at];
-    const place = round.calls.findLastIndex((call) => call.id === event.toolCallId); // ids may come again in later rounds
+    const place = findCall(round.calls, event.toolCallId); // ids may come again in later rounds
     if (place < 0) continue;
-    const calls = round.calls.with(place, { ...round.calls[place], ...change });
+    const calls = changeCallAt(round.calls, place, { ...round.calls[place], ...change });
     return { ...view, rounds: view.rounds.with(at, { ...round, calls }) };
   }
   return view;

@@ -68,7 +68,9 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .reasoning[open] summary > .icon { transform: none; }
 .thoughts { margin: 6px 0 0; padding-inline-start: 12px; border-inline-start: 2px solid var(--fermata-line); color: var(--fermata-ink-2); font-size: var(--fermata-text-s); white-space: pre-wrap; overflow-wrap: anywhere; max-height: 240px; overflow-y: auto; }
 
-.calls { border: 1px solid var(--fermata-line); border-radius: var(--fermata-radius); overflow: hidden; }
+.call-box { border: 1px solid var(--fermata-line); border-radius: var(--fermata-radius); overflow: hidden; }
+.call-box .earlier { display: block; width: 100%; min-height: 32px; padding: 6px 10px 6px 34px; border-radius: 0; border-bottom: 1px solid var(--fermata-line); color: var(--fermata-ink-3); font-size: var(--fermata-text-s); text-align: start; }
+.call-box .earlier:hover { background: var(--fermata-surface-2); color: var(--fermata-ink); } .turn > .earlier { margin: 0 0 10px -8px; }
 .call + .call { border-top: 1px solid var(--fermata-line); }
 .call summary { display: flex; align-items: center; gap: 8px; padding: 6px 10px; font-size: var(--fermata-text-s); min-height: 32px; }
 .call summary:hover { background: var(--fermata-surface-2); }

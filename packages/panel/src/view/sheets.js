@@ -1,8 +1,11 @@
 /** The sheets that open over the thread: conversations and models. */
 
+/** @import { Problem } from "../state/session-state.js" */
 /** @import { ViewContext } from "./turn-element.js" */
+import { describeError } from "../state/problems.js";
 import { h, icon, iconButton } from "./dom.js";
 import { formatCost, formatCount, formatDay } from "./format.js";
+import { problemWords } from "./service-words.js";
 
 /** A sheet has a title, a search field and a list; Escape and its button close it, and focus goes back. */
 class Sheet {
@@ -58,7 +61,8 @@ class Sheet {
 
   /** Say what went wrong, above what is listed. @param {unknown} error */
   tell(error) {
-    this.list.prepend(h("p", { class: "note bad", role: "alert" }, /** @type {Error} */ (error).message));
+    const words = problemWords(describeError(error), this.context.words);
+    this.list.prepend(h("div", { class: "note bad", role: "alert" }, h("div", {}, ...words)));
   }
 
   close() {
@@ -167,7 +171,7 @@ export class HistorySheet extends Sheet {
 
 /** The models of all credentials. */
 export class ModelSheet extends Sheet {
-  /** @type {{credential: Record<string, any>, models: Record<string, any>[], problem?: string}[]} */
+  /** @type {{credential: Record<string, any>, models: Record<string, any>[], problem?: Problem}[]} */
   #groups = [];
 
   /** @param {ViewContext} context */
@@ -185,7 +189,9 @@ export class ModelSheet extends Sheet {
     const groups = this.#groups.map(({ credential, models, problem }) => {
       const found = models.filter((model) => this.matches(`${model.label} ${model.id} ${credential.displayLabel}`));
       if (!found.length && (this.search.value || models.length)) return null;
-      const empty = h("p", { class: problem ? "note bad" : "empty-list" }, problem ?? words.noModels);
+      const empty = problem
+        ? h("div", { class: "note bad" }, h("div", {}, ...problemWords(problem, words)))
+        : h("p", { class: "empty-list" }, words.noModels);
       const rows = h("ul", {}, ...found.slice(0, 200).map((model) => this.#row(credential, model)));
       return h("section", {}, h("h3", {}, credential.displayLabel), found.length ? rows : empty);
     });

@@ -1,0 +1,60 @@
+/** One tool call as it is shown: a row that opens. */
+
+/** @import { CallView } from "../state/turn-view.js" */
+/** @import { ViewContext } from "./turn-element.js" */
+import { h, icon, setText } from "./dom.js";
+import { describeCall } from "./tool-names.js";
+
+const MAX_INPUT = 10_000;
+
+/** What a call was given; only the beginning of what is too long to show. @param {any} input */
+function inputWords(input) {
+  const words = JSON.stringify(input, null, 2) ?? "";
+  return words.length > MAX_INPUT ? `${words.slice(0, MAX_INPUT)} …` : words;
+}
+
+export class CallElement {
+  #state = h("span", { class: "call-state" });
+  #error = h("p", { class: "call-error", hidden: true });
+  #shown = "";
+
+  /** @param {ViewContext} context @param {CallView} call */
+  constructor(context, call) {
+    this.context = context;
+    const input = h("pre", { tabIndex: 0 });
+    const details = h(
+      "details",
+      {},
+      h(
+        "summary",
+        {},
+        this.#state,
+        h("span", { class: "call-name", dir: "auto" }, describeCall(call.name, call.input, context.words.calls)),
+      ),
+    );
+    details.append(h("div", { class: "call-input" }, h("code", {}, call.name), input), this.#error);
+    details.addEventListener("toggle", () => setText(input, inputWords(call.input)), { once: true });
+    this.element = h("li", { class: "call" }, details);
+  }
+
+  /** @param {CallView} call @param {boolean} isOver The turn has ended, so that nothing is pending. */
+  update(call, isOver) {
+    const state = isOver && call.state === "pending" ? "open" : call.state;
+    const key = `${state} ${call.isConflict} ${call.error}`;
+    if (key === this.#shown) return;
+    this.#shown = key;
+    const { words } = this.context;
+    const label = {
+      pending: words.callPending,
+      open: words.callOpen,
+      ok: words.callOk,
+      failed: call.isConflict ? words.callConflict : words.callFailed,
+    };
+    this.element.dataset.state = state;
+    const sign = { ok: () => icon("check"), failed: () => icon("warn"), open: () => icon("close") };
+    const shown = state === "pending" ? h("span", { class: "dot" }) : sign[state]();
+    this.#state.replaceChildren(shown, h("span", { class: "hidden-words" }, label[state]));
+    this.#error.hidden = !call.error;
+    setText(this.#error, call.error ?? "");
+  }
+}
