@@ -2,10 +2,12 @@
 
 import { adoptTokens } from "@fermata/panel/tokens";
 import { h, problemView } from "./dom.js";
-import { Session } from "./session.js";
+import { hasSecret, Session } from "./session.js";
 import { Shell } from "./shell/shell.js";
 import { applyTheme } from "./shell/theme.js";
+import { LANGUAGE, words } from "./words/index.js";
 
+document.documentElement.lang = LANGUAGE;
 adoptTokens();
 applyTheme();
 const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
@@ -13,20 +15,20 @@ const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
 /** @param {Session} session */
 function signedOutView(session) {
   const url = session.config.signInUrl;
-  const action = url ? h("a", { class: "button primary", href: url }, "Sign in") : null;
+  const action = url ? h("a", { class: "button primary", href: url }, words.signIn) : null;
   return h(
     "main",
     { class: "signed-out" },
     h("img", { src: "./icon.svg", alt: "", width: 48, height: 48 }),
-    h("h1", {}, "Sign in"),
+    h("h1", {}, words.signIn),
     h("p", { role: "status" }, ...codeInWords(session.problem)),
     action,
   );
 }
 
-/** @param {string} words Commands in it are between backquotes. */
-function codeInWords(words) {
-  return words.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
+/** @param {string} text Commands in it are between backquotes. */
+function codeInWords(text) {
+  return text.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
 }
 
 async function begin() {
@@ -38,4 +40,6 @@ async function begin() {
   }
 }
 
+// a link that is opened in the window of the console changes only what is behind the #
+addEventListener("hashchange", () => hasSecret(location.hash) && location.reload());
 begin();

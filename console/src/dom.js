@@ -1,6 +1,8 @@
 /** Make elements, and show what is loaded. */
 
 import { drawIcon, h } from "@fermata/panel/dom";
+import { formatCount } from "./format.js";
+import { words } from "./words/index.js";
 
 export { h };
 
@@ -47,25 +49,76 @@ export function iconButton(shape, label, onclick, members = {}) {
   return h("button", { ...own, ...members }, icon(shape));
 }
 
+/** @type {WeakMap<HTMLElement, symbol>} Which load of an element is the newest. */
+const loads = new WeakMap();
+
 /**
- * Show what a request returns in an element: a quiet placeholder meanwhile, and on failure the words and a button.
+ * Show what a request returns in an element: a quiet placeholder meanwhile, and on failure the words and a button. Of several at
+ * the same time, the newest is shown. What a person has unfolded, scrolled or focused stays so.
  *
  * @template T
  * @param {HTMLElement} target
  * @param {() => Promise<T>} request
  * @param {(value: T) => any} render Returns what is shown.
+ * @param {{isRefresh?: boolean}} [options] `isRefresh` keeps what is shown if the request fails: it was nobody's wish.
  */
-export async function showLoaded(target, request, render) {
+export async function showLoaded(target, request, render, { isRefresh = false } = {}) {
+  const load = Symbol("load");
+  loads.set(target, load);
   target.setAttribute("aria-busy", "true");
   if (!target.childElementCount) target.replaceChildren(h("div", { class: "placeholder", "aria-hidden": "true" }));
+  /** @type {any} */
+  let content;
   try {
-    const content = render(await request());
-    target.replaceChildren(...[content].flat(2).filter(Boolean));
+    content = render(await request());
   } catch (error) {
-    target.replaceChildren(problemView(error, () => showLoaded(target, request, render)));
-  } finally {
-    target.removeAttribute("aria-busy");
+    if (isRefresh && /** @type {any} */ (error).status !== 401) content = null;
+    else content = problemView(error, () => showLoaded(target, request, render));
   }
+  if (loads.get(target) !== load) return;
+  if (content) keepPlace(target, () => target.replaceChildren(...[content].flat(2).filter(Boolean)));
+  target.removeAttribute("aria-busy");
+}
+
+/**
+ * Change what an element contains, and keep what a person has unfolded, scrolled and focused in it.
+ *
+ * @param {HTMLElement} target
+ * @param {() => void} change
+ */
+function keepPlace(target, change) {
+  const unfolded = new Set(listByName(target, "details[open]").keys());
+  const scrolled = [...listByName(target, ".table, pre")].map(
+    ([name, { scrollLeft, scrollTop }]) => /** @type {const} */ ([name, scrollLeft, scrollTop]),
+  );
+  const [focused] = [...listByName(target, FOCUSABLE)].find(([, element]) => element === document.activeElement) ?? [];
+  change();
+  for (const [name, element] of listByName(target, "details"))
+    if (unfolded.has(name)) /** @type {HTMLDetailsElement} */ (element).open = true;
+  const scrollable = listByName(target, ".table, pre");
+  for (const [name, left, top] of scrolled) scrollable.get(name)?.scrollTo(left, top);
+  if (focused) listByName(target, FOCUSABLE).get(focused)?.focus({ preventScroll: true });
+}
+
+const FOCUSABLE = "a[href], button, summary, [tabindex]";
+
+/**
+ * @param {HTMLElement} target
+ * @param {string} selector
+ * @returns {Map<string, HTMLElement>} Elements by what they are called; of those called the same, by their order.
+ */
+function listByName(target, selector) {
+  /** @type {Map<string, HTMLElement>} */
+  const named = new Map();
+  for (const element of /** @type {NodeListOf<HTMLElement>} */ (target.querySelectorAll(selector))) {
+    const own = element.dataset.key ?? element.getAttribute("href") ?? element.getAttribute("aria-label");
+    const name =
+      own ?? `${element.localName} ${element.localName === "details" ? "" : element.textContent?.slice(0, 80)}`;
+    let unique = name;
+    for (let count = 2; named.has(unique); count += 1) unique = `${name} ${count}`;
+    named.set(unique, element);
+  }
+  return named;
 }
 
 /**
@@ -73,18 +126,25 @@ export async function showLoaded(target, request, render) {
  * @param {() => void} [onRetry]
  */
 export function problemView(error, onRetry) {
+  if (error.status === 401) return signedOutProblem();
   const hint = error.hint && error.hint !== error.message ? h("p", { class: "quiet-text" }, error.hint) : null;
-  const retry = onRetry && h("button", { type: "button", class: "button", onclick: onRetry }, "Try again");
+  const retry = onRetry && h("button", { type: "button", class: "button", onclick: onRetry }, words.tryAgain);
   return h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), hint, retry);
+}
+
+/** A session has ended meanwhile. Loading the page again shows how to sign in. */
+function signedOutProblem() {
+  const again = h("button", { type: "button", class: "button", onclick: () => location.reload() }, words.signIn);
+  return h("div", { class: "problem", role: "alert" }, h("p", {}, words.signedOutHint), again);
 }
 
 /**
  * @param {string} title
- * @param {string} words
+ * @param {string} text
  * @param {any} [action]
  */
-export function emptyView(title, words, action) {
-  return h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, words), action);
+export function emptyView(title, text, action) {
+  return h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, text), action);
 }
 
 /**
@@ -98,6 +158,9 @@ export function field(label, control, hint) {
   return h("label", { class: "field" }, h("span", { class: "label" }, label), control, hint && h("small", {}, hint));
 }
 
+/** Rows that a table begins with: more are there for who asks. */
+const FIRST_ROWS = 200;
+
 /**
  * A table that scrolls by itself where it is too wide.
  *
@@ -107,21 +170,28 @@ export function field(label, control, hint) {
  */
 export function table(caption, columns, rows) {
   const isNumber = columns.map((column) => typeof column === "object" && column.number);
+  const kind = (/** @type {number} */ index) => (isNumber[index] ? "number" : "");
   const head = columns.map((column, index) =>
-    h(
-      "th",
-      { scope: "col", class: isNumber[index] ? "number" : "" },
-      typeof column === "object" ? column.text : column,
-    ),
+    h("th", { scope: "col", class: kind(index) }, typeof column === "object" ? column.text : column),
   );
-  const body = rows.map((cells) =>
-    h("tr", {}, ...cells.map((cell, index) => h("td", { class: isNumber[index] ? "number" : "" }, cell))),
-  );
-  return h(
-    "div",
-    { class: "table", tabIndex: 0, role: "group", "aria-label": caption },
-    h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body)),
-  );
+  const toRow = (/** @type {any[]} */ cells) =>
+    h("tr", {}, ...cells.map((cell, index) => h("td", { class: kind(index) }, cell)));
+  const body = h("tbody", {}, ...rows.slice(0, FIRST_ROWS).map(toRow));
+  const whole = h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)), body);
+  const view = h("div", { class: "table", tabIndex: 0, role: "group", "aria-label": caption }, whole);
+  if (rows.length > FIRST_ROWS) view.append(moreRowsButton(rows.slice(FIRST_ROWS), body, toRow));
+  return view;
+}
+
+/** @param {any[][]} rows @param {HTMLElement} body @param {(cells: any[]) => HTMLElement} toRow */
+function moreRowsButton(rows, body, toRow) {
+  const label = words.showMore(formatCount(rows.length));
+  const button = h("button", { type: "button", class: "button more" }, label);
+  button.addEventListener("click", () => {
+    body.append(...rows.map(toRow));
+    button.remove();
+  });
+  return button;
 }
 
 /** @param {string} text */
@@ -140,7 +210,7 @@ export function number(text) {
 export function askInDialog(title, content, { action, isDangerous = false, onAction }) {
   const problem = h("div", { class: "form-problem", role: "alert", hidden: true });
   const button = h("button", { type: "submit", class: isDangerous ? "button danger" : "button primary" }, action);
-  const cancel = h("button", { type: "button", class: "button", onclick: () => dialog.close() }, "Cancel");
+  const cancel = h("button", { type: "button", class: "button", onclick: () => dialog.close() }, words.cancel);
   const form = h("form", { method: "dialog" }, h("h2", {}, title), ...content, problem);
   form.append(h("div", { class: "dialog-actions" }, cancel, button));
   const dialog = h("dialog", { "aria-label": title }, form);
@@ -176,9 +246,9 @@ export function askInDialog(title, content, { action, isDangerous = false, onAct
 export function announce(text) {
   const place = document.querySelector("#announcements");
   if (!place) return;
-  const words = h("p", {}, text);
-  place.replaceChildren(words);
-  setTimeout(() => words.remove(), 4_000);
+  const said = h("p", {}, text);
+  place.replaceChildren(said);
+  setTimeout(() => said.remove(), 4_000);
 }
 
 /**

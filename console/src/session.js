@@ -4,6 +4,7 @@
  */
 
 import { Fermata } from "@fermata/client";
+import { words } from "./words/index.js";
 
 /** @typedef {{signIn: "link" | "token", signInUrl?: string, missingPackages?: string[]}} Config */
 
@@ -35,13 +36,13 @@ export class Session {
     if (this.config.signIn === "token") {
       this.#token = secret.get("token") ?? "";
       this.isSignedIn = this.#token !== "";
-      this.problem = "You are not signed in. Open the console from your workspace, which knows who you are.";
+      this.problem = words.signInReasons.noToken;
       return;
     }
     const code = secret.get("code");
     const answer = code ? await callSession("POST", { code }) : await callSession("GET");
     this.isSignedIn = Boolean(answer.signedIn);
-    this.problem = answer.error ?? "";
+    this.problem = wordsOfReason(answer);
   }
 
   async signOut() {
@@ -51,10 +52,22 @@ export class Session {
   }
 }
 
+/** @param {{reason?: string, error?: string}} answer */
+function wordsOfReason({ reason, error }) {
+  const known = words.signInReasons;
+  return reason && Object.hasOwn(known, reason) ? known[/** @type {keyof typeof known} */ (reason)] : (error ?? "");
+}
+
+/** @param {string} hash */
+export function hasSecret(hash) {
+  const secret = new URLSearchParams(hash.slice(1));
+  return secret.has("code") || secret.has("token");
+}
+
 /** Take a code or a token out of the address, so that it is neither in the history nor on the screen. */
 function takeSecretFromAddress() {
   const secret = new URLSearchParams(location.hash.slice(1));
-  if (!secret.has("code") && !secret.has("token")) return new URLSearchParams();
+  if (!hasSecret(location.hash)) return new URLSearchParams();
   history.replaceState(null, "", location.pathname);
   return secret;
 }

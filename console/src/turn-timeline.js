@@ -4,7 +4,7 @@
  * @typedef {object} ToolLine
  * @property {string} id
  * @property {string} name
- * @property {"done" | "failed" | "open"} state
+ * @property {"done" | "failed" | "open" | "dropped"} state
  * @property {number} startedAt Epoch milliseconds.
  * @property {number | undefined} milliseconds How long the model waited for its result.
  * @property {any} input
@@ -40,9 +40,15 @@ export function roundsOf(log) {
     else if (line.type === "text" || line.type === "reasoning") addText(current, line, at);
     else if (line.type === "toolCall") addCall(current, tools, line, at);
     else if (line.type === "toolResult") finishCall(tools.get(line.toolCallId), line, at);
-    else if (ENDS.includes(line.type)) current.milliseconds ??= at - current.startedAt;
+    else if (ENDS.includes(line.type)) endTurn(current, tools, at);
   }
   return rounds;
+}
+
+/** @param {RoundLine} round @param {Map<string, ToolLine>} tools @param {number} at */
+function endTurn(round, tools, at) {
+  round.milliseconds ??= at - round.startedAt;
+  for (const tool of tools.values()) if (tool.state === "open") tool.state = "dropped";
 }
 
 /** @param {RoundLine[]} rounds @param {number} round @param {number} at */

@@ -43,9 +43,12 @@ export function usageToCsv(audit) {
   return [["group", "name", ...NUMBERS], ...rows].map((row) => `${row.map(toCell).join(",")}\r\n`).join("");
 }
 
+/** What a spreadsheet takes for the start of a formula, also behind what it may take for the end of a cell. */
+const FORMULA = /(^|[;,\t\r\n|]\s*"?)([=+\-@＝＋－＠\t\r])/g;
+
 /** @param {string | number} value Text that a spreadsheet would take for a formula is marked as text. */
 function toCell(value) {
   if (typeof value === "number") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = value.replace(FORMULA, "$1'$2");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -102,7 +102,7 @@ class Console:
 
     def _describe_session(self, headers: Mapping[str, str]) -> GatewayResponse:
         is_signed_in = self._has_session(headers)
-        text = {} if is_signed_in else {"error": SIGNED_OUT_TEXT}
+        text = {} if is_signed_in else {"reason": "signedOut", "error": SIGNED_OUT_TEXT}
         return _json_response(200, {"signedIn": is_signed_in} | text)
 
     def _sign_in(self, headers: Mapping[str, str], body: bytes) -> GatewayResponse:
@@ -110,7 +110,7 @@ class Console:
         if session is None:
             if self._has_session(headers):  # the link was opened again in the browser that has used it
                 return self._describe_session(headers)
-            return _json_response(403, {"error": CODE_REFUSED_TEXT})
+            return _json_response(403, {"reason": "codeRefused", "error": CODE_REFUSED_TEXT})
         return _json_response(200, {"signedIn": True}, _make_cookie(headers, session, SESSION_SECONDS))
 
     def _sign_out(self, headers: Mapping[str, str]) -> GatewayResponse:

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".json": "application/json",
     ".svg": "image/svg+xml",
@@ -19,6 +20,7 @@ PACKAGES = ("client", "grapesjs", "panel")
 NPM_FILES = {
     "npm/grapesjs/grapes.min.js": "grapesjs/dist/grapes.min.js",
     "npm/grapesjs/grapes.min.css": "grapesjs/dist/css/grapes.min.css",
+    "npm/grapesjs/locale/de.mjs": "grapesjs/locale/de.mjs",
     "npm/marked/marked.esm.js": "marked/lib/marked.esm.js",
 }
 """Paths below `/console/`, and where `npm ci` puts the files."""

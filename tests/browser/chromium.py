@@ -6,7 +6,7 @@ for itself, and the tests that use it run there (tests/browser/conftest.py).
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
@@ -51,10 +51,14 @@ class Chromium:
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
 
-    def open_page(self) -> Page:
-        """Open a window that shares nothing with others."""
+    def open_page(self, **options: Any) -> Page:
+        """Open a window that shares nothing with others.
+
+        Args:
+            options: Of the browser's context, such as `locale`.
+        """
         assert self._browser is not None
-        return self._browser.new_context().new_page()
+        return self._browser.new_context(**options).new_page()
 
     def close(self) -> None:
         if self._browser is not None:

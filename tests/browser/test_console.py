@@ -97,7 +97,7 @@ def test_the_usage_and_its_csv_are_those_of_the_ledger(
     expect(figures).to_contain_text(f"{prompt_tokens:,}")
     with console.page.expect_download() as download:
         console.page.get_by_role("button", name="Download CSV").click()
-    table = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text())))
+    table = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
     (total,) = [row for row in table if row["group"] == "total"]
     assert (int(total["promptTokens"]), float(total["costUsd"])) == (prompt_tokens, pytest.approx(cost, abs=1e-9))
     days = [float(row["costUsd"]) for row in table if row["group"] == "day"]
@@ -115,7 +115,7 @@ def test_an_operator_cancels_a_turn_that_waits(console: ConsolePage, service: Fe
     row = console.page.locator("tr", has=console.page.locator(f"a[href$='{bridge}']"))
     expect(row).to_contain_text("Waiting")
     row.get_by_role("button", name="Cancel").click()
-    console.page.get_by_role("button", name="Cancel the turn").click()
+    console.page.get_by_role("button", name="Cancel the turn", exact=True).click()
     expect(row).to_contain_text("Cancelled")
     assert service.get_bridge(bridge)["status"] == "cancelled"
     row.get_by_role("link").click()

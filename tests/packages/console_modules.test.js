@@ -2,9 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { decodeText } from "../../console/src/sites/decode-text.js";
 import { fileNameOf, toHtmlFile } from "../../console/src/sites/page-files.js";
 import { roundsOf } from "../../console/src/turn-timeline.js";
 import { listDays, startOfPeriod, usageToCsv } from "../../console/src/usage-period.js";
+
+import { chooseLanguage, WORDS } from "../../console/src/words/index.js";
 
 process.env.TZ = "Europe/Berlin";
 
@@ -23,6 +26,53 @@ test("a name in the CSV is neither a formula nor breaks a row", () => {
   assert.ok(csv.includes(`user,"'=HYPERLINK(""x"")",1,2,0,0,1,0.5\r\n`));
   assert.ok(csv.includes('user,"a,b",1'));
   assert.ok(csv.includes('user,"say ""hi""\nthere",1'));
+});
+
+test("a name in the CSV is no formula in a spreadsheet that takes other signs for the ends of cells", () => {
+  const totals = { promptTokens: 1, completionTokens: 2, cacheReadTokens: 0, cacheCreationTokens: 0, chatCount: 1 };
+  const row = { ...totals, costUsd: 0.5 };
+  const names = ["a;=1+1", "a\t@SUM(A1)", 'a,"=1"', "＝1+1", "a\n-1", "ada-lovelace", "2026-11-28", "a = b"];
+  const byUser = names.map((userLabel) => ({ ...row, userLabel }));
+  const cells = usageToCsv({ totals: row, byDay: [], byScope: [], byModel: [], byUser });
+  for (const harmful of [";=", "\t@", '""=', '"＝', "\n-", ",＝"]) assert.ok(!cells.includes(harmful), harmful);
+  for (const harmless of ["ada-lovelace", "2026-11-28", "a = b"])
+    assert.ok(cells.includes(`user,${harmless},`), harmless);
+});
+
+test("calls that are open when a turn ends were not carried out", () => {
+  const at = new Date(0).toISOString();
+  const [round] = roundsOf([
+    { seq: 1, at, type: "roundStarted", round: 1 },
+    { seq: 2, at, type: "toolCall", toolCallId: "a", toolName: "insertHtml", input: {} },
+    { seq: 3, at, type: "cancelled" },
+  ]);
+  assert.deepEqual(
+    round.tools.map(({ state }) => state),
+    ["dropped"],
+  );
+});
+
+test("a file is read in the encoding that it has, whatever it says", () => {
+  const bytes = (text, encoding) => new Uint8Array(Buffer.from(text, encoding));
+  assert.equal(decodeText(bytes("Müsli €", "utf8")), "Müsli €");
+  assert.equal(decodeText(bytes("\uFEFFMüsli", "utf16le")), "Müsli");
+  assert.equal(decodeText(bytes("\uFEFFMüsli", "utf8")), "Müsli");
+  assert.equal(decodeText(bytes("M\u00FCsli", "latin1")), "Müsli");
+  assert.equal(decodeText(bytes('<meta charset="iso-8859-2">\u00E8', "latin1")), '<meta charset="iso-8859-2">č');
+  assert.equal(decodeText(bytes('<meta charset="utf-16">Müsli', "utf8")), '<meta charset="utf-16">Müsli');
+  assert.equal(decodeText(bytes('<meta charset="no-such">Müsli', "utf8")), '<meta charset="no-such">Müsli');
+  assert.equal(decodeText(bytes('<meta charset="utf-8">M\u00FCsli', "latin1")), '<meta charset="utf-8">Müsli');
+});
+
+test("all languages have the same words, and the first that a person reads is chosen", () => {
+  const kinds = (value) =>
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, kinds(member)]))
+      : typeof value;
+  for (const language of Object.values(WORDS)) assert.deepEqual(kinds(language), kinds(WORDS.en));
+  assert.deepEqual(chooseLanguage(["fr", "de-AT", "en"]), { tag: "de-AT", name: "de" });
+  assert.deepEqual(chooseLanguage(["fr"]), { tag: "en", name: "en" });
+  assert.deepEqual(chooseLanguage([]), { tag: "en", name: "en" });
 });
 
 test("a timeline has the times of rounds and calls, and counts a round that was taken over once", () => {

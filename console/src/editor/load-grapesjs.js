@@ -1,5 +1,7 @@
 /** Load GrapesJS when an editor is opened: it is a megabyte, and the workspace needs none of it. */
 
+import { words } from "../words/index.js";
+
 /** @type {Promise<any> | undefined} */
 let loading;
 
@@ -32,7 +34,19 @@ function addScript() {
 function loaded(element, add) {
   return new Promise((resolve, reject) => {
     element.onload = resolve;
-    element.onerror = () => reject(new Error("The editor could not be loaded. Check the connection, and try again."));
+    element.onerror = () => reject(new Error(words.editor.notLoaded));
     add();
   });
+}
+
+/**
+ * Load the texts of GrapesJS in a language. It has the English ones itself; where others are missing, it shows these.
+ *
+ * @param {string} language
+ * @returns {Promise<Record<string, any>>}
+ */
+export async function loadMessages(language) {
+  if (language === "en") return {};
+  const { default: messages } = await import(urlOf(`locale/${language}.mjs`));
+  return { [language]: messages };
 }

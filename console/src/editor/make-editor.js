@@ -1,8 +1,9 @@
 /** Make a GrapesJS editor with the agent's plugin, and put a site into it. */
 
 import fermata from "grapesjs-fermata";
+import { LANGUAGE_NAME, words } from "../words/index.js";
 import { BLOCKS, FIRST_PAGE } from "./blocks.js";
-import { loadGrapesJs } from "./load-grapesjs.js";
+import { loadGrapesJs, loadMessages } from "./load-grapesjs.js";
 
 /** @typedef {Record<"canvas" | "blocks" | "layers" | "styles" | "selectors" | "traits", HTMLElement>} Places */
 
@@ -12,13 +13,14 @@ import { loadGrapesJs } from "./load-grapesjs.js";
  * @param {any} site
  */
 export async function makeEditor(places, client, site) {
-  const grapesjs = await loadGrapesJs();
+  const [grapesjs, messages] = await Promise.all([loadGrapesJs(), loadMessages(LANGUAGE_NAME)]);
   const editor = grapesjs.init({
     container: places.canvas,
     height: "100%",
     width: "auto",
     storageManager: false,
     telemetry: false,
+    i18n: { locale: LANGUAGE_NAME, detectLocale: false, messagesAdd: messages },
     noticeOnUnload: false,
     cssIcons: "",
     panels: { defaults: [] },
@@ -62,5 +64,5 @@ function putPages(editor, pages) {
 
 /** Say what the frame is: GrapesJS gives it no title. @param {any} editor */
 function nameFrames(editor) {
-  for (const frame of editor.getContainer().querySelectorAll("iframe")) frame.title = "Page";
+  for (const frame of editor.getContainer().querySelectorAll("iframe")) frame.title = words.editor.canvasPage;
 }

@@ -7,6 +7,7 @@
 import { putSite } from "./make-editor.js";
 
 /** @import { SiteStore } from "../sites/site-store.js" */
+/** @typedef {"saved" | "changed" | "full" | "deleted" | "failed" | "temporary"} SaveState */
 
 const DELAY_MS = 600;
 const EVENTS = "update undo redo rte:disable page:add page:remove page:update";
@@ -21,7 +22,7 @@ export class Saver {
    * @param {any} editor
    * @param {SiteStore} store
    * @param {string} siteId
-   * @param {(state: "saved" | "changed" | "failed") => void} onState
+   * @param {(state: SaveState) => void} onState
    */
   constructor(editor, store, siteId, onState) {
     this.editor = editor;
@@ -33,6 +34,7 @@ export class Saver {
     this.#channel.onmessage = ({ data }) => this.#showOther(data.siteId);
     this.onHide = () => document.visibilityState === "hidden" && this.save();
     document.addEventListener("visibilitychange", this.onHide);
+    if (!store.isKept) onState("temporary");
   }
 
   plan() {
@@ -48,12 +50,14 @@ export class Saver {
     if (!this.#isDirty || this.editor.getEditing()) return;
     this.#isDirty = false;
     try {
-      await this.store.update(this.siteId, { project: this.editor.getProjectData() });
+      const isThere = await this.store.update(this.siteId, { project: this.editor.getProjectData() });
       this.#channel.postMessage({ siteId: this.siteId });
-      if (!this.#isDirty) this.onState("saved");
-    } catch {
+      if (!isThere) this.onState("deleted");
+      else if (!this.#isDirty) this.onState(this.store.isKept ? "saved" : "temporary");
+    } catch (error) {
       this.#isDirty = true;
-      this.onState("failed");
+      const { cause } = /** @type {Error} */ (error);
+      this.onState(cause instanceof DOMException && cause.name === "QuotaExceededError" ? "full" : "failed");
     }
   }
 

@@ -2,6 +2,7 @@
 
 import { announce, field, h, iconButton, showLoaded } from "../dom.js";
 import { formatCost, formatInstant } from "../format.js";
+import { words } from "../words/index.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
 /** @typedef {{dailyUsd?: number | null, monthlyUsd?: number | null}} Limits */
@@ -10,8 +11,8 @@ import { formatCost, formatInstant } from "../format.js";
 export function show(target, context) {
   const body = h("div");
   target.append(
-    h("header", { class: "page-head" }, h("h1", {}, "Budgets")),
-    h("p", { class: "lead" }, "The most a request can cost is held before it is sent. An empty amount is no limit."),
+    h("header", { class: "page-head" }, h("h1", {}, words.shell.pages.budgets)),
+    h("p", { class: "lead" }, words.budgets.lead),
     body,
   );
   return showLoaded(
@@ -23,8 +24,8 @@ export function show(target, context) {
 
 /** @param {any} budgets @param {PageContext} context @param {HTMLElement} body */
 function view(budgets, context, body) {
-  const workspace = limitFields("Workspace", budgets.tenant);
-  const eachUser = limitFields("Each user", budgets.eachUser);
+  const workspace = limitFields(words.budgets.workspace, budgets.tenant);
+  const eachUser = limitFields(words.budgets.eachUser, budgets.eachUser);
   const people = h("div", { class: "people" });
   const addPerson = (/** @type {any} */ person = {}) => people.append(personRow(person));
   budgets.users.forEach(addPerson);
@@ -32,22 +33,22 @@ function view(budgets, context, body) {
   const form = h(
     "form",
     { class: "budget-form" },
-    h("section", {}, h("h2", {}, "Workspace"), ...metersOf(budgets.tenant), workspace),
-    h("section", {}, h("h2", {}, "Each user"), eachUser),
+    h("section", {}, h("h2", {}, words.budgets.workspace), ...metersOf(budgets.tenant), workspace),
+    h("section", {}, h("h2", {}, words.budgets.eachUser), eachUser),
     h(
       "section",
       {},
-      h("h2", {}, "Single users"),
+      h("h2", {}, words.budgets.singleUsers),
       people,
-      h("button", { type: "button", class: "button", onclick: () => addPerson() }, "Add a user"),
+      h("button", { type: "button", class: "button", onclick: () => addPerson() }, words.budgets.addUser),
     ),
     h(
       "p",
       { class: "quiet-text" },
-      `Days end at ${formatInstant(budgets.dayRenewsAt)}, the month at ${formatInstant(budgets.monthRenewsAt)}.`,
+      words.budgets.daysEnd(formatInstant(budgets.dayRenewsAt), formatInstant(budgets.monthRenewsAt)),
     ),
     problem,
-    h("button", { type: "submit", class: "button primary" }, "Save budgets"),
+    h("button", { type: "submit", class: "button primary" }, words.budgets.save),
   );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -57,7 +58,7 @@ function view(budgets, context, body) {
       const changed = { tenant: readLimits(workspace), eachUser: readLimits(eachUser), users };
       const saved = await context.client.budgets.update(changed);
       body.replaceChildren(view(saved, context, body));
-      announce("The budgets were saved.");
+      announce(words.budgets.saved);
     } catch (error) {
       problem.textContent = error instanceof Error ? error.message : String(error);
       problem.hidden = false;
@@ -69,8 +70,8 @@ function view(budgets, context, body) {
 /** @param {any} budget */
 function metersOf(budget) {
   const periods = /** @type {const} */ ([
-    ["Today", budget.today, budget.dailyUsd],
-    ["This month", budget.thisMonth, budget.monthlyUsd],
+    [words.budgets.today, budget.today, budget.dailyUsd],
+    [words.budgets.thisMonth, budget.thisMonth, budget.monthlyUsd],
   ]);
   return periods.filter(([, spending]) => spending).map(([name, spending, limit]) => meter(name, spending, limit));
 }
@@ -78,22 +79,23 @@ function metersOf(budget) {
 /** @param {string} name @param {any} spending @param {number | null} limit */
 function meter(name, spending, limit) {
   const used = spending.spentUsd + spending.heldUsd;
-  const held = spending.heldUsd ? `, ${formatCost(spending.heldUsd)} held` : "";
+  const held = spending.heldUsd ? words.budgets.held(formatCost(spending.heldUsd)) : "";
   const hasLimit = limit !== null && limit !== undefined;
-  const words = hasLimit
-    ? `${formatCost(spending.spentUsd)} of ${formatCost(limit)} spent${held}, ${formatCost(spending.leftUsd)} left`
-    : `${formatCost(spending.spentUsd)} spent${held}, no limit`;
+  const spent = formatCost(spending.spentUsd);
+  const text = hasLimit
+    ? words.budgets.spentOf(spent, formatCost(limit), held, formatCost(spending.leftUsd))
+    : words.budgets.spent(spent, held);
   const bar = h("progress", {
     max: 1,
     value: hasLimit ? (limit ? Math.min(1, used / limit) : 1) : 0,
-    "aria-label": `${name}: ${words}`,
+    "aria-label": `${name}: ${text}`,
   });
   return h(
     "div",
     { class: "meter-row" },
     h("span", {}, name),
     hasLimit && bar,
-    h("span", { class: "quiet-text" }, words),
+    h("span", { class: "quiet-text" }, text),
   );
 }
 
@@ -101,11 +103,11 @@ function meter(name, spending, limit) {
 function limitFields(whose, limits) {
   const input = (
     /** @type {string} */ name,
-    /** @type {string} */ words,
+    /** @type {string} */ label,
     /** @type {number | null | undefined} */ value,
   ) =>
     field(
-      words,
+      label,
       h("input", {
         name,
         type: "number",
@@ -113,25 +115,25 @@ function limitFields(whose, limits) {
         step: "any",
         inputMode: "decimal",
         value: value ?? "",
-        placeholder: "No limit",
-        "aria-label": `${whose}: ${words}`,
+        placeholder: words.budgets.noLimit,
+        "aria-label": `${whose}: ${label}`,
       }),
     );
   return h(
     "div",
     { class: "limits" },
-    input("dailyUsd", "Dollars a day", limits.dailyUsd),
-    input("monthlyUsd", "Dollars a month", limits.monthlyUsd),
+    input("dailyUsd", words.budgets.aDay, limits.dailyUsd),
+    input("monthlyUsd", words.budgets.aMonth, limits.monthlyUsd),
   );
 }
 
 /** @param {any} person */
 function personRow(person) {
   const name = h("input", { name: "userId", required: true, value: person.userId ?? "", maxLength: 200 });
-  const row = h("div", { class: "person" }, field("User id", name), limitFields("User", person));
+  const row = h("div", { class: "person" }, field(words.budgets.userId, name), limitFields(words.budgets.user, person));
   const left = metersOf(person);
   row.append(
-    iconButton("close", "Remove this user", () => row.remove()),
+    iconButton("close", words.budgets.removeUser, () => row.remove()),
     ...left,
   );
   return row;

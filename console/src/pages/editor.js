@@ -3,15 +3,17 @@
 import { emptyView, h, icon, iconButton } from "../dom.js";
 import { exportSite } from "../sites/export-dialog.js";
 import { chooseSite } from "../sites/site-dialog.js";
-import { SiteStore } from "../sites/site-store.js";
+import { openSiteStore } from "../sites/site-store.js";
+import { recall, remember } from "../storage.js";
+import { words } from "../words/index.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
 
 const LAST_SITE = "fermata-last-site";
 const DEVICES = /** @type {const} */ ([
-  { id: "desktop", shape: "desktop", label: "Desktop" },
-  { id: "tablet", shape: "tablet", label: "Tablet" },
-  { id: "mobilePortrait", shape: "phone", label: "Phone" },
+  { id: "desktop", shape: "desktop" },
+  { id: "tablet", shape: "tablet" },
+  { id: "mobilePortrait", shape: "phone" },
 ]);
 const NARROW = "(max-width: 1100px)";
 
@@ -22,36 +24,37 @@ export async function show(target, context, siteId) {
     target.append(missingView(missing));
     return;
   }
-  const store = new SiteStore();
+  const store = await openSiteStore();
+  if (context.signal.aborted) return;
   const site = await findSite(store, siteId);
-  localStorage.setItem(LAST_SITE, site.id);
+  remember(LAST_SITE, site.id);
   target.append(h("h1", { class: "hidden-words" }, site.name));
   await new EditorView(target, context, store, site).open();
 }
 
 /** @param {string[]} packages */
 function missingView(packages) {
-  const words = `The editor needs npm packages that are not installed (${packages.join(", ")}). Install Node.js 20 or later, then start the service again with make run. All other pages work without them.`;
-  const action = h("a", { class: "button", href: "#/usage" }, "Go to the workspace");
+  const { notInstalled, notInstalledText, goToWorkspace } = words.editor;
+  const action = h("a", { class: "button", href: "#/usage" }, goToWorkspace);
   return h(
     "div",
     { class: "page" },
-    h("h1", { class: "hidden-words" }, "Editor"),
-    emptyView("The editor is not installed", words, action),
+    h("h1", { class: "hidden-words" }, words.shell.pages.editor),
+    emptyView(notInstalled, notInstalledText(packages.join(", ")), action),
   );
 }
 
-/** @param {SiteStore} store @param {string} id */
+/** @param {import("../sites/site-store.js").SiteStore} store @param {string} id */
 async function findSite(store, id) {
-  const wanted = await store.get(id || localStorage.getItem(LAST_SITE) || "none");
-  return wanted ?? (await store.list())[0] ?? (await store.add({ name: "My first site" }));
+  const wanted = await store.get(id || recall(LAST_SITE) || "none");
+  return wanted ?? (await store.list())[0] ?? (await store.add({ name: words.editor.firstSite }));
 }
 
 class EditorView {
   /**
    * @param {HTMLElement} target
    * @param {PageContext} context
-   * @param {SiteStore} store
+   * @param {import("../sites/site-store.js").SiteStore} store
    * @param {any} site
    */
   constructor(target, context, store, site) {
@@ -70,7 +73,7 @@ class EditorView {
     };
     this.saved = h("span", { class: "saved", role: "status" });
     this.siteName = h("span", {}, site.name);
-    this.agentPane = h("aside", { class: "agent-pane", "aria-label": "Assistant" });
+    this.agentPane = h("aside", { class: "agent-pane", "aria-label": words.editor.assistant });
     this.workbench = h("div", { class: "workbench" });
   }
 
@@ -80,7 +83,7 @@ class EditorView {
     workbench.classList.toggle("no-tools", isNarrow);
     workbench.classList.toggle("no-agent", isNarrow);
     workbench.append(this.#toolsPane(), h("div", { class: "canvas-pane" }, places.canvas), agentPane);
-    this.toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": "Editor" });
+    this.toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": words.editor.toolbar });
     this.target.append(this.toolbar, workbench);
     const [{ makeEditor }, { Saver }] = await Promise.all([
       import("../editor/make-editor.js"),
@@ -88,7 +91,12 @@ class EditorView {
       import("@fermata/panel"),
     ]);
     if (this.context.signal.aborted) return;
-    this.editor = await makeEditor(places, this.context.client, this.site);
+    const editor = await makeEditor(places, this.context.client, this.site);
+    if (this.context.signal.aborted) {
+      editor.destroy();
+      return;
+    }
+    this.editor = editor;
     this.saver = new Saver(this.editor, this.store, this.site.id, (state) => this.#showState(state));
     this.context.signal.addEventListener("abort", () => this.#close());
     this.#fillToolbar();
@@ -115,9 +123,9 @@ class EditorView {
   #toolsPane() {
     const { blocks, layers, styles, selectors, traits } = this.places;
     const tabs = [
-      { name: "Add", body: h("div", {}, blocks) },
-      { name: "Layers", body: h("div", {}, layers) },
-      { name: "Style", body: h("div", {}, selectors, traits, styles) },
+      { id: "add", name: words.editor.tabs.add, body: h("div", {}, blocks) },
+      { id: "layers", name: words.editor.tabs.layers, body: h("div", {}, layers) },
+      { id: "style", name: words.editor.tabs.style, body: h("div", {}, selectors, traits, styles) },
     ];
     const choose = (/** @type {number} */ chosen) => {
       tabs.forEach(({ body }, index) => {
@@ -126,14 +134,14 @@ class EditorView {
         buttons[index].tabIndex = index === chosen ? 0 : -1;
       });
     };
-    const buttons = tabs.map(({ name, body }, index) => {
-      const id = `tab-${name.toLowerCase()}`;
+    const buttons = tabs.map(({ id: tab, name, body }, index) => {
+      const id = `tab-${tab}`;
       body.setAttribute("role", "tabpanel");
       body.setAttribute("aria-label", name);
       body.className = "tab-body";
       return h("button", { type: "button", role: "tab", id, onclick: () => choose(index) }, name);
     });
-    const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Tools" }, ...buttons);
+    const list = h("div", { class: "tabs", role: "tablist", "aria-label": words.editor.tools }, ...buttons);
     list.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
@@ -142,17 +150,17 @@ class EditorView {
       buttons[next].focus();
     });
     choose(0);
-    return h("aside", { class: "tools-pane", "aria-label": "Tools" }, list, ...tabs.map(({ body }) => body));
+    return h("aside", { class: "tools-pane", "aria-label": words.editor.tools }, list, ...tabs.map(({ body }) => body));
   }
 
   #fillToolbar() {
     const { editor, workbench } = this;
-    const devices = DEVICES.map(({ id, shape, label }) => {
+    const devices = DEVICES.map(({ id, shape }) => {
       const choose = () => {
         editor.Devices.select(id);
         for (const button of devices) button.setAttribute("aria-pressed", String(button === own));
       };
-      const own = iconButton(shape, label, choose, { "aria-pressed": String(id === "desktop") });
+      const own = iconButton(shape, words.editor.devices[shape], choose, { "aria-pressed": String(id === "desktop") });
       return own;
     });
     const toggle = (/** @type {any} */ shape, /** @type {string} */ label, /** @type {string} */ name) => {
@@ -165,7 +173,7 @@ class EditorView {
       return button;
     };
     this.toolbar?.append(
-      toggle("blocks", "Tools", "no-tools"),
+      toggle("blocks", words.editor.tools, "no-tools"),
       h(
         "button",
         { type: "button", class: "site-button", "aria-haspopup": "dialog", onclick: () => this.#chooseSite() },
@@ -174,15 +182,15 @@ class EditorView {
       ),
       this.saved,
       h("div", { class: "spacer" }),
-      h("div", { class: "group device-group", role: "group", "aria-label": "Width of the page" }, ...devices),
+      h("div", { class: "group device-group", role: "group", "aria-label": words.editor.pageWidth }, ...devices),
       h(
         "div",
         { class: "group" },
-        iconButton("undo", "Undo", () => editor.UndoManager.undo()),
-        iconButton("redo", "Redo", () => editor.UndoManager.redo()),
+        iconButton("undo", words.editor.undo, () => editor.UndoManager.undo()),
+        iconButton("redo", words.editor.redo, () => editor.UndoManager.redo()),
       ),
-      iconButton("download", "Export", () => exportSite(editor, this.site)),
-      toggle("agent", "Assistant", "no-agent"),
+      iconButton("download", words.editor.exportIt, () => exportSite(editor, this.site)),
+      toggle("agent", words.editor.assistant, "no-agent"),
     );
   }
 
@@ -194,14 +202,11 @@ class EditorView {
     else if (choice.name !== this.site.name) this.siteName.textContent = choice.name;
   }
 
-  /** @param {"saved" | "changed" | "failed"} state */
+  /** @param {import("../editor/saver.js").SaveState} state */
   #showState(state) {
-    const words = {
-      saved: "Saved in this browser",
-      changed: "Saving …",
-      failed: "Not saved: this browser has no room",
-    };
-    this.saved.textContent = words[state];
+    const { saved, saving, notSaved } = words.editor;
+    this.saved.textContent = state === "saved" ? saved : state === "changed" ? saving : notSaved[state];
+    this.saved.classList.toggle("bad", state !== "saved" && state !== "changed");
   }
 
   async #close() {

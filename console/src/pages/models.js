@@ -2,6 +2,7 @@
 
 import { announce, emptyView, field, h, number, problemView, showLoaded, table } from "../dom.js";
 import { formatCost, formatCount } from "../format.js";
+import { words } from "../words/index.js";
 import { providerLabel } from "./providers.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
@@ -10,8 +11,8 @@ import { providerLabel } from "./providers.js";
 export function show(target, context) {
   const body = h("div");
   target.append(
-    h("header", { class: "page-head" }, h("h1", {}, "Models")),
-    h("p", { class: "lead" }, "Each scope has a default model. A conversation may choose another one."),
+    h("header", { class: "page-head" }, h("h1", {}, words.shell.pages.models)),
+    h("p", { class: "lead" }, words.models.lead),
     body,
   );
   return showLoaded(
@@ -40,15 +41,15 @@ async function load({ client }) {
 /** @param {any} loaded @param {PageContext} context */
 function view({ scopes, defaults, keys, models }, context) {
   if (!keys.length) {
-    const action = h("a", { class: "button primary", href: "#/providers" }, "Add a key");
-    return emptyView("No keys yet", "Models are listed once there is a key that opens them.", action);
+    const action = h("a", { class: "button primary", href: "#/providers" }, words.providers.addKey);
+    return emptyView(words.models.empty, words.models.emptyText, action);
   }
   const choices = keys.flatMap((/** @type {any} */ key, /** @type {number} */ index) =>
     Array.isArray(models[index]) ? models[index].map((/** @type {any} */ model) => ({ key, model })) : [],
   );
   const rows = scopes.map((/** @type {any} */ scope) => defaultRow(scope.name, defaults[scope.name], choices, context));
   return [
-    h("section", { "aria-label": "Defaults" }, h("div", { class: "default-rows" }, ...rows)),
+    h("section", { "aria-label": words.models.defaults }, h("div", { class: "default-rows" }, ...rows)),
     ...keys.map((/** @type {any} */ key, /** @type {number} */ index) => keySection(key, models[index])),
   ];
 }
@@ -62,7 +63,7 @@ function view({ scopes, defaults, keys, models }, context) {
 function defaultRow(scope, current, choices, { client }) {
   const select = h("select", { name: scope });
   const toValue = (/** @type {string} */ credentialId, /** @type {string} */ modelId) => `${credentialId} ${modelId}`;
-  select.append(h("option", { value: "" }, "None"));
+  select.append(h("option", { value: "" }, words.models.none));
   select.append(
     ...choices.map(({ key, model }) =>
       h("option", { value: toValue(key.id, model.id) }, `${model.label ?? model.id} · ${key.displayLabel}`),
@@ -70,8 +71,9 @@ function defaultRow(scope, current, choices, { client }) {
   );
   const value = current ? toValue(current.credentialId, current.modelId) : "";
   if (value && ![...select.options].some((option) => option.value === value))
-    select.append(h("option", { value }, `${current.modelId} (not listed)`));
+    select.append(h("option", { value }, words.models.notListed(current.modelId)));
   select.value = value;
+  let saved = value;
   const result = h("small", { role: "status" });
   select.addEventListener("change", async () => {
     const [credentialId, ...modelId] = select.value.split(" ");
@@ -79,10 +81,12 @@ function defaultRow(scope, current, choices, { client }) {
     try {
       if (select.value) await client.defaults.update(scope, { credentialId, modelId: modelId.join(" ") });
       else await client.defaults.remove(scope);
+      saved = select.value;
       result.textContent = "";
-      announce(`The default of ${scope} was changed.`);
+      announce(words.models.changed(scope));
     } catch (error) {
       result.textContent = error instanceof Error ? error.message : String(error);
+      select.value = saved;
     } finally {
       select.disabled = false;
     }
@@ -94,10 +98,13 @@ function defaultRow(scope, current, choices, { client }) {
 function keySection(key, models) {
   const title = `${key.displayLabel} · ${providerLabel(key.providerId)}`;
   if (!Array.isArray(models)) return h("section", {}, h("h2", {}, title), problemView(models.error));
-  const columns = ["Model", number("Context"), number("Input / M"), number("Output / M"), "Can"];
+  if (!models.length)
+    return h("section", {}, h("h2", {}, title), h("p", { class: "quiet-text" }, words.models.noModels));
+  const { model: name, context, input, output, can } = words.models.columns;
+  const columns = [name, number(context), number(input), number(output), can];
   const rows = models.map((model) => [
     h("div", {}, h("strong", {}, model.label ?? model.id), h("div", { class: "quiet-text" }, model.id)),
-    model.contextWindow ? formatCount(model.contextWindow) : "unknown",
+    model.contextWindow ? formatCount(model.contextWindow) : words.unknown,
     priceOf(model.pricing?.inputPerMTok),
     priceOf(model.pricing?.outputPerMTok),
     h("div", { class: "tags" }, ...abilitiesOf(model.capabilities)),
@@ -107,12 +114,11 @@ function keySection(key, models) {
 
 /** @param {number | undefined | null} amount */
 function priceOf(amount) {
-  return amount === undefined || amount === null ? "unknown" : formatCost(amount);
+  return amount === undefined || amount === null ? words.unknown : formatCost(amount);
 }
 
 /** @param {Record<string, boolean> | undefined} capabilities */
 function abilitiesOf(capabilities = {}) {
-  const names = { toolCalling: "tools", visionInput: "images", promptCache: "cache" };
-  const there = Object.entries(names).filter(([name]) => capabilities[name]);
-  return there.map(([, words]) => h("span", { class: "tag" }, words));
+  const there = Object.entries(words.models.abilities).filter(([name]) => capabilities[name]);
+  return there.map(([, ability]) => h("span", { class: "tag" }, ability));
 }

@@ -2,6 +2,7 @@
 
 import { announce, askInDialog, emptyView, field, h, showLoaded, table } from "../dom.js";
 import { formatInstant } from "../format.js";
+import { words } from "../words/index.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
 
@@ -10,7 +11,7 @@ const PROVIDERS = [
   { id: "openai", label: "OpenAI", authMode: "apiKey" },
   { id: "openrouter", label: "OpenRouter", authMode: "apiKey" },
   { id: "ollama", label: "Ollama", authMode: "baseUrl" },
-  { id: "openai-compatible", label: "Another server (chat completions)", authMode: "baseUrl" },
+  { id: "openai-compatible", label: words.providers.otherServer, authMode: "baseUrl" },
 ];
 
 /** @param {string} id */
@@ -35,10 +36,10 @@ export function show(target, context) {
     h(
       "header",
       { class: "page-head" },
-      h("h1", {}, "Providers"),
-      h("button", { type: "button", class: "button primary", onclick: add }, "Add a key"),
+      h("h1", {}, words.shell.pages.providers),
+      h("button", { type: "button", class: "button primary", onclick: add }, words.providers.addKey),
     ),
-    h("p", { class: "lead" }, "Keys are sealed when they arrive. Nobody can read one again; it can only be replaced."),
+    h("p", { class: "lead" }, words.providers.lead),
     list,
   );
   return load();
@@ -50,19 +51,21 @@ export function show(target, context) {
  * @param {() => void} reload
  */
 function listView(keys, context, reload) {
-  if (!keys.length)
-    return emptyView("No keys yet", "Add the key of a provider, and then choose a model for each scope.");
+  if (!keys.length) return emptyView(words.providers.empty, words.providers.emptyText);
   const rows = keys.map((key) => {
     const result = h("span", { class: "result", role: "status" });
     return [
       h("div", {}, h("strong", {}, key.displayLabel), key.baseUrl && h("div", { class: "quiet-text" }, key.baseUrl)),
       providerLabel(key.providerId),
-      key.keyFingerprintCurrent === false ? h("span", { class: "tag warn" }, "Enter it again") : "Sealed",
+      key.keyFingerprintCurrent === false
+        ? h("span", { class: "tag warn" }, words.providers.enterAgain)
+        : words.providers.sealed,
       formatInstant(key.lastUsedAt),
       h("div", { class: "row-actions" }, result, ...keyActions(key, result, context, reload)),
     ];
   });
-  return table("Keys", ["Name", "Provider", "Key", "Last used", "Actions"], rows);
+  const { name, provider, key, lastUsed, actions } = words.providers.columns;
+  return table(words.providers.keys, [name, provider, key, lastUsed, actions], rows);
 }
 
 /**
@@ -74,36 +77,43 @@ function listView(keys, context, reload) {
 function keyActions(key, result, { client }, reload) {
   const test = async () => {
     result.className = "result";
-    result.textContent = "Testing …";
+    result.textContent = words.providers.testing;
     const answer = await client.credentials
       .test(key.id)
       .catch((/** @type {Error} */ error) => ({ error: error.message }));
     result.className = answer.ok ? "result good" : "result bad";
-    const count =
-      answer.modelCount === undefined ? "" : `: ${answer.modelCount} ${answer.modelCount === 1 ? "model" : "models"}`;
-    result.textContent = answer.ok ? `Works${count}` : answer.error;
+    result.textContent = answer.ok ? words.providers.works(answer.modelCount) : answer.error;
   };
   const replace = async () => {
     const control = keyInput();
-    const done = await askInDialog(`Replace the key of ${key.displayLabel}`, [field("New key", control)], {
-      action: "Replace",
-      onAction: (data) => client.credentials.update(key.id, { apiKey: String(data.get("apiKey")) }),
-    });
-    if (done) announce("The key was replaced.");
+    const done = await askInDialog(
+      words.providers.replaceTitle(key.displayLabel),
+      [field(words.providers.newKey, control)],
+      {
+        action: words.providers.replace,
+        onAction: (data) => client.credentials.update(key.id, { apiKey: String(data.get("apiKey")) }),
+      },
+    );
+    if (done) announce(words.providers.replaced);
     if (done) reload();
   };
   const remove = async () => {
-    const words = h("p", {}, "Conversations that use it keep their messages and need another model to go on.");
-    const done = await askInDialog(`Delete ${key.displayLabel}?`, [words], {
-      action: "Delete",
+    const text = h("p", {}, words.providers.deleteText);
+    const done = await askInDialog(words.providers.deleteTitle(key.displayLabel), [text], {
+      action: words.remove,
       isDangerous: true,
       onAction: () => client.credentials.remove(key.id),
     });
+    if (done) announce(words.providers.deleted);
     if (done) reload();
   };
-  const button = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
-    h("button", { type: "button", class: "link", "aria-label": `${words} ${key.displayLabel}`, onclick }, words);
-  return [button("Test", test), key.authMode === "apiKey" && button("Replace", replace), button("Delete", remove)];
+  const button = (/** @type {string} */ text, /** @type {() => void} */ onclick) =>
+    h("button", { type: "button", class: "link", "aria-label": `${text} ${key.displayLabel}`, onclick }, text);
+  return [
+    button(words.providers.test, test),
+    key.authMode === "apiKey" && button(words.providers.replace, replace),
+    button(words.remove, remove),
+  ];
 }
 
 function keyInput(isRequired = true) {
@@ -114,10 +124,15 @@ function keyInput(isRequired = true) {
 async function askForKey({ client }) {
   const select = h("select", { name: "providerId" });
   select.append(...PROVIDERS.map(({ id, label }) => h("option", { value: id }, label)));
-  const name = h("input", { name: "displayLabel", required: true, maxLength: 100, placeholder: "Team key" });
+  const name = h("input", {
+    name: "displayLabel",
+    required: true,
+    maxLength: 100,
+    placeholder: words.providers.teamKey,
+  });
   const address = h("input", { name: "baseUrl", type: "url", placeholder: "http://127.0.0.1:11434" });
   const key = keyInput();
-  const fields = { key: field("API key", key), address: field("Address", address) };
+  const fields = { key: field(words.providers.apiKey, key), address: field(words.providers.address, address) };
   const change = () => {
     const isAddress = PROVIDERS.find(({ id }) => id === select.value)?.authMode === "baseUrl";
     fields.address.hidden = !isAddress;
@@ -126,9 +141,14 @@ async function askForKey({ client }) {
   };
   select.addEventListener("change", change);
   change();
-  const content = [field("Provider", select), field("Name", name), fields.address, fields.key];
-  const done = await askInDialog("Add a key", content, {
-    action: "Add",
+  const content = [
+    field(words.providers.columns.provider, select),
+    field(words.providers.columns.name, name),
+    fields.address,
+    fields.key,
+  ];
+  const done = await askInDialog(words.providers.addKey, content, {
+    action: words.add,
     onAction: async (data) => {
       const authMode = /** @type {any} */ (PROVIDERS.find(({ id }) => id === select.value)).authMode;
       const given = Object.fromEntries([...data].filter(([, value]) => value));
@@ -136,6 +156,6 @@ async function askForKey({ client }) {
       await client.credentials.create({ ...given, authMode });
     },
   });
-  if (done) announce("The key was added and sealed.");
+  if (done) announce(words.providers.added);
   return done;
 }

@@ -1,37 +1,40 @@
 /** What the list and the detail of turns share. */
 
 import { announce, askInDialog, h } from "../dom.js";
+import { words } from "../words/index.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
 
-const WORDS = {
-  running: ["Running", "live"],
-  paused: ["Waiting", "live"],
-  done: ["Done", "good"],
-  error: ["Failed", "bad"],
-  cancelled: ["Cancelled", ""],
-  expired: ["Expired", ""],
-};
+const KINDS = { running: "live", paused: "live", done: "good", error: "bad", cancelled: "", expired: "" };
+
+/** @param {string} status */
+export function isOpen(status) {
+  return status === "running" || status === "paused";
+}
 
 /** @param {string} status @param {string} [code] */
 export function statusTag(status, code) {
-  const [words, kind] = WORDS[/** @type {keyof typeof WORDS} */ (status)] ?? [status, ""];
+  const known = /** @type {keyof typeof KINDS} */ (status);
   const reason = code && h("div", { class: "quiet-text" }, code.replaceAll("_", " "));
-  return h("div", {}, h("span", { class: `tag ${kind}` }, words), reason);
+  return h("div", {}, h("span", { class: `tag ${KINDS[known] ?? ""}` }, words.turns.states[known] ?? status), reason);
 }
 
 /** @param {any} turn @param {PageContext} context @param {() => void} reload */
 export function cancelButton(turn, { client }, reload) {
   const cancel = async () => {
-    const words = h("p", {}, "What it has done so far is kept. Its user sees that it was cancelled.");
-    const done = await askInDialog("Cancel this turn?", [words], {
-      action: "Cancel the turn",
+    const text = h("p", {}, words.turns.cancelText);
+    const done = await askInDialog(words.turns.cancelTitle, [text], {
+      action: words.turns.cancelAction,
       isDangerous: true,
       onAction: () => client.bridges.cancel(turn.bridgeId),
     });
     if (!done) return;
-    announce("The turn was cancelled.");
+    announce(words.turns.cancelled);
     reload();
   };
-  return h("button", { type: "button", class: "link", onclick: cancel }, "Cancel");
+  const label = words.turns.cancelOne(turn.userId);
+  const key = `cancel ${turn.bridgeId}`;
+  const button = h("button", { type: "button", class: "link", "aria-label": label, onclick: cancel }, words.cancel);
+  button.dataset.key = key;
+  return button;
 }

@@ -1,21 +1,23 @@
 /** The frame around all pages: navigation, the page, and what was said last. */
 
 import { announce, h, icon, iconButton, problemView } from "../dom.js";
+import { hasSecret } from "../session.js";
+import { words } from "../words/index.js";
 import { nextTheme, themeName } from "./theme.js";
 
 /** @import { Session } from "../session.js" */
 /** @typedef {{session: Session, client: any, signal: AbortSignal, open: (path: string) => void}} PageContext */
-/** @typedef {{path: string, title: string, shape: any, load: () => Promise<{show: ShowPage}>}} PageEntry */
+/** @typedef {{path: keyof typeof words.shell.pages, shape: any, load: () => Promise<{show: ShowPage}>}} PageEntry */
 /** @typedef {(target: HTMLElement, context: PageContext, rest: string) => void | Promise<void>} ShowPage */
 
 /** @type {PageEntry[]} */
 export const PAGES = [
-  { path: "editor", title: "Editor", shape: "editor", load: () => import("../pages/editor.js") },
-  { path: "usage", title: "Usage", shape: "usage", load: () => import("../pages/usage.js") },
-  { path: "turns", title: "Turns", shape: "turns", load: () => import("../pages/turns.js") },
-  { path: "providers", title: "Providers", shape: "providers", load: () => import("../pages/providers.js") },
-  { path: "models", title: "Models", shape: "models", load: () => import("../pages/models.js") },
-  { path: "budgets", title: "Budgets", shape: "budgets", load: () => import("../pages/budgets.js") },
+  { path: "editor", shape: "editor", load: () => import("../pages/editor.js") },
+  { path: "usage", shape: "usage", load: () => import("../pages/usage.js") },
+  { path: "turns", shape: "turns", load: () => import("../pages/turns.js") },
+  { path: "providers", shape: "providers", load: () => import("../pages/providers.js") },
+  { path: "models", shape: "models", load: () => import("../pages/models.js") },
+  { path: "budgets", shape: "budgets", load: () => import("../pages/budgets.js") },
 ];
 
 export class Shell {
@@ -25,25 +27,30 @@ export class Shell {
   constructor(session) {
     this.session = session;
     this.main = h("main", { id: "page", tabIndex: -1 });
-    this.links = PAGES.map(({ path, title, shape }) => h("a", { href: `#/${path}` }, icon(shape), title));
-    this.menu = iconButton("menu", "Menu", () => this.#toggleMenu(), { "aria-expanded": "false" });
+    this.links = PAGES.map(({ path, shape }) => h("a", { href: `#/${path}` }, icon(shape), words.shell.pages[path]));
+    this.menu = iconButton("menu", words.shell.menu, () => this.#toggleMenu(), { "aria-expanded": "false" });
     this.menu.classList.add("menu-button");
-    this.nav = h("nav", { "aria-label": "Console" }, h("div", { class: "links" }, ...this.links), this.#tools());
+    this.nav = h(
+      "nav",
+      { "aria-label": words.shell.console },
+      h("div", { class: "links" }, ...this.links),
+      this.#tools(),
+    );
     this.offline = h("div", { class: "offline", role: "status", hidden: navigator.onLine });
-    this.offline.textContent = "You are offline. What you see may be old; it is loaded again when you are back.";
+    this.offline.textContent = words.shell.offline;
     this.element = h(
       "div",
       { class: "shell" },
       h(
         "a",
         { class: "skip", href: "#page", onclick: (/** @type {Event} */ event) => this.#skip(event) },
-        "Skip to the page",
+        words.shell.skip,
       ),
       h("div", { class: "side" }, this.#brand(), this.nav),
       h("div", { class: "content" }, this.offline, this.main),
       h("div", { id: "announcements", role: "status" }),
     );
-    addEventListener("hashchange", () => this.show());
+    addEventListener("hashchange", () => hasSecret(location.hash) || this.show());
     addEventListener("offline", () => this.#showConnection());
     addEventListener("online", () => this.#showConnection());
     this.show();
@@ -56,7 +63,7 @@ export class Shell {
     this.#stop.abort();
     this.#stop = new AbortController();
     const { signal } = this.#stop;
-    document.title = `${page.title} · Fermata`;
+    document.title = `${words.shell.pages[page.path]} · Fermata`;
     this.#markLink(page);
     const target = h("div", { class: `page page-${page.path}` });
     this.main.replaceChildren(target);
@@ -67,7 +74,7 @@ export class Shell {
       const { show } = await page.load();
       if (signal.aborted) return;
       const context = { session: this.session, client: this.session.client, signal, open };
-      await show(target, context, decodeURIComponent(rest.join("/")));
+      await show(target, context, decode(rest.join("/")));
     } catch (error) {
       if (!signal.aborted) target.replaceChildren(problemView(error, () => this.show()));
     }
@@ -79,18 +86,18 @@ export class Shell {
   }
 
   #tools() {
-    const name = h("span", {}, `${themeName()} theme`);
+    const name = h("span", {}, themeName());
     const change = () => {
       nextTheme();
-      name.textContent = `${themeName()} theme`;
-      announce(`Theme: ${themeName().toLowerCase()}`);
+      name.textContent = themeName();
+      announce(themeName());
     };
-    const leave = () => this.session.signOut();
+    const leave = () => this.session.signOut().catch((error) => announce(error.message));
     return h(
       "div",
       { class: "tools" },
       h("button", { type: "button", onclick: change }, icon("theme"), name),
-      h("button", { type: "button", onclick: leave }, icon("out"), "Sign out"),
+      h("button", { type: "button", onclick: leave }, icon("out"), words.shell.signOut),
     );
   }
 
@@ -117,5 +124,14 @@ export class Shell {
   #skip(event) {
     event.preventDefault();
     this.main.focus();
+  }
+}
+
+/** @param {string} text Part of an address, which somebody may have cut. */
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }

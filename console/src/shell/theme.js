@@ -1,15 +1,18 @@
 /** Light and dark: the system's setting, unless a person has chosen. */
 
+import { recall, remember } from "../storage.js";
+import { words } from "../words/index.js";
+
 const KEY = "fermata-theme";
 const NEXT = { "": "light", light: "dark", dark: "" };
-const NAMES = { "": "System", light: "Light", dark: "Dark" };
+const NAMES = /** @type {const} */ ({ "": "system", light: "light", dark: "dark" });
 
 /** @typedef {keyof typeof NEXT} Theme */
 
 /** @returns {Theme} */
 function storedTheme() {
-  const stored = localStorage.getItem(KEY) ?? "";
-  return stored in NEXT ? /** @type {Theme} */ (stored) : "";
+  const stored = recall(KEY);
+  return Object.hasOwn(NEXT, stored) ? /** @type {Theme} */ (stored) : "";
 }
 
 export function applyTheme(theme = storedTheme()) {
@@ -20,11 +23,10 @@ export function applyTheme(theme = storedTheme()) {
 
 export function nextTheme() {
   const theme = /** @type {Theme} */ (NEXT[storedTheme()]);
-  if (theme) localStorage.setItem(KEY, theme);
-  else localStorage.removeItem(KEY);
+  remember(KEY, theme);
   applyTheme(theme);
 }
 
 export function themeName() {
-  return NAMES[storedTheme()];
+  return words.shell.theme[NAMES[storedTheme()]];
 }

@@ -1,17 +1,18 @@
 /** Export a site: the open page as one file, or all pages into a folder. */
 
 import { announce, h, iconButton, problemView, saveFile } from "../dom.js";
+import { words } from "../words/index.js";
 import { fileNameOf, toHtmlFile, writeToFolder } from "./page-files.js";
 
 /** @param {any} editor @param {{name: string}} site */
 export async function exportSite(editor, site) {
-  const dialog = h("dialog", { "aria-label": "Export" });
+  const dialog = h("dialog", { "aria-label": words.exports.title });
   const problem = h("div");
-  const act = (/** @type {() => any} */ action, /** @type {string} */ words) => async () => {
+  const act = (/** @type {() => any} */ action, /** @type {string} */ text) => async () => {
     try {
       await action();
       dialog.close();
-      announce(words);
+      announce(text);
     } catch (error) {
       if (!(error instanceof DOMException && error.name === "AbortError")) problem.replaceChildren(problemView(error));
     }
@@ -22,8 +23,8 @@ export async function exportSite(editor, site) {
   const buttons = [
     h(
       "button",
-      { type: "button", class: "button primary", onclick: act(saveOne, "The page was saved.") },
-      "This page as one file",
+      { type: "button", class: "button primary", onclick: act(saveOne, words.exports.pageSaved) },
+      words.exports.onePage,
     ),
   ];
   if ("showDirectoryPicker" in window) {
@@ -31,16 +32,15 @@ export async function exportSite(editor, site) {
     buttons.push(
       h(
         "button",
-        { type: "button", class: "button", onclick: act(saveAll, "The site was saved.") },
-        "All pages into a folder",
+        { type: "button", class: "button", onclick: act(saveAll, words.exports.siteSaved) },
+        words.exports.allPages,
       ),
     );
   }
-  const close = iconButton("close", "Close", () => dialog.close());
-  const words = h("p", { class: "lead" }, "HTML with its styles in it. It needs nothing of the editor.");
+  const close = iconButton("close", words.close, () => dialog.close());
   dialog.append(
-    h("div", { class: "section-head" }, h("h2", {}, "Export"), close),
-    words,
+    h("div", { class: "section-head" }, h("h2", {}, words.exports.title), close),
+    h("p", { class: "lead" }, words.exports.lead),
     h("div", { class: "dialog-choices" }, ...buttons),
     problem,
   );

@@ -1,7 +1,9 @@
 /** Choose, make, name, copy, delete and import sites. */
 
 import { announce, askInDialog, field, h, iconButton, problemView } from "../dom.js";
-import { importFile, importFolder } from "./page-files.js";
+import { formatInstant } from "../format.js";
+import { words } from "../words/index.js";
+import { importFile, importFolder } from "./import-pages.js";
 
 /** @import { Site, SiteStore } from "./site-store.js" */
 
@@ -13,7 +15,7 @@ import { importFile, importFolder } from "./page-files.js";
 export async function chooseSite(store, currentId) {
   const list = h("ul", { class: "site-list" });
   const problem = h("div");
-  const dialog = h("dialog", { "aria-label": "Sites" });
+  const dialog = h("dialog", { "aria-label": words.sites.title });
   /** @type {Site | undefined} */
   let chosen;
   const choose = (/** @type {Site | undefined} */ site) => {
@@ -21,19 +23,18 @@ export async function chooseSite(store, currentId) {
     dialog.close();
   };
   const fill = async () =>
-    list.replaceChildren(...(await store.list()).map((site) => row(site, currentId, choose, store, fill)));
-  const bring = async (/** @type {Promise<any>} */ reading) => {
-    try {
-      choose(await store.add(await reading));
-    } catch (error) {
-      problem.replaceChildren(problemView(error));
-    }
+    list.replaceChildren(...(await store.list()).map((site) => row(site, currentId, choose, store, fill, attempt)));
+  const attempt = (/** @type {Promise<any>} */ work) => {
+    problem.replaceChildren();
+    return work.catch((error) => problem.replaceChildren(problemView(error)));
   };
-  const close = iconButton("close", "Close", () => dialog.close());
+  const bring = (/** @type {Promise<any>} */ reading) =>
+    attempt(reading.then((content) => store.add(content)).then(choose));
+  const close = iconButton("close", words.close, () => dialog.close());
   dialog.append(
-    h("div", { class: "section-head" }, h("h2", {}, "Sites"), close),
+    h("div", { class: "section-head" }, h("h2", {}, words.sites.title), close),
     list,
-    choices(store, choose, bring),
+    choices(bring),
     problem,
   );
   await fill();
@@ -44,24 +45,25 @@ export async function chooseSite(store, currentId) {
   return chosen;
 }
 
-/**
- * @param {SiteStore} store
- * @param {(site: Site) => void} choose
- * @param {(reading: Promise<any>) => void} bring
- */
-function choices(store, choose, bring) {
-  const file = h("input", { type: "file", accept: ".html,.htm,text/html", hidden: true, "aria-label": "HTML file" });
-  const folder = h("input", { type: "file", hidden: true, "aria-label": "Folder", webkitdirectory: true });
+/** @param {(reading: Promise<any>) => void} bring */
+function choices(bring) {
+  const file = h("input", {
+    type: "file",
+    accept: ".html,.htm,text/html",
+    hidden: true,
+    "aria-label": words.sites.file,
+  });
+  const folder = h("input", { type: "file", hidden: true, "aria-label": words.sites.folder, webkitdirectory: true });
   file.addEventListener("change", () => file.files?.[0] && bring(importFile(file.files[0])));
   folder.addEventListener("change", () => folder.files?.length && bring(importFolder([...folder.files])));
-  const button = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
-    h("button", { type: "button", class: "button", onclick }, words);
+  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick) =>
+    h("button", { type: "button", class: "button", onclick }, label);
   return h(
     "div",
     { class: "dialog-choices" },
-    button("New site", async () => choose(await store.add({ name: "A new site" }))),
-    button("Import a file", () => file.click()),
-    button("Import a folder", () => folder.click()),
+    button(words.sites.newSite, () => bring(Promise.resolve({ name: words.sites.newName }))),
+    button(words.sites.importFile, () => file.click()),
+    button(words.sites.importFolder, () => folder.click()),
     file,
     folder,
   );
@@ -73,15 +75,15 @@ function choices(store, choose, bring) {
  * @param {(site: Site | undefined) => void} choose
  * @param {SiteStore} store
  * @param {() => void} refill
+ * @param {(work: Promise<any>) => Promise<any>} attempt Says what went wrong.
  */
-function row(site, currentId, choose, store, refill) {
-  const changed = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" }).format(site.changedAt);
+function row(site, currentId, choose, store, refill, attempt) {
   const isCurrent = site.id === currentId;
   const open = h(
     "button",
     { type: "button", class: "open", onclick: () => choose(site) },
     h("strong", {}, site.name),
-    h("span", { class: "quiet-text" }, isCurrent ? "Open now" : changed),
+    h("span", { class: "quiet-text" }, isCurrent ? words.sites.openNow : formatInstant(site.changedAt)),
   );
   const rename = async () => {
     const name = await nameSite(store, site);
@@ -91,24 +93,24 @@ function row(site, currentId, choose, store, refill) {
   };
   const copy = async () => {
     const { id, conversationId, changedAt, ...content } = site;
-    await store.add({ ...content, name: `${site.name} (copy)` });
+    await attempt(store.add({ ...content, name: words.sites.copyOf(site.name) }));
     refill();
   };
-  const button = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
-    h("button", { type: "button", class: "link", "aria-label": `${words} ${site.name}`, onclick }, words);
-  const remove = isCurrent ? null : button("Delete", () => removeSite(store, site, refill));
-  return h("li", {}, open, button("Rename", rename), button("Copy", copy), remove);
+  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick) =>
+    h("button", { type: "button", class: "link", "aria-label": `${label} ${site.name}`, onclick }, label);
+  const remove = isCurrent ? null : button(words.remove, () => removeSite(store, site, refill));
+  return h("li", {}, open, button(words.rename, rename), button(words.copy, copy), remove);
 }
 
 /** @param {SiteStore} store @param {Site} site @returns {Promise<string | undefined>} The new name. */
 export async function nameSite(store, site) {
   const input = h("input", { name: "name", required: true, maxLength: 100, value: site.name });
   let name = site.name;
-  const done = await askInDialog("Rename the site", [field("Name", input)], {
-    action: "Rename",
+  const done = await askInDialog(words.sites.renameTitle, [field(words.sites.name, input)], {
+    action: words.rename,
     onAction: async () => {
       name = input.value.trim();
-      if (!name) throw new Error("A site needs a name.");
+      if (!name) throw new Error(words.sites.needsName);
       await store.update(site.id, { name });
     },
   });
@@ -117,12 +119,12 @@ export async function nameSite(store, site) {
 
 /** @param {SiteStore} store @param {Site} site @param {() => void} refill */
 async function removeSite(store, site, refill) {
-  const words = h("p", {}, "It is only in this browser and cannot be brought back.");
-  const done = await askInDialog(`Delete ${site.name}?`, [words], {
-    action: "Delete",
+  const text = h("p", {}, words.sites.deleteText);
+  const done = await askInDialog(words.sites.deleteTitle(site.name), [text], {
+    action: words.remove,
     isDangerous: true,
     onAction: () => store.remove(site.id),
   });
-  if (done) announce(`${site.name} was deleted.`);
+  if (done) announce(words.sites.deleted(site.name));
   refill();
 }

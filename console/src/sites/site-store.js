@@ -1,5 +1,7 @@
 /** Sites, kept in this browser (IndexedDB): a GrapesJS project each. */
 
+import { words } from "../words/index.js";
+
 /** @typedef {{id: string, name: string, changedAt: number, project?: any, html?: string, conversationId?: string}} Site */
 
 const DATABASE = "fermata-console";
@@ -15,25 +17,49 @@ function openDatabase() {
   });
 }
 
+/**
+ * Open the store. A browser that stores nothing for this page (as some do in private windows) gets one that forgets.
+ *
+ * @returns {Promise<SiteStore>}
+ */
+export async function openSiteStore() {
+  try {
+    return new SiteStore(await openDatabase());
+  } catch {
+    memory ??= new MemoryStore();
+    return memory;
+  }
+}
+
+/** The sites of a page that stores nothing, for as long as it is open. @type {MemoryStore | undefined} */
+let memory;
+
 export class SiteStore {
-  #database = openDatabase();
+  /** Whether sites are here tomorrow too. */
+  isKept = true;
+  #database;
+
+  /** @param {IDBDatabase} database */
+  constructor(database) {
+    this.#database = database;
+  }
 
   /** @returns {Promise<Site[]>} The one that was changed last comes first. */
   async list() {
     /** @type {Site[]} */
-    const sites = await this.#run("readonly", (store) => store.getAll());
+    const sites = await this.read((store) => store.getAll());
     return sites.sort((one, other) => other.changedAt - one.changedAt);
   }
 
   /** @param {string} id @returns {Promise<Site | undefined>} */
   get(id) {
-    return this.#run("readonly", (store) => store.get(id));
+    return this.read((store) => store.get(id));
   }
 
   /** @param {Omit<Site, "id" | "changedAt">} content @returns {Promise<Site>} */
   async add(content) {
     const site = { ...content, id: crypto.randomUUID(), changedAt: Date.now() };
-    await this.#run("readwrite", (store) => store.put(site));
+    await this.write((store) => store.put(site));
     return site;
   }
 
@@ -42,36 +68,93 @@ export class SiteStore {
    *
    * @param {string} id
    * @param {Partial<Site>} change
+   * @returns {Promise<boolean>} Whether the site is still there.
    */
   async update(id, change) {
-    const transaction = (await this.#database).transaction(STORE, "readwrite");
-    const store = transaction.objectStore(STORE);
-    const request = store.get(id);
-    request.onsuccess = () => {
-      if (request.result) store.put({ ...request.result, ...change, changedAt: Date.now() });
-    };
-    return new Promise((resolve, reject) => {
-      transaction.oncomplete = () => resolve(Boolean(request.result));
-      transaction.onerror = () => reject(transaction.error);
-      transaction.onabort = () => reject(transaction.error);
+    let isThere = false;
+    await this.write((store) => {
+      const request = store.get(id);
+      request.onsuccess = () => {
+        isThere = Boolean(request.result);
+        if (isThere) store.put({ ...request.result, ...change, changedAt: Date.now() });
+      };
     });
+    return isThere;
   }
 
   /** @param {string} id */
   remove(id) {
-    return this.#run("readwrite", (store) => store.delete(id));
+    return this.write((store) => store.delete(id));
   }
 
   /**
-   * @param {IDBTransactionMode} mode
    * @param {(store: IDBObjectStore) => IDBRequest} act
    * @returns {Promise<any>}
    */
-  async #run(mode, act) {
-    const request = act((await this.#database).transaction(STORE, mode).objectStore(STORE));
+  read(act) {
+    const request = act(this.#database.transaction(STORE).objectStore(STORE));
     return new Promise((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
     });
+  }
+
+  /**
+   * Write, and wait until it is stored: whether there is room for it shows after its requests have succeeded.
+   *
+   * @param {(store: IDBObjectStore) => void} act
+   * @returns {Promise<void>}
+   */
+  write(act) {
+    return new Promise((resolve, reject) => {
+      const transaction = this.#database.transaction(STORE, "readwrite");
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(inWords(transaction.error));
+      act(transaction.objectStore(STORE));
+    });
+  }
+}
+
+/** @param {DOMException | null} error */
+function inWords(error) {
+  return error?.name === "QuotaExceededError" ? new Error(words.sites.noRoom, { cause: error }) : error;
+}
+
+/** The same without a database. */
+class MemoryStore extends SiteStore {
+  isKept = false;
+  /** @type {Map<string, Site>} */
+  #sites = new Map();
+
+  constructor() {
+    super(/** @type {any} */ (null));
+  }
+
+  async list() {
+    return [...this.#sites.values()].sort((one, other) => other.changedAt - one.changedAt);
+  }
+
+  /** @param {string} id */
+  async get(id) {
+    return this.#sites.get(id);
+  }
+
+  /** @param {Omit<Site, "id" | "changedAt">} content */
+  async add(content) {
+    const site = { ...content, id: crypto.randomUUID(), changedAt: Date.now() };
+    this.#sites.set(site.id, site);
+    return site;
+  }
+
+  /** @param {string} id @param {Partial<Site>} change */
+  async update(id, change) {
+    const site = this.#sites.get(id);
+    if (site) this.#sites.set(id, { ...site, ...change, changedAt: Date.now() });
+    return Boolean(site);
+  }
+
+  /** @param {string} id */
+  async remove(id) {
+    this.#sites.delete(id);
   }
 }

@@ -9,7 +9,14 @@ from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.domain.use_limits import UseLimits
 from fermata.limits.limit_keys import TENANT_SHARDS, divide_limits
 from fermata.limits.limit_refusals import build_limit_refusal
-from fermata.limits.use_counts import TURN_LEASE_SECONDS, LimitReached, Use, UseCounts
+from fermata.limits.use_counts import (
+    TURN_LEASE_SECONDS,
+    LimitReached,
+    ReaderCounts,
+    Use,
+    UseCounts,
+    list_live_leases,
+)
 
 NOON = 1_800_014_400.0
 LIMITS = UseLimits(prompts_per_minute=6, turns_at_once=3, readers_at_once=2, uploads_per_day=4, bytes_per_day=1000)
@@ -21,9 +28,9 @@ def count(item: Item, now: float = NOON, limits: UseLimits = LIMITS) -> UseCount
     return UseCounts(KEY, item, limits, now)
 
 
-def apply(item: Item, use: Use, now: float = NOON) -> Item:
+def apply(item: Item, use: Use, now: float = NOON, counts: type[UseCounts] = UseCounts) -> Item:
     """Return the item after the write that counts the use, as DynamoDB applies it."""
-    update = count(item, now).build_update(use)
+    update = counts(KEY, item, LIMITS, now).build_update(use)
     changes, _, removals = update.expression.removeprefix("SET ").partition(" REMOVE ")
     assigned = dict(change.split(" = ") for change in changes.split(", "))
     gone = {update.names[place] for place in removals.split(", ") if place}
@@ -74,7 +81,18 @@ def test_a_turn_counts_until_its_lease_expires() -> None:
     assert find(item, Use(turn="d")) == LimitReached("turns", 3, None)
     assert find(item, Use(turn="d"), NOON + TURN_LEASE_SECONDS) is None
     item = apply(item, Use(turn="d"), NOON + TURN_LEASE_SECONDS)
-    assert [name for name in item if name.startswith("x#")] == ["x#d"]
+    assert len(list_live_leases(item, NOON + TURN_LEASE_SECONDS, TURN_LEASE_SECONDS)) == 1
+
+
+def test_of_turns_that_count_no_more_the_latest_stay_in_the_row() -> None:
+    dead = {f"x#{number:03d}": int(NOON) - 1000 + number for number in range(90)}
+    item = apply(dead | {"x#damaged": "soon", "x#far": int(NOON) * 2}, Use(turn="new"))
+    assert sorted(name for name in item if name.startswith("x#")) == [
+        *(f"x#{number:03d}" for number in range(40, 90)),
+        "x#new",
+    ]
+    readers = apply(dead, Use(reader="new"), counts=ReaderCounts)
+    assert [name for name in readers if name.startswith("x#")] == ["x#new"]
 
 
 def test_a_lowered_limit_refuses_turns_while_more_run() -> None:

@@ -28,6 +28,8 @@ _ROW_TTL_SECONDS = 2 * 86_400
 _MINUTE_US = 60_000_000
 _MAX_REMOVED = 100
 """Dead leases that one write removes, so that its expression is not too long."""
+_KEPT_EXPIRED_TURNS = 50
+"""Leases of turns that an operator still finds by them after they have expired, the latest (decision 0307)."""
 _MAX_COUNT = 10**17
 """More than this module counts, and later than the microseconds of this millennium."""
 
@@ -68,6 +70,8 @@ class UseCounts:
     now: float
     sort_key: ClassVar[str] = COUNTS_SORT_KEY
     lease_seconds: ClassVar[int] = TURN_LEASE_SECONDS
+    kept_leases: ClassVar[int] = _KEPT_EXPIRED_TURNS
+    """How many leases that have expired stay in the row."""
 
     def count_running(self, ending: str = "") -> int:
         """Return how many leases count, of turns or of readers, besides that of one that ends."""
@@ -107,7 +111,7 @@ class UseCounts:
         return self._build_update(values)
 
     def _build_update(self, values: Item) -> Update:
-        dead_leases = list_dead_leases(self.item, self.now, self.lease_seconds)
+        dead_leases = list_dead_leases(self.item, self.now, self.lease_seconds, self.kept_leases)
         return build_versioned_update(self.key, self.item, values, dead_leases[:_MAX_REMOVED])
 
     @property
@@ -153,6 +157,7 @@ class ReaderCounts(UseCounts):
 
     sort_key: ClassVar[str] = READERS_SORT_KEY
     lease_seconds: ClassVar[int] = READER_LEASE_SECONDS
+    kept_leases: ClassVar[int] = 0
 
     @staticmethod
     def get_limit_at_once(limits: UseLimits) -> int:
@@ -222,9 +227,21 @@ def list_live_leases(item: Item, now: float, lifetime_seconds: float) -> list[st
     return [name for name, expires in _iter_leases(item) if _is_live(expires, now, lifetime_seconds)]
 
 
-def list_dead_leases(item: Item, now: float, lifetime_seconds: float) -> list[str]:
-    """Return the attributes of leases that do not count any more."""
-    return [name for name, expires in _iter_leases(item) if not _is_live(expires, now, lifetime_seconds)]
+def list_dead_leases(item: Item, now: float, lifetime_seconds: float, kept_count: int) -> list[str]:
+    """Return the attributes of leases that do not count any more: damaged ones, and all expired ones but the latest.
+
+    Args:
+        kept_count: How many of the expired ones are not returned.
+    """
+    dead = {name: expires for name, expires in _iter_leases(item) if not _is_live(expires, now, lifetime_seconds)}
+    expired = {name: expires for name, expires in dead.items() if isinstance(expires, int) and expires <= now}
+    oldest_first = sorted(expired, key=lambda name: expired[name])
+    return [*(name for name in dead if name not in expired), *oldest_first[: max(0, len(expired) - kept_count)]]
+
+
+def list_leases(item: Item) -> list[str]:
+    """Return the attributes of all leases, also of those that do not count any more."""
+    return [name for name, _ in _iter_leases(item)]
 
 
 def _iter_leases(item: Item) -> Iterator[tuple[str, object]]:

@@ -14,7 +14,8 @@ const LIGHT = `
   --fermata-accent: #3a5bd0;
   --fermata-accent-ink: #ffffff;
   --fermata-accent-soft: #e9edfb;
-  --fermata-good: #2f7a4d;
+  --fermata-good: #2a7046;
+  --fermata-good-soft: #e4f2e9;
   --fermata-warn: #8a5a00;
   --fermata-warn-soft: #fbf1dc;
   --fermata-bad: #b3261e;
@@ -34,6 +35,7 @@ const DARK = `
   --fermata-accent-ink: #10142a;
   --fermata-accent-soft: #2a3150;
   --fermata-good: #7cc796;
+  --fermata-good-soft: #1f3528;
   --fermata-warn: #e5bd6b;
   --fermata-warn-soft: #3a311d;
   --fermata-bad: #ff9a90;

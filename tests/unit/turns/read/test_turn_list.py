@@ -6,10 +6,12 @@ import pytest
 
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.limits.use_counts import TURN_LEASE_SECONDS
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.read.turn_list import list_tenant_turns
 from fermata.turns.read.turn_report import get_turn_report
 from fermata.usage.ledger import recent_turns
+from tests.unit.turns.editor import Editor
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
 
@@ -55,6 +57,29 @@ def test_a_turn_that_has_not_asked_the_model_yet_is_listed(stage: Stage) -> None
     assert (view["bridgeId"], view["status"], view["requests"]) == (turn.id, "running", 0)
     cancel_turn(stage.resources, stage.caller, turn.id)
     assert [view["status"] for view in list_all(stage)] == ["cancelled"]
+
+
+def test_an_undo_is_listed_while_it_waits_and_after_its_end(stage: Stage) -> None:
+    turn = Editor(stage).run_editing_turn(["insertHtml"])
+    undo = stage.start_undo(turn)
+    views = {view["bridgeId"]: view for view in list_all(stage)}
+    assert (views[undo.id]["status"], views[undo.id]["undoes"]) == ("running", turn.id)
+    cancel_turn(stage.resources, stage.caller, undo.id)
+    views = {view["bridgeId"]: view for view in list_all(stage)}
+    assert (views[undo.id]["status"], views[undo.id]["undoes"], views[undo.id]["requests"]) == ("cancelled", turn.id, 0)
+    assert "undoes" not in views[turn.id]
+
+
+def test_a_turn_that_has_waited_for_hours_without_a_request_is_listed_until_it_ends(stage: Stage) -> None:
+    waiting = stage.start_turn("Hello")
+    stage.pass_time(2 * TURN_LEASE_SECONDS)
+    later = run_turn(stage)
+    assert [view["bridgeId"] for view in list_all(stage)] == [waiting.id, later]
+    cancel_turn(stage.resources, stage.caller, waiting.id)
+    assert [(view["bridgeId"], view["status"]) for view in list_all(stage)] == [
+        (waiting.id, "cancelled"),
+        (later, "done"),
+    ]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])

@@ -55,7 +55,8 @@ def test_an_undo_makes_no_model_request_and_keeps_the_context_size(stage: Stage,
     editor.finish()
     assert len(stage.driver.requests) == request_count
     assert stage.ledger_rows() == []
-    assert list(ledger_store.read_turn_billability(stage.resources, turn.tenant, [turn.id, undo.id])) == [turn.id]
+    ends = ledger_store.read_turn_ends(stage.resources, turn.tenant, [undo.id])
+    assert [(end["how"], end["billable"]) for end in ends.values()] == [("done", True)]
     after = stage.load_conversation()
     assert (after.context_tokens, after.prompt_tokens_total) == (before.context_tokens, before.prompt_tokens_total)
     assert after.claim is None

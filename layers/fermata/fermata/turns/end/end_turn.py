@@ -112,12 +112,9 @@ class _EndCommit:
         return (conversation_update, *message_puts, *self.build_turn_writes(log_entry, before))
 
     def build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
-        own_writes = (self._build_turn_update(), *self._build_count_removals())
-        if self._turn.undone_turn:  # an undo makes no model request
-            return own_writes
         outcome = build_turn_outcome(self._resources, self._turn, self._terminal, log_entry.state)
         ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
-        return (*own_writes, *ledger_writes)
+        return (self._build_turn_update(), *self._build_count_removals(), *ledger_writes)
 
     def _build_count_removals(self) -> Sequence[Update]:
         turn = self._turn

@@ -23,11 +23,11 @@ _TOKEN_MEMBERS = {
 
 
 def list_tenant_turns(resources: Resources, caller: Caller, cursor: str, limit: int) -> dict[str, Any]:
-    """Return a page of the turns of the caller's tenant, the latest first. Undos that have ended are not listed.
+    """Return a page of the turns of the caller's tenant, the latest first.
 
     Args:
         cursor: `nextCursor` of the page before; empty for the first page, which also has all turns that are running.
-        limit: The greatest number of turns that have sent a request, at most MAX_TURNS_PER_PAGE.
+        limit: The greatest number of turns that have a ledger row, at most MAX_TURNS_PER_PAGE.
 
     Raises:
         InvalidRequest: The cursor is malformed.
@@ -65,7 +65,7 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
         "providerId": turn.provider,
         "modelId": turn.model,
         "startedAt": turn.started_at,
-    }
+    } | ({"undoes": turn.undone_turn} if turn.undone_turn else {})
 
 
 def _read_turns(resources: Resources, tenant: str, ids: Sequence[str]) -> dict[str, Turn]:
@@ -97,7 +97,7 @@ def _view_of_recent_turn(resources: Resources, recent: RecentTurn, turn: Turn | 
         "modelId": row["model"],
     }
     if turn:
-        view["startedAt"] = turn.started_at
+        view |= describe_turn(turn)
     if recent.end:
         view |= {"status": recent.end["how"], "endedAt": recent.end["at"]}
         view |= {"errorCode": recent.end["code"]} if recent.end.get("code") else {}

@@ -51,7 +51,10 @@ class TurnUsageView(ResponseModel):
 
 
 class TurnSummaryView(TurnUsageView):
-    """A turn of the workspace. One whose rows have expired has no `startedAt`; it is `expired` if it never ended."""
+    """A turn of the workspace. One whose rows have expired has no `startedAt`; it is `expired` if it never ended.
+
+    A turn that undoes another one's edits has `undoes` and asks no model.
+    """
 
     bridge_id: str
     conversation_id: str
@@ -63,6 +66,7 @@ class TurnSummaryView(TurnUsageView):
     started_at: InstantField | None = None
     ended_at: InstantField | None = None
     error_code: str | None = None
+    undoes: str | None = None
     rounds: CountField
     requests: CountField
 
