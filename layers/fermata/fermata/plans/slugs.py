@@ -1,0 +1,40 @@
+"""Read slugs as models and users write them, and derive ids and titles from them."""
+
+import re
+
+from fermata.plans.page_model import HOME_SLUG
+
+_UNFIT = re.compile(r"[^a-z0-9/_.~%-]+")
+_MENTION = re.compile(r"(?<![\w/:.])/(?:[a-z0-9][a-z0-9/_-]*+)?(?![\w])", re.IGNORECASE)
+_BLANKS = re.compile(r"\s+")
+_NO_ID = re.compile(r"[^a-z0-9]+")
+_WORD_BREAK = re.compile(r"[-_/\s]+")
+
+
+def normalize_slug(text: object) -> str | None:
+    """Return the slug that a text means, `/about-us` for `About us` and `/About-Us/`; None if it means none."""
+    if not isinstance(text, str) or not text.strip() or "://" in text:
+        return None
+    plain = _BLANKS.sub("-", text.strip().lower())
+    if plain in ("home", "/home", "homepage", "index", "/"):
+        return HOME_SLUG
+    parts = [part for part in _UNFIT.sub("", plain).split("/") if part]
+    return f"/{'/'.join(parts)}" if parts else None
+
+
+def list_mentioned_slugs(message: str) -> list[str]:
+    """Return the slugs that a user's message mentions, in its order."""
+    found = (normalize_slug(match[0]) for match in _MENTION.finditer(message))
+    return list(dict.fromkeys(slug for slug in found if slug))
+
+
+def make_page_id(slug: str) -> str:
+    """Return the id of a new page."""
+    core = _NO_ID.sub("_", slug.lower()).strip("_")
+    return f"p_{core or 'home'}"
+
+
+def make_page_title(slug: str) -> str:
+    """Return the title of a new page that has none."""
+    words = _WORD_BREAK.split(slug.strip("/"))
+    return " ".join(word[:1].upper() + word[1:] for word in words if word) or "Home"
