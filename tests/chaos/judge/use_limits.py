@@ -1,4 +1,4 @@
-"""Judge what counts against limits: exactly the turns that run."""
+"""Judge what counts against limits: exactly the turns that run, in each of the ways in which a row tells them."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ from tests.chaos.evidence import TERMINAL_TYPES, Evidence
 from tests.chaos.judge.find_rows import read_log, turn_of
 
 LEASE = "x#"
+LEASES = "leases"
 
 
 def judge_use_limits(evidence: Evidence) -> Iterator[str]:
@@ -18,5 +19,8 @@ def judge_use_limits(evidence: Evidence) -> Iterator[str]:
     ended = {turn for turn in turns if (log := read_log(evidence, turn)) and log[-1].event["type"] in TERMINAL_TYPES}
     for row in evidence.bridges:
         if "#limits#" in row["pk"] and row["sk"] == "counts":
-            for turn in sorted(ended & {name.removeprefix(LEASE) for name in row if name.startswith(LEASE)}):
+            leases = {name.removeprefix(LEASE) for name in row if name.startswith(LEASE)}
+            for turn in sorted(ended & (leases | set(row.get(LEASES, ())))):
                 yield f"turn {turn} has ended, and counts in {row['pk']}"
+            if lost := set(row.get(LEASES, ())) - leases:
+                yield f"{row['pk']} counts {lost}, of which it does not know when they expire"

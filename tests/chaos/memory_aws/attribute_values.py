@@ -21,8 +21,10 @@ class InvalidExpression(Exception):
 
 
 def comparable(attribute: Attribute) -> tuple[str, Any]:
-    """Return a value that compares as DynamoDB compares: by type first, numbers by value."""
+    """Return a value that compares as DynamoDB compares: by type first, numbers by value, sets in any order."""
     ((kind, value),) = attribute.items()
+    if kind in ("SS", "NS", "BS"):
+        return kind, sorted(value)
     return (kind, Decimal(value)) if kind == "N" else (kind, value)
 
 

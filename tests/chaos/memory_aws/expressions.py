@@ -176,7 +176,7 @@ class _Compiler:
         changes: list[Change] = []
         while self._at < len(self._tokens):
             clause = self._next().upper()
-            if clause not in ("SET", "REMOVE", "ADD"):
+            if clause not in ("SET", "REMOVE", "ADD", "DELETE"):
                 raise InvalidExpression(f"unexpected {clause!r}")
             while True:
                 changes.append(self._change(clause))
@@ -191,6 +191,9 @@ class _Compiler:
         if clause == "ADD":
             added = self._operand()
             return lambda scope, new: _add(scope, new, resolve_name(scope.names, token), added)
+        if clause == "DELETE":
+            deleted = self._operand()
+            return lambda scope, new: _delete(scope, new, resolve_name(scope.names, token), deleted)
         self._expect("=")
         value = self._sum()
         return lambda scope, new: new.update({resolve_name(scope.names, token): value(scope)})
@@ -244,12 +247,25 @@ def _drop(new: Item, name: str) -> None:
 def _add(scope: Scope, new: Item, name: str, added: Operand) -> None:
     ((kind, value),) = require(added(scope)).items()
     old = scope.item.get(name, {kind: "0"} if kind == "N" else {kind: []})
+    if kind not in old:
+        raise InvalidExpression("An operand in the update expression has an incorrect data type")
     if kind == "N":
         new[name] = {"N": format_number(Decimal(old["N"]) + Decimal(value))}
     elif kind in ("SS", "NS", "BS"):
         new[name] = {kind: sorted({*old[kind], *value})}
     else:
         raise InvalidExpression(f"ADD takes numbers and sets, not {kind}")
+
+
+def _delete(scope: Scope, new: Item, name: str, deleted: Operand) -> None:
+    """Take members from a set, which is gone without members."""
+    ((kind, members),) = require(deleted(scope)).items()
+    if kind not in ("SS", "NS", "BS") or kind not in scope.item.get(name, {kind: []}):
+        raise InvalidExpression("An operand in the update expression has an incorrect data type")
+    if left := sorted({*scope.item.get(name, {kind: []})[kind]} - {*members}):
+        new[name] = {kind: left}
+    else:
+        new.pop(name, None)
 
 
 def _add_up(

@@ -1,12 +1,15 @@
 """Write conditionally, report what is stored, and retry transient failures."""
 
+import heapq
+import random
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fermata.aws.dynamodb_client import MAX_WRITE_ATTEMPTS
+from fermata.aws import dynamodb_client
+from fermata.aws.dynamodb_client import MAX_WRITE_ATTEMPTS, draw_pause
 from fermata.aws.dynamodb_errors import is_write_conflict, translate_write_error
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionCheck,
@@ -128,6 +131,22 @@ def test_a_conflict_that_does_not_pass_is_raised_in_the_end(
     with pytest.raises(ClientError, match="TransactionConflictException"):
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
     assert len(sleeps) == MAX_WRITE_ATTEMPTS - 1
+
+
+def test_a_hundred_transactions_that_meet_at_one_item_all_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the starts of one user do. A transaction holds the item, and those that meet it are refused."""
+    monkeypatch.setattr(dynamodb_client, "random", random.Random(1))
+    held_seconds, refusal_seconds, held_until = 0.012, 0.006, 0.0
+    events = [(random.Random(number).uniform(0, 0.05), number, 1) for number in range(100)]
+    heapq.heapify(events)
+    while events:
+        now, number, attempt = heapq.heappop(events)
+        if now >= held_until:
+            held_until = now + held_seconds
+        else:
+            assert attempt < MAX_WRITE_ATTEMPTS
+            heapq.heappush(events, (now + refusal_seconds + draw_pause(attempt), number, attempt + 1))
+    assert held_until < 4
 
 
 def test_what_is_no_conflict_is_not_retried(resources: Resources, faults: FaultScript, sleeps: list[float]) -> None:

@@ -1,22 +1,24 @@
 """Test the rules of the counts of one row: what is within its limits, and what a damaged row or another clock does."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import permutations
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
-from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
+from fermata.aws.dynamodb_errors import get_dynamodb_error_code
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update, deserialize_item, serialize_item
+from fermata.aws.dynamodb_requests import build_write_request
 from fermata.domain.use_limits import UseLimits
+from fermata.limits.leases import build_lease_removal, list_live_leases
 from fermata.limits.limit_keys import TENANT_SHARDS, divide_limits
 from fermata.limits.limit_refusals import build_limit_refusal
-from fermata.limits.use_counts import (
-    TURN_LEASE_SECONDS,
-    LimitReached,
-    ReaderCounts,
-    Use,
-    UseCounts,
-    list_live_leases,
-)
+from fermata.limits.use_counts import TURN_LEASE_SECONDS, LimitReached, ReaderCounts, Use, UseCounts
+from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
+from tests.chaos.memory_aws.tables import MemoryTable
 
 NOON = 1_800_014_400.0
 LIMITS = UseLimits(prompts_per_minute=6, turns_at_once=3, readers_at_once=2, uploads_per_day=4, bytes_per_day=1000)
@@ -28,14 +30,34 @@ def count(item: Item, now: float = NOON, limits: UseLimits = LIMITS) -> UseCount
     return UseCounts(KEY, item, limits, now)
 
 
+class Row:
+    """One row, to which writes are applied in any order."""
+
+    def __init__(self, item: Item | None = None) -> None:
+        self._table = MemoryTable("bridges")
+        self._dynamodb = MemoryDynamoDB([self._table])
+        self._table.replace((KEY.pk, KEY.sk), serialize_item(item) if item else None)
+
+    @property
+    def item(self) -> Item:
+        return deserialize_item(self._table.find((KEY.pk, KEY.sk)) or {})
+
+    def accepts(self, write: Update) -> bool:
+        """Apply a write, or return whether it was refused."""
+        try:
+            self._dynamodb.update_item(**build_write_request(write)[1])
+        except ClientError as error:
+            if get_dynamodb_error_code(error) != "ConditionalCheckFailedException":
+                raise
+            return False
+        return True
+
+
 def apply(item: Item, use: Use, now: float = NOON, counts: type[UseCounts] = UseCounts) -> Item:
     """Return the item after the write that counts the use, as DynamoDB applies it."""
-    update = counts(KEY, item, LIMITS, now).build_update(use)
-    changes, _, removals = update.expression.removeprefix("SET ").partition(" REMOVE ")
-    assigned = dict(change.split(" = ") for change in changes.split(", "))
-    gone = {update.names[place] for place in removals.split(", ") if place}
-    after = item | {update.names[place]: update.values[value] for place, value in assigned.items()}
-    return {name: value for name, value in after.items() if name not in gone}
+    row = Row(item)
+    assert row.accepts(counts(KEY, item, LIMITS, now).build_update(use))
+    return row.item
 
 
 def find(item: Item, use: Use, now: float = NOON, limits: UseLimits = LIMITS) -> LimitReached | None:
@@ -80,8 +102,9 @@ def test_a_turn_counts_until_its_lease_expires() -> None:
         item = apply(item, Use(turn=name))
     assert find(item, Use(turn="d")) == LimitReached("turns", 3, None)
     assert find(item, Use(turn="d"), NOON + TURN_LEASE_SECONDS) is None
+    assert item["leases"] == {"a", "b", "c"}
     item = apply(item, Use(turn="d"), NOON + TURN_LEASE_SECONDS)
-    assert len(list_live_leases(item, NOON + TURN_LEASE_SECONDS, TURN_LEASE_SECONDS)) == 1
+    assert item["leases"] == {"d"}
 
 
 def test_of_turns_that_count_no_more_the_latest_stay_in_the_row() -> None:
@@ -91,8 +114,16 @@ def test_of_turns_that_count_no_more_the_latest_stay_in_the_row() -> None:
         *(f"x#{number:03d}" for number in range(40, 90)),
         "x#new",
     ]
+    assert item["leases"] == {"new"}
     readers = apply(dead, Use(reader="new"), counts=ReaderCounts)
     assert [name for name in readers if name.startswith("x#")] == ["x#new"]
+
+
+def test_leases_that_have_expired_and_stay_keep_nobody_from_being_counted_in_any_order() -> None:
+    item = apply({"x#old": int(NOON) - 1000}, Use(turn="a"))
+    row = Row(item)
+    assert all(row.accepts(count(item).build_update(Use(turn=turn))) for turn in "bc")
+    assert row.item["leases"] == {"a", "b", "c"}
 
 
 def test_a_lowered_limit_refuses_turns_while_more_run() -> None:
@@ -132,28 +163,118 @@ def test_a_turn_of_a_clock_that_is_far_ahead_does_not_count_for_ever(ahead: floa
     assert count(item).count_running() == 0
 
 
-@pytest.mark.parametrize("damage", [None, "x", -5, 10**30, 1.5, True, [], {}, b"x"])
-@pytest.mark.parametrize("name", ["version", "free_at", "day", "uploads", "bytes", "x#a", "ttl"])
+DAMAGES = [None, "x", -5, 10**30, Decimal("1.5"), True, [], {}, b"x", {1}, {"x"}]
+NAMES = ["version", "free_at", "base_us", "used_us", "day", "uploads", "bytes", "leases", "x#a", "ttl"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=repr)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_damaged_row_admits_and_is_repaired(name: str, damage: Any) -> None:
     healthy = apply({}, Use(prompts=1, turn="a", uploads=1, stored_bytes=1))
     use = Use(prompts=1, turn="b", uploads=1, stored_bytes=1)
-    assert find(healthy | {name: damage}, use) is None
-    repaired = apply(healthy | {name: damage}, use)
-    assert repaired["version"] in (1, 2)
-    update = count(healthy | {name: damage}).build_update(use)
-    assert update.condition == "#version = :read"
-    assert update.values[":read"] == (healthy | {name: damage})["version"]
+    damaged = healthy | {name: damage}
+    assert find(damaged, use) is None
+    repaired = apply(damaged, use)
+    assert repaired.keys() - {"x#a"} == healthy.keys() - {"x#a"} | {"x#b"}
+    live = list_live_leases(repaired, NOON, TURN_LEASE_SECONDS)
+    assert repaired["leases"] == {name.removeprefix("x#") for name in live}
     assert count(repaired).count_running() in (1, 2)
     assert repaired["uploads"] in (1, 2)
     assert repaired["bytes"] in (1, 2)
     assert repaired["day"] == healthy["day"]
+    assert repaired["base_us"] + repaired["used_us"] - NOON * 10**6 in (10 * 10**6, 20 * 10**6)
 
 
-def test_a_write_is_refused_if_the_row_has_changed() -> None:
-    first = count({}).build_update(PROMPT)
-    assert first.condition == "attribute_not_exists(#version)"
-    second = count(apply({}, PROMPT)).build_update(PROMPT)
-    assert (second.condition, second.values[":read"]) == ("#version = :read", 1)
+ROWS: dict[str, Item] = {
+    "no row": {},
+    "a quiet row": apply({}, Use(prompts=1, turn="a", uploads=1, stored_bytes=1), NOON - 600),
+    "a busy row": apply({}, Use(prompts=1, turn="a", uploads=1, stored_bytes=1)),
+    "what the end of a turn leaves": {"ttl": 5},
+}
+USES = [Use(prompts=1), Use(turn="b"), Use(turn="c"), Use(uploads=1, stored_bytes=9), Use(prompts=1, stored_bytes=5)]
+
+
+@pytest.mark.parametrize("state", ROWS)
+def test_uses_within_the_limits_are_counted_in_any_order_though_all_have_read_the_same_row(state: str) -> None:
+    writes = [count(ROWS[state]).build_update(use) for use in USES]
+    results = []
+    for order in permutations(writes):
+        row = Row(ROWS[state])
+        assert all(row.accepts(write) for write in order)
+        results.append(row.item)
+    assert all(result == results[0] for result in results)
+    one_by_one = ROWS[state]
+    for use in USES:
+        one_by_one = apply(one_by_one, use)
+    assert results[0] == one_by_one
+
+
+@pytest.mark.parametrize("state", ROWS)
+@pytest.mark.parametrize("use", [PROMPT, Use(turn="b"), Use(stored_bytes=300)], ids=repr)
+def test_as_many_of_the_uses_that_have_read_the_same_row_are_counted_as_the_limits_allow(state: str, use: Use) -> None:
+    row, item, allowed = Row(ROWS[state]), ROWS[state], 0
+    while find(item, rename(use, allowed)) is None:
+        item, allowed = apply(item, rename(use, allowed)), allowed + 1
+    writes = [count(ROWS[state]).build_update(rename(use, number)) for number in range(20)]
+    assert sum(row.accepts(write) for write in writes) == allowed
+    assert find(row.item, rename(use, 20)) is not None
+
+
+@pytest.mark.parametrize("state", ROWS)
+def test_an_upload_that_lands_again_is_not_counted_again(state: str) -> None:
+    row = Row(ROWS[state])
+    write = count(row.item).build_update(Use(uploads=1, stored_bytes=9))
+    assert row.accepts(write)
+    assert row.accepts(count(row.item).build_update(Use(stored_bytes=9)))
+    assert not row.accepts(write)
+
+
+def rename(use: Use, number: int) -> Use:
+    return replace(use, turn=f"turn {number}") if use.turn else use
+
+
+def test_prompts_that_find_a_quiet_row_a_moment_apart_do_not_exceed_the_limit() -> None:
+    """The bucket is begun anew by each of them, with a clock of its own."""
+    quiet = ROWS["a quiet row"]
+    for moments in permutations([NOON - 2, NOON, NOON + 0.7, NOON + 3]):
+        row = Row(quiet)
+        writes = [count(quiet, moment).build_update(PROMPT) for moment in moments for _ in range(9)]
+        accepted = sum(row.accepts(write) for write in writes)
+        item, more = row.item, 0
+        while find(item, PROMPT, NOON + 3) is None:
+            item, more = apply(item, PROMPT, NOON + 3), more + 1
+        assert accepted + more == 6
+
+
+def test_a_row_of_an_earlier_version_counts_on() -> None:
+    day = f"{datetime.fromtimestamp(NOON, UTC):%Y-%m-%d}"
+    old = {"version": 7, "free_at": int((NOON + 40) * 10**6), "day": day, "uploads": 3, "bytes": 800}
+    old |= {"x#a": int(NOON) + 60, "x#b": int(NOON) + 70, "x#dead": int(NOON) - 1}
+    assert find(old, Use(uploads=2)) is not None
+    assert find(old, Use(stored_bytes=201)) is not None
+    prompted = prompt_repeatedly(2, old)
+    assert find(prompted, PROMPT) is not None
+    begun = apply(prompted, Use(turn="c"))
+    assert begun["leases"] == {"a", "b", "c"}
+    assert not begun.keys() & {"version", "free_at"}
+    assert find(begun, Use(turn="d")) == LimitReached("turns", 3, None)
+
+
+def test_a_turn_that_an_earlier_version_counts_meanwhile_is_noticed() -> None:
+    row = Row(ROWS["a busy row"])
+    write = count(row.item).build_update(Use(turn="b"))
+    row = Row(row.item | {"version": 1, "x#new": int(NOON) + 60})
+    assert not row.accepts(write)
+    assert row.accepts(count(row.item).build_update(Use(turn="b")))
+    assert row.item["leases"] == {"a", "b", "new"}
+
+
+@pytest.mark.parametrize("item", [{}, *ROWS.values()], ids=repr)
+def test_the_end_of_a_turn_is_counted_in_any_row(item: Item) -> None:
+    row = Row(item)
+    for _ in range(2):
+        assert row.accepts(build_lease_removal(KEY, "a", NOON))
+        assert not {"x#a", "leases"} & row.item.keys()
 
 
 @pytest.mark.parametrize("limit", [1, 5, 16, 17, 200, 601])

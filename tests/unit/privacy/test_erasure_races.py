@@ -16,8 +16,9 @@ from fermata.conversations.purge import purge_deleted_conversations
 from fermata.domain.errors import ApiError, TooManyRequests
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.limits.count_use import delete_empty_counts
+from fermata.limits.leases import build_lease_removal
 from fermata.limits.limit_keys import build_user_limits_key
-from fermata.limits.use_counts import COUNTS_SORT_KEY, build_lease_removal, build_versioned_update
+from fermata.limits.use_counts import COUNTS_SORT_KEY, Use, UseCounts
 from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
@@ -304,8 +305,9 @@ def list_deletion_marks(resources: Resources) -> list[Any]:
     return listed.get("DeleteMarkers", [])
 
 
+@pytest.mark.parametrize("use", [Use(prompts=1), Use(turn="begun"), Use(uploads=1), Use(stored_bytes=1)])
 def test_counts_of_a_user_who_begins_at_the_same_moment_stay(
-    resources: Resources, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    resources: Resources, stage: Stage, monkeypatch: pytest.MonkeyPatch, use: Use
 ) -> None:
     stage.cancel_turn()
     key = build_user_limits_key(resources, ADA.tenant, ADA.user, COUNTS_SORT_KEY)
@@ -317,11 +319,12 @@ def test_counts_of_a_user_who_begins_at_the_same_moment_stay(
         row = read(asked)
         if asked == key:
             monkeypatch.setattr(resources.tables, "get_item_by_key", read)
-            resources.tables.write_items(build_versioned_update(key, row or {}, {"running": 1}, ()))
+            counts = UseCounts(key, row or {}, DEFAULT_CALLER_LIMITS.user, resources.clock.time())
+            resources.tables.write_items(counts.build_update(use))
         return row
 
     monkeypatch.setattr(resources.tables, "get_item_by_key", read_before_a_prompt)
     delete_empty_counts(resources, ADA.tenant, ADA.user, shard=0)
-    assert (read(key) or {}).get("running") == 1
+    assert (read(key) or {}).keys() - {"pk", "sk", "ttl"}
     delete_empty_counts(resources, ADA.tenant, ADA.user, shard=0)
-    assert (read(key) or {}).get("running") == 1
+    assert (read(key) or {}).keys() - {"pk", "sk", "ttl"}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fermata.aws.dynamodb_client import MAX_WRITE_ATTEMPTS
+from fermata.aws.dynamodb_client import MAX_PAUSE_SECONDS, MAX_WRITE_ATTEMPTS
 from fermata.aws.dynamodb_items_and_writes import Item, Put, Update, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import PaymentRequired
@@ -263,7 +263,8 @@ def simulate_transactions(keys_of_turn: Sequence[Sequence[tuple[str, str]]], sec
                 busy_until[key] = now + TRANSACTION_SECONDS
                 writes_by_second[key, int(now)] += 1
         elif attempt < MAX_WRITE_ATTEMPTS:
-            heapq.heappush(events, (now + source.uniform(0, 0.01 * 2**attempt), turn, attempt + 1))
+            pause = source.uniform(0, min(0.01 * 2**attempt, MAX_PAUSE_SECONDS))
+            heapq.heappush(events, (now + pause, turn, attempt + 1))
             continue
         else:
             given_up += 1

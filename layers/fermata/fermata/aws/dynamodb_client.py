@@ -37,7 +37,9 @@ from fermata.aws.dynamodb_requests import build_partition_query, build_write_req
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-MAX_WRITE_ATTEMPTS = 8
+MAX_WRITE_ATTEMPTS = 16
+MAX_PAUSE_SECONDS = 0.64
+"""Attempts and pauses are so many that a hundred transactions on one item at once all succeed (decision 0289)."""
 DELETE_BATCH_SIZE = 25
 """The limit of BatchWriteItem."""
 
@@ -263,7 +265,7 @@ class DynamoClient:
                     raise translate_write_error(error) from error
                 if get_dynamodb_error_code(error) != TRANSACTION_IN_PROGRESS:
                     token = new_id()
-            self._sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 (jitter, not a secret)
+            self._sleep(draw_pause(attempt))
 
     def _send(self, writes: Sequence[Write], token: str) -> None:
         """Send the writes. Of two transactions with the same token, DynamoDB applies one (for ten minutes)."""
@@ -280,3 +282,8 @@ class DynamoClient:
             case _:
                 items: Any = [{operation: request} for operation, request in requests]
                 self._client.transact_write_items(TransactItems=items, ClientRequestToken=token)
+
+
+def draw_pause(attempt: int) -> float:
+    """Return the seconds until the next attempt: by chance, so that writes that met do not meet again."""
+    return random.uniform(0, min(0.01 * 2**attempt, MAX_PAUSE_SECONDS))  # noqa: S311 (jitter, not a secret)

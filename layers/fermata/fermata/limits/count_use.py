@@ -1,20 +1,19 @@
-"""Count what a request uses, for its user and its tenant, in the transaction of what the request does (decision 0239).
+"""Count what a request uses, for its user and its tenant, in the transaction of what the request does.
 
 A tenant's counts are spread over 16 rows, each of which may use a part of the limits. A request counts in the row that
 its id selects. Only where that row is full are the others read too, and the request counts in another one.
 """
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from fermata.aws.dynamodb_client import draw_pause
 from fermata.aws.dynamodb_items_and_writes import (
     CancellationReason,
     ConditionFailed,
-    Delete,
     Item,
     ItemKey,
     ReadItem,
@@ -25,6 +24,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.use_limits import CallerLimits
+from fermata.limits.leases import build_lease_removal
 from fermata.limits.limit_keys import (
     TENANT_SHARDS,
     build_tenant_limits_key,
@@ -33,14 +33,21 @@ from fermata.limits.limit_keys import (
     select_tenant_shard,
 )
 from fermata.limits.limit_refusals import build_limit_refusal
-from fermata.limits.use_counts import COUNTS_SORT_KEY, LimitReached, Use, UseCounts, build_lease_removal
+from fermata.limits.use_counts import (
+    COUNTS_SORT_KEY,
+    LimitReached,
+    Use,
+    UseCounts,
+    build_empty_row_delete,
+    counts_anything,
+)
 
 _Committed = TypeVar("_Committed")
-MAX_USE_ATTEMPTS = 40
+MAX_USE_ATTEMPTS = 20
 
 
 class UseCountsChanged(Exception):
-    """The counts have changed since the writes were built from them. `items` are the changed rows as they are now."""
+    """A row has no room for the use any more, or not as its write was built. `items` are these rows as they are now."""
 
     def __init__(self, items: Mapping[ItemKey, Item]) -> None:
         super().__init__("the counts have changed")
@@ -106,16 +113,16 @@ class UseCounter:
 
         Raises:
             TooManyRequests: The use exceeds a limit.
-            ServiceUnavailable: Other requests changed the counts in each of MAX_USE_ATTEMPTS attempts.
+            ServiceUnavailable: The rows had changed in each of MAX_USE_ATTEMPTS attempts.
         """
-        for _ in range(MAX_USE_ATTEMPTS):
+        for attempt in range(1, MAX_USE_ATTEMPTS + 1):
             self.require_room(use)
             counts = (self._user_counts, self._build_shard_counts(self.shard))
             try:
                 return commit([count.build_update(use) for count in counts])
             except UseCountsChanged as changed:
                 self._items |= changed.items
-                self._resources.clock.sleep(random.uniform(0, 0.02))  # noqa: S311 (jitter, not a secret)
+                self._resources.clock.sleep(draw_pause(attempt))
         raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
 
     @property
@@ -234,10 +241,10 @@ def delete_empty_counts(resources: Resources, tenant: str, user: str, shard: int
     """
     for key in _list_turn_keys(resources, tenant, user, shard):
         row = resources.tables.get_item_by_key(key)
-        if row is not None and "version" not in row:
+        if row is not None and not counts_anything(row):
             # A user who is back counts in the same row, at once or before a late copy of this delete.
             with suppress(ConditionFailed):
-                resources.tables.write_items(Delete(*key, condition="attribute_not_exists(version)"))
+                resources.tables.write_items(build_empty_row_delete(key))
 
 
 def _list_turn_keys(resources: Resources, tenant: str, user: str, shard: int) -> tuple[ItemKey, ItemKey]:

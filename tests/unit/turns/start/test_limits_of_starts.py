@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from fermata.conversations import conversation_store
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, NotFound, TooManyRequests
 from fermata.domain.use_limits import CallerLimits
+from fermata.limits.count_use import UseCounter, write_counts
 from fermata.limits.limit_keys import TENANT_SHARDS, build_tenant_limits_key, build_user_limits_key
-from fermata.limits.use_counts import TURN_LEASE_SECONDS
+from fermata.limits.use_counts import TURN_LEASE_SECONDS, Use
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn
 from tests.unit.turns.conftest import MakeStage
@@ -235,13 +237,31 @@ def test_fifty_starts_within_the_limits_all_begin(stage: Stage) -> None:
     assert len(list_leases(stage)) == len(list_tenant_leases(stage)) == 50
 
 
+@pytest.mark.parametrize("quiet_seconds", [None, 0, 90], ids=["the first", "in use", "after a pause"])
+def test_fifty_prompts_of_a_user_that_read_the_rows_before_any_writes_need_fifty_writes(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, quiet_seconds: float | None
+) -> None:
+    limits = limit(user={"turns_at_once": 100, "prompts_per_minute": 1000})
+    if quiet_seconds is not None:
+        start(stage, limits)
+        stage.pass_time(quiet_seconds)
+    counters = [UseCounter(stage.resources, ADA, limits, f"use {number}") for number in range(50)]
+    client, written = stage.resources.tables._client, list[str]()
+    call = client._make_api_call
+    monkeypatch.setattr(client, "_make_api_call", lambda name, given: written.append(name) or call(name, given))
+    for number, counter in enumerate(counters):
+        use = Use(prompts=1, turn=f"turn {number}", stored_bytes=9)
+        counter.commit(use, partial(write_counts, stage.resources))
+    assert written == ["TransactWriteItems"] * 50
+
+
 def test_a_repeated_request_counts_once(stage: Stage) -> None:
     limits = limit(user={"prompts_per_minute": 1, "turns_at_once": 1})
     turn = start(stage, limits, idempotency_key="k")
     for seconds in (0, 1, 300):
         stage.pass_time(seconds)
         assert stage.start_turn("Go", limits=limits, idempotency_key="k").id == turn.id
-    assert read_row(stage)["version"] == 1
+    assert read_row(stage)["used_us"] == 60 * 10**6
 
 
 def test_a_start_that_lands_again_minutes_later_counts_once(stage: Stage) -> None:
@@ -312,4 +332,4 @@ def test_a_damaged_row_keeps_nobody_from_starting(staged: MakeStage) -> None:
     )
     turn = start(stage, DEFAULTS)
     assert list_leases(stage) == [f"x#{turn.id}"]
-    assert read_row(stage)["version"] == 1
+    assert not {"version", "free_at"} & read_row(stage).keys()
