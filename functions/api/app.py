@@ -171,7 +171,7 @@ def take_upload(context: RequestContext) -> Response:
     body = context.parse_body(NewUpload)
     clock = context.resources.clock
     upload = uploads.announce_upload(context.resources, body.kind, body.size, body.sha256)
-    count_upload(context.resources, context.caller, context.tenant.limits.caller_limits, upload.ref, upload.size)
+    count_upload(context.resources, context.caller, context.caller_limits, upload.ref, upload.size)
     view = {
         "ref": upload.ref,
         "method": "PUT",

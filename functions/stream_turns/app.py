@@ -96,7 +96,7 @@ def post_prompt(context: RequestContext) -> Response:
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,
-        limits=context.tenant.limits.caller_limits,
+        limits=context.caller_limits,
         body_bytes=len(context.request.body),
         is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )
@@ -112,7 +112,7 @@ def undo_turn(context: RequestContext) -> Response:
         tool_names=select_tool_names(context),
         through=body.through or "",
         idempotency_key=_read_idempotency_key(context.request),
-        limits=context.tenant.limits.caller_limits,
+        limits=context.caller_limits,
     )
     return _respond_with_started_turn(context, start_undo(context.resources, context.caller, undo_request))
 
@@ -186,7 +186,7 @@ def _stream_turn(
         return render_event(number, event, turn.dialect, to_client_name)
 
     log_stream = LogStream(resources, turn, get_log_poller(resources), render, HEARTBEAT_LINE, after=after)
-    limits = context.tenant.limits.caller_limits
+    limits = context.caller_limits
     lease = ReaderLease.take(resources, context.caller, limits) if is_counted else None
     watcher = get_abandonment_watcher(resources)
     watcher.add_reader(turn, is_returning=is_returning)

@@ -19,6 +19,7 @@ from fermata.aws import observability
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
 from fermata.domain.dialect import Dialect
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
@@ -254,7 +255,7 @@ class World:
             + self.cloud.settings_changes.get("browser_wait_seconds", 0)
         )
         evidence.holds_taken = [*self._accounts.holds_taken]
-        limits = self._limits.caller_limits
+        limits = self._limits.apply_to(DEFAULT_CALLER_LIMITS)
         evidence.turns_at_once = [*self._turns.turns_at_once]
         evidence.turn_limits = {"user": limits.user.turns_at_once, "tenant": limits.tenant.turns_at_once}
         evidence.landed_writes = list_landed_writes(self.cloud.dynamodb)

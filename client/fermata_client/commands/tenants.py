@@ -228,14 +228,12 @@ def _tenant_limits(
 
 def _parse_use_limit(text: str) -> tuple[str, str | None]:
     """Return the name and the number of NAME=NUMBER; None for the deployment's limit."""
-    from dataclasses import fields
-
-    from fermata.domain.use_limits import UseLimits
+    from fermata.domain.use_limits import USE_LIMIT_NAMES
 
     name, _, number = text.partition("=")
-    known = [f"{owner}_{field.name}" for owner in ("user", "tenant") for field in fields(UseLimits)]
-    if name not in known or not number:
-        raise click.BadParameter(f"{text!r} is none of NAME=NUMBER. Names: {', '.join(known)}.", param_hint="--limit")
+    if name not in USE_LIMIT_NAMES or not number:
+        text = f"{text!r} is none of NAME=NUMBER. Names: {', '.join(USE_LIMIT_NAMES)}."
+        raise click.BadParameter(text, param_hint="--limit")
     return name, None if number == "default" else number
 
 

@@ -1,6 +1,7 @@
 """Format instants and ids as the API shows them."""
 
 import re
+import threading
 
 import pytest
 
@@ -44,3 +45,34 @@ def test_a_clock_advances() -> None:
     clock.sleep(0.001)
     assert clock.monotonic() > before
     assert clock.time() > 1_700_000_000
+
+
+def test_timers_share_a_thread_which_ends_with_the_last_of_them() -> None:
+    clock, fired, threads = Clock(), list[str](), set[threading.Thread]()
+    all_fired = threading.Event()
+
+    def note(name: str) -> None:
+        threads.add(threading.current_thread())
+        fired.append(name)
+
+    all_started = threading.Event()
+    clock.start_timer(-400, all_started.wait)
+    clock.start_timer(-100, lambda: note("third"))
+    clock.start_timer(-300, lambda: note("first"))
+    clock.start_timer(-200, lambda: note("cancelled")).cancel()
+    clock.start_timer(-200, lambda: note("second"))
+    clock.start_timer(0, all_fired.set)
+    all_started.set()
+    assert all_fired.wait(20)
+    assert fired == ["first", "second", "third"]
+    (thread,) = threads
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_timer_that_fails_takes_no_other_with_it() -> None:
+    clock, fired = Clock(), threading.Event()
+    clock.start_timer(0, lambda: 1 / 0)
+    clock.start_timer(0.02, fired.set)
+    assert fired.wait(20)

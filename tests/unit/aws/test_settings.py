@@ -4,6 +4,7 @@ import pytest
 
 from fermata.aws.resources import Resources
 from fermata.aws.settings import TURN_RETENTION_SECONDS, Settings, SettingsError
+from fermata.domain.use_limits import DEFAULT_USER_LIMITS
 from tests.resources import environment_from_resources
 
 
@@ -22,6 +23,19 @@ def test_numbers_come_as_text(resources: Resources) -> None:
     assert settings.unanswered_calls == "tell_model"
 
 
+def test_an_operator_chooses_limits_of_all_tenants(resources: Resources) -> None:
+    chosen = {"USE_LIMITS": "user_turns_at_once=2,tenant_bytes_per_day=5000000000"}
+    limits = Settings.from_environment(environment_from_resources(resources) | chosen).caller_limits
+    assert (limits.user.turns_at_once, limits.tenant.bytes_per_day) == (2, 5_000_000_000)
+    assert limits.user.readers_at_once == DEFAULT_USER_LIMITS.readers_at_once
+
+
+def test_a_limit_out_of_range_is_named(resources: Resources) -> None:
+    chosen = {"USE_LIMITS": "user_turns_at_once=2,tenant_bytes_per_day=1"}
+    with pytest.raises(SettingsError, match="tenant_bytes_per_day: input should be greater"):
+        Settings.from_environment(environment_from_resources(resources) | chosen)
+
+
 def test_an_empty_variable_counts_as_none(resources: Resources) -> None:
     assert Settings.from_environment(environment_from_resources(resources) | {"FLUSH_MS": ""}).flush_ms == 250
 
@@ -34,6 +48,10 @@ def test_an_empty_variable_counts_as_none(resources: Resources) -> None:
         {"UNANSWERED_CALLS": "shrug"},
         {"PROVIDER_URLS": "https://a.example"},
         {"PROVIDER_URLS": '{"openai": 1}'},
+        {"USE_LIMITS": "user_turns_at_once"},
+        {"USE_LIMITS": "user_turns_at_once=0"},
+        {"USE_LIMITS": "user_turns_at_once=many"},
+        {"USE_LIMITS": "user_turns=2"},
     ],
 )
 def test_a_missing_or_invalid_variable_is_named(resources: Resources, wrong: dict[str, str]) -> None:

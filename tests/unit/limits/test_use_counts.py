@@ -12,10 +12,11 @@ from botocore.exceptions import ClientError
 from fermata.aws.dynamodb_errors import get_dynamodb_error_code
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update, deserialize_item, serialize_item
 from fermata.aws.dynamodb_requests import build_write_request
-from fermata.domain.use_limits import UseLimits
+from fermata.domain.errors import PayloadTooLarge
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, UseLimits
 from fermata.limits.leases import build_lease_removal, list_live_leases
 from fermata.limits.limit_keys import TENANT_SHARDS, divide_limits
-from fermata.limits.limit_refusals import build_limit_refusal
+from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
 from fermata.limits.use_counts import TURN_LEASE_SECONDS, LimitReached, ReaderCounts, Use, UseCounts
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
 from tests.chaos.memory_aws.tables import MemoryTable
@@ -288,6 +289,28 @@ def test_a_part_of_zero_admits_nothing() -> None:
     none = UseLimits(0, 0, 0, 0, 0)
     uses = [PROMPT, Use(turn="a"), Use(uploads=1), Use(stored_bytes=1)]
     assert all(find({}, use, limits=none) for use in uses)
+
+
+@pytest.mark.parametrize(
+    ("use", "limits", "words"),
+    [
+        (Use(uploads=1, stored_bytes=9), {"uploads_per_day": 0}, "may not upload anything."),
+        (Use(prompts=1, stored_bytes=2_000_001), {"bytes_per_day": 2_000_000}, "2,000,000 bytes a day, and this alone"),
+    ],
+)
+def test_what_is_larger_than_all_of_a_day_is_refused_without_a_time_to_wait(
+    use: Use, limits: dict[str, int], words: str
+) -> None:
+    defaults = DEFAULT_CALLER_LIMITS
+    for chosen, who in (
+        (replace(defaults, user=replace(defaults.user, **limits)), "You"),
+        (replace(defaults, tenant=replace(defaults.tenant, **limits)), "Your workspace"),
+    ):
+        with pytest.raises(PayloadTooLarge) as caught:
+            check_use_fits_limits(use, chosen)
+        assert caught.value.message.startswith(who)
+        assert words in caught.value.message
+        assert caught.value.retry_after is None
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store
 from fermata.domain.blocks import ImageBlock
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import create_privacy_job
 from fermata.turns.start.start_turn import start_turn
@@ -78,7 +79,9 @@ class PlayingStage(Stage):
         """Start a turn with an image as its prompt, and run it until it waits for a browser."""
         image = ImageBlock(mime_type="image/jpeg", data=images.to_base64(images.make_image()))
         prompt = replace(
-            self.make_prompt(limits=WIDE_LIMITS.caller_limits), conversation_id=conversation, content=(image,)
+            self.make_prompt(limits=WIDE_LIMITS.apply_to(DEFAULT_CALLER_LIMITS)),
+            conversation_id=conversation,
+            content=(image,),
         )
         self.workflow.runs_turns = False
         turn = start_turn(self.resources, self.caller, prompt).turn

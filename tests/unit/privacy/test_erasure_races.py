@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.blob_store import prompt_folder
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
+from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources
+from fermata.conversations.conversation_store import create_conversation
 from fermata.conversations.purge import purge_deleted_conversations
-from fermata.domain.errors import ApiError, TooManyRequests
+from fermata.domain.errors import ApiError, NotFound, TooManyRequests
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.limits.count_use import delete_empty_counts
 from fermata.limits.leases import build_lease_removal
@@ -22,9 +25,11 @@ from fermata.limits.use_counts import COUNTS_SORT_KEY, Use, UseCounts
 from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
-from fermata.privacy.export import EXPORT_SECONDS
+from fermata.privacy.export import EXPORT_SECONDS, iter_export_lines
 from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
+from fermata.turns.answer.submit_tool_result import submit_tool_result
+from fermata.turns.snapshot_storage import CAUTION_SECONDS
 from fermata.turns.start.start_turn import start_turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.api_key_store import create_api_key
@@ -103,6 +108,56 @@ def test_the_snapshot_of_a_refused_prompt_is_gone_with_its_user_or_conversation(
     subject = DataSubject(kind=kind, tenant="bakery", id=USER if kind == "user" else stage.conversation.id)
     run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", subject))
     assert find_traces(resources, "seen-in-a-refused-prompt") == []
+
+
+def send_snapshots_for_what_is_bens(resources: Resources, stage: Stage, clock: TestClock, words: str) -> None:
+    """Prompt in a conversation of another user, and answer a request of another user's turn."""
+    bens = create_conversation(resources, BEN, "site", None, None, "model-1")
+    prompt = replace(stage.make_prompt("no", snapshot={"page": words}), conversation_id=bens.id)
+    with pytest.raises(NotFound):
+        start_turn(resources, stage.caller, prompt)
+    clock.advance(CAUTION_SECONDS)
+    with pytest.raises(ApiError):
+        submit_tool_result(
+            resources,
+            stage.caller,
+            bridge_id="a-turn-of-ben",
+            request_id="r",
+            result={"ok": True},
+            snapshot=LazySnapshot.from_value({"result": words}),
+        )
+
+
+def list_exported_blobs(resources: Resources, user: str) -> list[str]:
+    lines = iter_export_lines(resources, DataSubject(kind="user", tenant="bakery", id=user))
+    return [str(line["blob"]) for line in lines if "blob" in line]
+
+
+def test_snapshots_that_a_user_has_sent_for_what_is_anothers_are_that_users(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    stage.cancel_turn()
+    before = set(list_exported_blobs(resources, USER))
+    send_snapshots_for_what_is_bens(resources, stage, clock, "sent-for-what-is-bens")
+    sent = set(list_exported_blobs(resources, USER)) - before
+    assert len(sent) == 2
+    assert not sent & set(list_exported_blobs(resources, BEN.user))
+    run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", OF_ADA))
+    assert not sent & set(list_objects(resources))
+    assert find_traces(resources, "sent-for-what-is-bens") == []
+
+
+def test_an_erasure_leaves_the_snapshots_of_a_conversation_that_began_after_the_request(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    stage.cancel_turn()
+    job = create_privacy_job(resources, "erasure", OF_ADA)
+    clock.advance(1)
+    stage.conversation = stage.new_conversation()
+    turn = stage.start_turn("again", snapshot={"page": "of-the-new-conversation"})
+    run_to_the_end(resources, clock, job)
+    folder = prompt_folder(turn.tenant, turn.user, turn.conversation, turn.id)
+    assert len(resources.blobs.list_keys(folder)) == 1
 
 
 @pytest.mark.parametrize("name", ["_find_ids", "erase_turn", "erase_conversation"])

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
-from fermata.domain.use_limits import DEFAULT_USER_LIMITS
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, DEFAULT_USER_LIMITS, CallerLimits
 from fermata.wire.auth import tenant_store
 from fermata.wire.auth.authentication import authenticate
 from fermata_client.commands.tenants import tenant
@@ -97,13 +97,18 @@ def test_a_tenant_may_have_a_thinking_budget(resources: Resources, stack: str) -
     assert json.loads(changed.stdout)["limits"]["thinkingTokens"] == 0
 
 
+def read_limits(resources: Resources) -> CallerLimits:
+    tenant = tenant_store.get_tenant(resources_of_new_process(resources), "bakery")
+    return tenant.limits.apply_to(DEFAULT_CALLER_LIMITS)
+
+
 def test_limits_of_use_are_set_by_name_and_taken_back(resources: Resources, stack: str) -> None:
     run(*ADD, "--stack", stack, "--limit", "user_turns_at_once=20", "--limit", "tenant_bytes_per_day=5000000000")
-    limits = tenant_store.get_tenant(resources_of_new_process(resources), "bakery").limits.caller_limits
+    limits = read_limits(resources)
     assert (limits.user.turns_at_once, limits.tenant.bytes_per_day) == (20, 5_000_000_000)
     assert limits.user.prompts_per_minute == DEFAULT_USER_LIMITS.prompts_per_minute
     run("change", "bakery", "--stack", stack, "--limit", "user_turns_at_once=default")
-    limits = tenant_store.get_tenant(resources_of_new_process(resources), "bakery").limits.caller_limits
+    limits = read_limits(resources)
     assert limits.user == DEFAULT_USER_LIMITS
     assert limits.tenant.bytes_per_day == 5_000_000_000
 

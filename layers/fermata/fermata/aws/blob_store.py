@@ -1,9 +1,9 @@
 """Store large values in one S3 bucket under content-addressed keys.
 
-`turns/<tenant>/<turn>/<sha256>` expires with the turn, and so does the snapshot of its prompt,
-`turns/<tenant>/<conversation>/<turn>/<sha256>` (decision 0286); `conversations/<tenant>/<id>/<sha256>` lives as long as
-the conversation (decision 0014). Storing a blob again renews its age. Clients put their uploads under `uploads/`
-(aws/uploads.py).
+`turns/<tenant>/<turn>/<sha256>` expires with the turn, and so do the snapshots that its user has sent,
+`turns/<tenant>/user.<digest>/<conversation or turn>/…` (decision 0298); `conversations/<tenant>/<id>/<sha256>` lives
+as long as the conversation (decision 0014). Storing a blob again renews its age. Clients put their uploads under
+`uploads/` (aws/uploads.py).
 """
 
 import hashlib
@@ -179,6 +179,14 @@ class BlobStore:
             count += len(entries)
         return count
 
+    def list_subfolders(self, folder: str) -> list[str]:
+        """Return the names of the folders under `folder`, also of those whose objects are deleted, in all versions."""
+        pages = self._client.get_paginator("list_object_versions").paginate(
+            Bucket=self._bucket, Prefix=f"{folder}/", Delimiter="/"
+        )
+        found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
+        return [prefix.removeprefix(f"{folder}/").rstrip("/") for prefix in found]
+
     def list_keys(self, folder: str) -> list[str]:
         """Return the keys of all objects under `folder`."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{folder}/")
@@ -205,20 +213,29 @@ def turn_folder(tenant: str, turn: str) -> str:
     return f"turns/{tenant}/{turn}"
 
 
-def prompts_folder(tenant: str, conversation: str) -> str:
-    """Return the folder of blobs that expire with the turns of a conversation, also with those that were refused."""
-    return f"turns/{tenant}/{conversation}"
+def snapshots_folder(tenant: str, user: str) -> str:
+    """Return the folder of the snapshots that a user has sent, also with requests that were refused (decision 0298).
+
+    It names the user by a digest. No id of a turn contains a point.
+    """
+    return f"turns/{tenant}/user.{hashlib.sha256(user.encode()).hexdigest()[:32]}"
 
 
-def prompt_folder(tenant: str, conversation: str, turn: str) -> str:
+def prompt_folder(tenant: str, user: str, conversation: str, turn: str) -> str:
     """Return the folder of what a prompt brings, before it is known whether its turn starts.
 
     Args:
         tenant: The tenant's name.
+        user: The id of the user who sends it.
         conversation: The id of the conversation, as the prompt names it.
         turn: The id that the turn has if it starts.
     """
-    return f"{prompts_folder(tenant, conversation)}/{turn}"
+    return f"{snapshots_folder(tenant, user)}/{conversation}/{turn}"
+
+
+def earlier_prompts_folder(tenant: str, conversation: str) -> str:
+    """Return where the snapshots of a conversation's prompts were stored before decision 0298."""
+    return f"turns/{tenant}/{conversation}"
 
 
 def conversation_folder(tenant: str, conversation: str) -> str:

@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Protocol, TypeVar
+
+from fermata.aws.timer_thread import TimerThread
 
 MapArgument = TypeVar("MapArgument")
 MapResult = TypeVar("MapResult")
@@ -59,6 +62,10 @@ class Clock:
     All waiting goes through this class, so that a test can simulate time and the order of threads (decision 0130).
     """
 
+    @cached_property
+    def _timer_thread(self) -> TimerThread:
+        return TimerThread()
+
     def time(self) -> float:
         """Return the seconds since the epoch. The system clock may jump, so measure durations with `monotonic`."""
         return time.time()
@@ -98,11 +105,8 @@ class Clock:
         return self.start_thread(target, name)
 
     def start_timer(self, seconds: float, act: Callable[[], object]) -> CancellableTimer:
-        """Call `act` in a daemon thread after `seconds`, unless the timer is cancelled before."""
-        timer = threading.Timer(seconds, act)
-        timer.daemon = True
-        timer.start()
-        return timer
+        """Call `act` after `seconds`, unless the timer is cancelled before. All timers share one thread."""
+        return self._timer_thread.start_timer(seconds, act)
 
     def map_in_threads(
         self, function: Callable[[MapArgument], MapResult], arguments: Sequence[MapArgument], max_threads: int

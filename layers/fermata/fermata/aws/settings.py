@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from fermata.domain.use_limits import CallerLimits, parse_use_limits
+
 TURN_RETENTION_SECONDS = 7 * 86400
 """How long a turn's rows are kept after the latest moment at which it can still wait for an answer."""
 
@@ -18,6 +20,11 @@ def _check_url_object(text: str) -> str:
         urls = json.loads(text)
     if not isinstance(urls, dict) or not all(isinstance(url, str) for url in urls.values()):
         raise ValueError("a JSON object of URLs is expected")
+    return text
+
+
+def _check_use_limits(text: str) -> str:
+    parse_use_limits(text)
     return text
 
 
@@ -87,6 +94,8 @@ class Settings(BaseModel):
     start_grace_seconds: float = 10
     stalled_turn_seconds: float = 900
     hold_days: int = 30
+    use_limits: Annotated[str, AfterValidator(_check_use_limits)] = ""
+    """NAME=NUMBER,NAME=NUMBER: limits of tenants that have none of their own (docs/limits.md)."""
     fermata_faults: str = Field(default="")
     """A folder of fault rules, used on the local stage only (aws/fault_injection.py)."""
 
@@ -111,6 +120,11 @@ class Settings(BaseModel):
         """Return the base URLs that override those of providers, by provider."""
         urls: dict[str, str] = json.loads(self.provider_urls)
         return urls
+
+    @property
+    def caller_limits(self) -> CallerLimits:
+        """What a user and a tenant may use, unless the tenant has limits of its own."""
+        return parse_use_limits(self.use_limits)
 
     @property
     def is_loopback_allowed(self) -> bool:

@@ -32,7 +32,7 @@ from fermata.limits.limit_keys import (
     divide_limits,
     select_tenant_shard,
 )
-from fermata.limits.limit_refusals import build_limit_refusal
+from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
 from fermata.limits.use_counts import (
     COUNTS_SORT_KEY,
     LimitReached,
@@ -99,7 +99,9 @@ class UseCounter:
 
         Raises:
             TooManyRequests: It exceeds a limit of the user or of the tenant.
+            PayloadTooLarge: It exceeds a limit by itself.
         """
+        check_use_fits_limits(use, self._limits)
         if reached := self._user_counts.find_limit_reached(use):
             raise build_limit_refusal(reached, "user")
         if self._build_shard_counts(self.shard).find_limit_reached(use):

@@ -3,8 +3,9 @@
 import math
 from typing import Literal
 
-from fermata.domain.errors import TooManyRequests
-from fermata.limits.use_counts import LimitReached
+from fermata.domain.errors import PayloadTooLarge, TooManyRequests
+from fermata.domain.use_limits import CallerLimits
+from fermata.limits.use_counts import LimitReached, Use
 
 LimitOwner = Literal["user", "tenant"]
 _RETRY_SECONDS = 5
@@ -42,6 +43,22 @@ def build_limit_refusal(reached: LimitReached, owner: LimitOwner) -> TooManyRequ
     seconds = _RETRY_SECONDS if reached.free_in is None else max(1, math.ceil(reached.free_in))
     words = _WORDS[reached.reason][owner].format(limit=f"{reached.limit:,}", wait=_describe_wait(seconds))
     return TooManyRequests(words, retry_after=seconds, reason=reached.reason)
+
+
+def check_use_fits_limits(use: Use, limits: CallerLimits) -> None:
+    """Check that an upload or a prompt is not larger than all of a day, so that waiting could help.
+
+    Raises:
+        PayloadTooLarge: It never fits.
+    """
+    for owner, own_limits in (("user", limits.user), ("tenant", limits.tenant)):
+        who = "You" if owner == "user" else "Your workspace"
+        if use.uploads > own_limits.uploads_per_day:
+            raise PayloadTooLarge(f"{who} may not upload anything.", reason="uploads")
+        if use.stored_bytes > own_limits.bytes_per_day:
+            bytes_of_day = f"{own_limits.bytes_per_day:,} bytes a day"
+            text = f"{who} may store {bytes_of_day}, and this alone has {use.stored_bytes:,}."
+            raise PayloadTooLarge(text, reason="stored_bytes")
 
 
 def _describe_wait(seconds: int) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
-from fermata.aws.blob_store import conversation_folder, prompts_folder, turn_folder
+from fermata.aws.blob_store import conversation_folder, earlier_prompts_folder, snapshots_folder, turn_folder
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.errors import NotFound
@@ -19,8 +19,13 @@ from fermata.turns.turn import build_turn_pk, load_turn
 ERASED_TURN = CancelledEvent(reason="Its data is being erased.")
 
 
-def erase_turn(resources: Resources, tenant: str, turn_id: str) -> Counter[str]:
+def erase_turn(resources: Resources, tenant: str, turn_id: str, owner: str = "") -> Counter[str]:
     """End a turn if it still runs, and delete its row, log, pauses, journal and blobs.
+
+    Args:
+        tenant: The tenant's name.
+        turn_id: The id of the turn.
+        owner: The user whose snapshots for this turn are deleted; by default whoever started it, if it has a row.
 
     Raises:
         ServiceUnavailable: The turn has ended, but its workflow could not be resumed. Run it again.
@@ -33,14 +38,24 @@ def erase_turn(resources: Resources, tenant: str, turn_id: str) -> Counter[str]:
             delete_empty_counts(resources, tenant, turn.user, turn.limits_shard)
     rows = erase_partition(resources, resources.settings.bridges_table, build_turn_pk(tenant, turn_id))
     objects = resources.blobs.erase_folder(turn_folder(tenant, turn_id))
+    if owner := owner or (turn.user if turn else ""):
+        objects += resources.blobs.erase_folder(f"{snapshots_folder(tenant, owner)}/{turn_id}")
     return Counter(turns=int(rows > 0), rows=rows, objects=objects)
 
 
-def erase_conversation(resources: Resources, tenant: str, conversation: str) -> Counter[str]:
-    """Delete a conversation's blobs and messages, and last its own row, by which an interrupted run finds it."""
+def erase_conversation(resources: Resources, tenant: str, conversation: str, owner: str = "") -> Counter[str]:
+    """Delete a conversation's blobs and messages, and last its own row, by which an interrupted run finds it.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The id of the conversation.
+        owner: The user whose snapshots for this conversation are deleted; nobody's by default.
+    """
     table, pk = resources.settings.conversations_table, conversation_partition(tenant, conversation)
     objects = resources.blobs.erase_folder(conversation_folder(tenant, conversation))
-    objects += resources.blobs.erase_folder(prompts_folder(tenant, conversation))
+    objects += resources.blobs.erase_folder(earlier_prompts_folder(tenant, conversation))
+    if owner:
+        objects += resources.blobs.erase_folder(f"{snapshots_folder(tenant, owner)}/{conversation}")
     rows = erase_partition(resources, table, pk, lambda sort_key: sort_key != "meta")
     had_row = erase_partition(resources, table, pk)
     return Counter(conversations=int(had_row > 0), rows=rows + had_row, objects=objects)

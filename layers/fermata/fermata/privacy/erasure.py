@@ -9,6 +9,7 @@ since the first one. Each pass may be interrupted anywhere: the next run goes on
 from collections.abc import Sequence
 
 from fermata.aws import observability
+from fermata.aws.blob_store import snapshots_folder
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -72,7 +73,7 @@ def _finish(resources: Resources, job: PrivacyJob) -> PrivacyJob:
         resources.tables.write_items(build_erasure_mark_delete(resources, job.subject.tenant, job.id))
     if job.found:
         observability.log_warning("privacy.erasure_unsettled", job=job.id, found=job.found)
-    forgotten = {"subject": None, "salt": "", "conversations": (), "turns": (), "position": ()}
+    forgotten = {"subject": None, "owner": "", "salt": "", "conversations": (), "turns": (), "position": ()}
     done = {"state": "done", "done_at": iso_from_epoch(resources.clock.time())}
     return save_privacy_job(resources, job.model_copy(update=forgotten | done))
 
@@ -83,7 +84,8 @@ def _erase_person_or_conversation(
     conversations, turns = _find_ids(resources, job, subject)
     # Stored before anything is deleted that leads to them.
     remembered = {"conversations": conversations[:MAX_REMEMBERED_IDS], "turns": turns[:MAX_REMEMBERED_IDS]}
-    job = save_privacy_job(resources, job.model_copy(update=remembered))
+    owner = job.owner or _find_owner(resources, subject)
+    job = save_privacy_job(resources, job.model_copy(update={**remembered, "owner": owner}))
     # In this order, because a conversation leads to its turns.
     steps = [(_TURN_STEP, turn) for turn in sorted(turns)]
     steps += [(_CONVERSATION_STEP, conversation) for conversation in sorted(conversations)]
@@ -97,6 +99,7 @@ def _erase_person_or_conversation(
     if subject.kind == "user":
         if not (job.passes and _is_user_back(resources, subject)):
             job = add_counts(job, **erase_user_rows(resources, subject, job.erased_name))
+        job = add_counts(job, objects=_erase_other_snapshots(resources, job, subject))
         job = _rename_in_ledger(resources, job, subject, conversations)
     return save_privacy_job(resources, job), True
 
@@ -109,7 +112,7 @@ def _is_user_back(resources: Resources, subject: DataSubject) -> bool:
 def _erase_step(resources: Resources, job: PrivacyJob, tenant: str, step: tuple[str, str]) -> PrivacyJob:
     kind, subject_id = step
     erase = erase_turn if kind == _TURN_STEP else erase_conversation
-    counts = erase(resources, tenant, subject_id)
+    counts = erase(resources, tenant, subject_id, job.owner)
     update = {"position": step, "found": job.found + counts.total()}
     return add_counts(job, **counts).model_copy(update=update)
 
@@ -135,6 +138,24 @@ def _find_ids(resources: Resources, job: PrivacyJob, subject: DataSubject) -> tu
     for conversation in conversations:
         turns |= dict.fromkeys(list_turns_of_conversation(resources, subject.tenant, conversation))
     return tuple(conversations), tuple(turns)
+
+
+def _find_owner(resources: Resources, subject: DataSubject) -> str:
+    """Return the user of the subject; of a conversation that was purged, the user whom the ledger names."""
+    if subject.kind == "user":
+        return subject.id
+    rows = [*iter_conversations(resources, subject)] or [*iter_ledger_rows(resources, subject)]
+    return str(rows[0]["user"]) if rows else ""
+
+
+def _erase_other_snapshots(resources: Resources, job: PrivacyJob, subject: DataSubject) -> int:
+    """Delete the snapshots of a user for what was never the user's, but not those of conversations that are new."""
+    folder = snapshots_folder(subject.tenant, subject.id)
+    # Listed first: whoever sends a snapshot for a new conversation has begun it before.
+    stored = resources.blobs.list_subfolders(folder)
+    new = {row["id"] for row in iter_conversations(resources, subject)} - set(job.conversations)
+    new |= {turn for one in new for turn in list_turns_of_conversation(resources, subject.tenant, one)}
+    return sum(resources.blobs.erase_folder(f"{folder}/{name}") for name in stored if name not in new)
 
 
 def _is_before_first_pass(job: PrivacyJob, row: Item) -> bool:

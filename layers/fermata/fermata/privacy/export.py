@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.blob_store import conversation_folder, prompts_folder, turn_folder
+from fermata.aws.blob_store import conversation_folder, earlier_prompts_folder, snapshots_folder, turn_folder
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -108,8 +108,13 @@ def iter_export_lines(resources: Resources, subject: DataSubject) -> Iterator[Li
         return
     turns: dict[str, None] = {}
     for conversation in iter_conversations(resources, subject):
-        turns |= dict.fromkeys(list_turns_of_conversation(resources, subject.tenant, conversation["id"]))
+        of_conversation = list_turns_of_conversation(resources, subject.tenant, conversation["id"])
+        turns |= dict.fromkeys(of_conversation)
         yield from _iter_conversation(resources, subject.tenant, conversation["id"])
+        if subject.kind == "conversation":
+            folder = snapshots_folder(subject.tenant, conversation["user"])
+            for sent_for in (conversation["id"], *of_conversation):
+                yield from _iter_blobs(resources, f"{folder}/{sent_for}")
     for row in iter_ledger_rows(resources, subject):
         turns[row["turn"]] = None
         yield _to_line("usage", row)
@@ -124,7 +129,7 @@ def _iter_conversation(resources: Resources, tenant: str, conversation: str) -> 
     rows = resources.tables.query_items(resources.settings.conversations_table, pk)
     yield from (_to_line("conversations", row) for row in rows)
     yield from _iter_blobs(resources, conversation_folder(tenant, conversation))
-    yield from _iter_blobs(resources, prompts_folder(tenant, conversation))
+    yield from _iter_blobs(resources, earlier_prompts_folder(tenant, conversation))
 
 
 def _iter_turn(resources: Resources, tenant: str, turn: str) -> Iterator[Line]:
@@ -145,6 +150,7 @@ def _iter_user_rows(resources: Resources, subject: DataSubject) -> Iterator[Line
         yield _to_line("settings", {name: value for name, value in row.items() if name not in _ABOUT_OTHERS})
     yield from _iter_own_budget(resources, subject)
     yield from _iter_blobs(resources, upload_folder(subject.tenant, subject.id))
+    yield from _iter_blobs(resources, snapshots_folder(subject.tenant, subject.id))
 
 
 def _iter_own_budget(resources: Resources, subject: DataSubject) -> Iterator[Line]:

@@ -34,6 +34,7 @@ class PrivacyJob(RecordModel):
 
     Attributes:
         subject: Whose data it is; None when nothing is left to do, because the receipt names nobody.
+        owner: The user whose conversation it is, once it is known.
         erased_name: What stands in the ledger for the subject.
         salt: Makes the erased names of a tenant's users; empty when the job is done.
         not_before: Epoch seconds before which nothing is to be done.
@@ -53,6 +54,7 @@ class PrivacyJob(RecordModel):
     tenant_hash: str
     subject: DataSubject | None = None
     state: JobState = "waiting"
+    owner: str = ""
     erased_name: str = ""
     salt: str = ""
     requested_at: str

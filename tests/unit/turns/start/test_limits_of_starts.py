@@ -198,7 +198,8 @@ def test_refused_and_repeated_prompts_fill_no_bucket(stage: Stage) -> None:
     assert len(list(stage.resources.blobs.list_keys("turns"))) == 2
     stage.cancel_turn()
     turn = start(stage, limits, snapshot={"page": "last"})
-    assert len(list(stage.resources.blobs.list_keys(prompt_folder(turn.tenant, turn.conversation, turn.id)))) == 1
+    folder = prompt_folder(turn.tenant, turn.user, turn.conversation, turn.id)
+    assert len(list(stage.resources.blobs.list_keys(folder))) == 1
     stage.pass_time(60)
     stage.cancel_turn()
     start(stage, limits, snapshot={"page": "as usual"})

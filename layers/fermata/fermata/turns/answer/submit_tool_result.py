@@ -72,7 +72,7 @@ def submit_tool_result(
     """
     edit_result = parse_edit_result(result)
     answer = _Answer(edit_result, hash_result(result), edit_result.revision or revision)
-    store_snapshot = partial(_store_snapshot, resources, caller.tenant, bridge_id, snapshot)
+    store_snapshot = partial(_store_snapshot, resources, caller, bridge_id, snapshot)
     with SnapshotStorage(resources, caller, store_snapshot) as storage:
         _submit_answer(resources, caller, bridge_id, request_id, answer, storage)
 
@@ -138,15 +138,15 @@ def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: 
     _resume_turn(resources, pause)
 
 
-def _store_snapshot(resources: Resources, tenant: str, bridge_id: str, snapshot: LazySnapshot | None) -> str:
+def _store_snapshot(resources: Resources, caller: Caller, bridge_id: str, snapshot: LazySnapshot | None) -> str:
     """Store a snapshot, unless this process has just stored the same, and return its blob key (decision 0113).
 
     It is stored while the pause is read, so before it is known that the request is open, unless the user's last result
-    has needed none. A snapshot that no turn needs expires with its folder (decisions 0178 and 0286).
+    has needed none. A snapshot that no turn needs expires in a folder of the user (decisions 0178 and 0298).
     """
     if snapshot is None or not is_valid_id(bridge_id):
         return ""
-    folder = blob_store.turn_folder(tenant, bridge_id)
+    folder = f"{blob_store.snapshots_folder(caller.tenant, caller.user)}/{bridge_id}"
     stored_key = resources.cache.get_value(("snapshot", folder)) or ""
     key = resources.blobs.put_compressed_json(folder, snapshot.fetch().storable, stored_key=stored_key)
     resources.cache.put_value(("snapshot", folder), STORED_SNAPSHOT_SECONDS, key)

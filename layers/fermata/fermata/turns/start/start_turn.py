@@ -114,8 +114,8 @@ class TurnPrompt:
 def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
     """Start the turn of a prompt, or join the one that the same prompt with its Idempotency-Key has started.
 
-    Every refusal comes before any row is written. The snapshot is stored while the rows are read, in the conversation's
-    folder of prompts, where it expires if the prompt is refused (decisions 0177 and 0286).
+    Every refusal comes before any row is written. The snapshot is stored while the rows are read, in a folder
+    of the user, where it expires if the prompt is refused (decisions 0177 and 0298).
 
     Args:
         caller: The user for whom the turn runs until its end.
@@ -139,7 +139,7 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
 
 def _store_snapshot(resources: Resources, caller: Caller, prompt: TurnPrompt, turn_id: str) -> str:
     storable = prompt.snapshot_content.storable
-    folder = prompt_folder(caller.tenant, prompt.conversation_id, turn_id)
+    folder = prompt_folder(caller.tenant, caller.user, prompt.conversation_id, turn_id)
     return "" if storable is None else resources.blobs.put_compressed_json(folder, storable)
 
 

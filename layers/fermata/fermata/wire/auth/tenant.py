@@ -5,7 +5,6 @@ Every check returns the value it was given, or raises InvalidRequest with a sent
 
 import re
 import secrets
-from dataclasses import fields, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from fermata.domain.base import RecordModel
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
-from fermata.domain.use_limits import DEFAULT_TENANT_LIMITS, DEFAULT_USER_LIMITS, CallerLimits, UseLimits
+from fermata.domain.use_limits import UseLimitChoices
 
 _TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
@@ -24,8 +23,8 @@ MIN_TENANT_SECRET_BYTES = 32
 MAX_TENANT_ORIGINS = 20
 
 
-class TenantLimits(RecordModel):
-    """Limits of one tenant. A limit that is None is the deployment's."""
+class TenantLimits(UseLimitChoices):
+    """Limits of one tenant, also those of what it uses (docs/limits.md). A limit that is None is the deployment's."""
 
     max_rounds: int | None = Field(default=None, ge=1, le=1000)
     thinking_tokens: int | None = Field(default=None, ge=0, le=100_000)
@@ -34,28 +33,6 @@ class TenantLimits(RecordModel):
     """How many days a deleted conversation can be restored before it is purged; None for 30."""
     token_seconds: int = Field(default=86_400, ge=60, le=30 * 86_400)
     """The longest lifetime of a token, from `iat` to `exp`."""
-    user_prompts_per_minute: int | None = Field(default=None, ge=1, le=100_000)
-    user_turns_at_once: int | None = Field(default=None, ge=1, le=1_000)
-    user_readers_at_once: int | None = Field(default=None, ge=1, le=1_000)
-    user_uploads_per_day: int | None = Field(default=None, ge=0, le=10**9)
-    user_bytes_per_day: int | None = Field(default=None, ge=10**6, le=10**15)
-    tenant_prompts_per_minute: int | None = Field(default=None, ge=1, le=100_000)
-    tenant_turns_at_once: int | None = Field(default=None, ge=1, le=20_000)
-    tenant_readers_at_once: int | None = Field(default=None, ge=1, le=20_000)
-    tenant_uploads_per_day: int | None = Field(default=None, ge=0, le=10**9)
-    tenant_bytes_per_day: int | None = Field(default=None, ge=10**9, le=10**15)
-
-    @property
-    def caller_limits(self) -> CallerLimits:
-        """What each user, and all users together, may use (docs/limits.md)."""
-        return CallerLimits(
-            user=self._replace_limits(DEFAULT_USER_LIMITS, "user_"),
-            tenant=self._replace_limits(DEFAULT_TENANT_LIMITS, "tenant_"),
-        )
-
-    def _replace_limits(self, defaults: UseLimits, prefix: str) -> UseLimits:
-        own_limits = {field.name: getattr(self, prefix + field.name) for field in fields(UseLimits)}
-        return replace(defaults, **{name: limit for name, limit in own_limits.items() if limit is not None})
 
 
 class TenantSecret(RecordModel):

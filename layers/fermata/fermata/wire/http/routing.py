@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
+from fermata.domain.use_limits import CallerLimits
 from fermata.wire.auth.tenant import Tenant
 from fermata.wire.http.json_body import parse_body
 from fermata.wire.http.messages import HttpRequest, Response
@@ -24,6 +25,11 @@ class RequestContext:
     request: HttpRequest
     caller: Caller
     tenant: Tenant
+
+    @property
+    def caller_limits(self) -> CallerLimits:
+        """What the caller and its tenant may use: the tenant's limits, and the deployment's where it has none."""
+        return self.tenant.limits.apply_to(self.resources.settings.caller_limits)
 
     @property
     def path_parameters(self) -> Mapping[str, str]:

@@ -50,7 +50,7 @@ TAKE_UPLOAD = Operation(
     body=NewUpload,
     responses=(SuccessResponse("The URL to put it to, and its reference.", "UploadResponse", 201),),
     errors={
-        413: "It is larger than an upload of its kind may be.",
+        413: "It is larger than an upload of its kind may be, or than all uploads of a day.",
         429: "The user or the workspace has reached a limit of uploads or stored bytes a day. The error says which.",
     },
 )
