@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
-from tests.resources import REGION
+from tests.stored_rows import read_table
 
 REFUSALS = ("ConditionalCheckFailedException", "TransactionCanceledException")
 
@@ -62,11 +60,9 @@ def repeat_single_writes(
 
 
 def read_rows(names: Collection[str]) -> dict[str, Any]:
-    """Return all rows that moto holds of these tables, by table and key."""
-    tables = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables
+    """Return all rows of these tables, by table and key."""
     return {
-        f"{name} {pk.value} {sk.value}": item.to_json()
+        f"{name} {attributes['pk']['S']} {attributes['sk']['S']}": attributes
         for name in names
-        for pk, rows in tables[name].items.items()
-        for sk, item in rows.items()
+        for attributes in read_table(name)
     }

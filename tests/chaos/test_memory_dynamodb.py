@@ -10,7 +10,9 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB, MemoryTable
+from tests.dynamodb_in_memory import answer_dynamodb_from_memory
 from tests.lean_moto import make_moto_lean
+from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = range(16)
 STEPS = 50
@@ -53,24 +55,37 @@ def moto_client(request: pytest.FixtureRequest) -> Iterator[Any]:
         patch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
         if request.param == "moto made lean":
             make_moto_lean(patch)
-        client = boto3.client("dynamodb")
-        client.create_table(
-            TableName="t",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "claim")],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "byClaim",
-                    "KeySchema": [
-                        {"AttributeName": "claim", "KeyType": "HASH"},
-                        {"AttributeName": "sk", "KeyType": "RANGE"},
-                    ],
-                    "Projection": {"ProjectionType": "ALL"},
-                }
-            ],
-        )
-        yield client
+        yield create_client_with_table()
+
+
+@pytest.fixture
+def memory_client() -> Iterator[Any]:
+    """A client of boto3 whose requests are answered from memory, as those of the quick suite."""
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        patch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+        answer_dynamodb_from_memory(patch)
+        yield create_client_with_table()
+
+
+def create_client_with_table() -> Any:
+    client = boto3.client("dynamodb")
+    client.create_table(
+        TableName="t",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "claim")],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "byClaim",
+                "KeySchema": [
+                    {"AttributeName": "claim", "KeyType": "HASH"},
+                    {"AttributeName": "sk", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+    return client
 
 
 def draw_item(draw: random.Random) -> dict[str, Any]:
@@ -113,6 +128,7 @@ def call(client: Any, operation: str, request: dict[str, Any]) -> Any:
 def contents(client: Any) -> list[Any]:
     pages = [client.query(**key_query("pk", value)) for value in "ab"]
     pages += [client.query(**key_query("claim", value), IndexName="byClaim") for value in ("t1", "t2")]
+    pages.append(client.scan(TableName="t"))
     return [
         page["Items"] if number < 2 else sorted(map(repr, map(sorted, page["Items"])))
         for number, page in enumerate(pages)
@@ -135,11 +151,7 @@ def test_any_requests_are_answered_as_moto_answers_them(moto_client: Any, seed: 
         for sk in "123":
             moto_client.delete_item(TableName="t", Key={"pk": {"S": pk}, "sk": {"S": sk}})
     for _ in range(STEPS):
-        writes = [draw_write(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
-        if len(writes) == 1 and writes[0][0] != "ConditionCheck":
-            operation, request = f"{writes[0][0].lower()}_item", writes[0][1]
-        else:
-            operation, request = "transact_write_items", {"TransactItems": [{kind: one} for kind, one in writes]}
+        operation, request = draw_request(draw)
         ours, theirs = (sort_sets(call(client, operation, request)) for client in (memory, moto_client))
         assert ours == theirs or is_refused_as_invalid(ours, theirs), (operation, request)
         assert sort_sets(contents(memory)) == sort_sets(contents(moto_client)), (operation, request)
@@ -150,6 +162,22 @@ def sort_sets(answer: Any) -> Any:
     if isinstance(answer, dict):
         return {name: sorted(value) if name == "SS" else sort_sets(value) for name, value in answer.items()}
     return type(answer)(map(sort_sets, answer)) if isinstance(answer, list | tuple) else answer
+
+
+@pytest.mark.parametrize("seed", sample_for_quick_suite(SEEDS, every=8))
+def test_a_client_of_boto3_gets_the_answers_of_the_memory(memory_client: Any, seed: int) -> None:
+    draw, memory = random.Random(seed), MemoryDynamoDB([MemoryTable("t", {"byClaim": ("claim", "sk")})])
+    for _ in range(STEPS):
+        operation, request = draw_request(draw)
+        assert call(memory_client, operation, request) == call(memory, operation, request)
+        assert contents(memory_client) == contents(memory)
+
+
+def draw_request(draw: random.Random) -> tuple[str, dict[str, Any]]:
+    writes = [draw_write(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
+    if len(writes) == 1 and writes[0][0] != "ConditionCheck":
+        return f"{writes[0][0].lower()}_item", writes[0][1]
+    return "transact_write_items", {"TransactItems": [{kind: one} for kind, one in writes]}
 
 
 def is_refused_as_invalid(ours: Any, theirs: Any) -> bool:
@@ -187,3 +215,24 @@ def test_an_item_above_400_kb_is_refused() -> None:
     memory = MemoryDynamoDB([MemoryTable("t")])
     with pytest.raises(ClientError, match="Item size"):
         memory.put_item(TableName="t", Item={"pk": {"S": "a"}, "sk": {"S": "1"}, "data": {"S": "x" * 410_000}})
+
+
+def test_a_query_without_a_limit_has_one_page_and_one_that_meets_its_limit_may_have_another() -> None:
+    memory = MemoryDynamoDB([MemoryTable("t")])
+    for number in range(3):
+        memory.put_item(TableName="t", Item={"pk": {"S": "a"}, "sk": {"S": f"{number}"}})
+    assert "LastEvaluatedKey" not in memory.query(**key_query("pk", "a"))
+    assert "LastEvaluatedKey" not in memory.query(**key_query("pk", "a"), Limit=4)
+    assert memory.query(**key_query("pk", "a"), Limit=3)["LastEvaluatedKey"] == {"pk": {"S": "a"}, "sk": {"S": "2"}}
+
+
+def test_a_scan_reads_all_rows_page_by_page_and_its_limit_counts_what_the_filter_drops() -> None:
+    memory = MemoryDynamoDB([MemoryTable("t")])
+    for number in range(5):
+        memory.put_item(TableName="t", Item={"pk": {"S": f"{number % 2}"}, "sk": {"S": f"{number}"}})
+    request: dict[str, Any] = {"TableName": "t", "Limit": 2, "FilterExpression": "pk = :even"}
+    request["ExpressionAttributeValues"] = {":even": {"S": "0"}}
+    pages = [memory.scan(**request)]
+    while "LastEvaluatedKey" in pages[-1]:
+        pages.append(memory.scan(**request, ExclusiveStartKey=pages[-1]["LastEvaluatedKey"]))
+    assert [[item["sk"]["S"] for item in page["Items"]] for page in pages] == [["0", "2"], ["4"], []]

@@ -7,19 +7,14 @@ Every test has clients of its own, like any process. Creating a mock of AWS and 
 
 import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 from moto.s3.models import s3_backends
 
 from fermata.aws.resources import Resources
-from tests.resources import REGION, TestClock, clock
+from tests.resources import TestClock, clock
+from tests.stored_rows import clear_tables
 from tests.unit.turns.conftest import shared_resources
 
-__all__ = ["clock", "empty_tables", "resources", "shared_resources"]
-
-
-def empty_tables() -> None:
-    for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
-        table.items.clear()
+__all__ = ["clock", "resources", "shared_resources"]
 
 
 def empty_bucket(shared_resources: Resources) -> None:
@@ -28,6 +23,6 @@ def empty_bucket(shared_resources: Resources) -> None:
 
 @pytest.fixture
 def resources(shared_resources: Resources, clock: TestClock) -> Resources:
-    empty_tables()
+    clear_tables()
     empty_bucket(shared_resources)
     return Resources(shared_resources.settings, clock)

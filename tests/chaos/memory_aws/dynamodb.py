@@ -8,9 +8,12 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from tests.chaos.memory_aws.attribute_values import InvalidExpression, Item, comparable, resolve_name
 from tests.chaos.memory_aws.errors import aws_error, validation_error
-from tests.chaos.memory_aws.expressions import Scope, compile_condition, compile_update, find_equality
+from tests.chaos.memory_aws.expressions import compile_condition, compile_update, find_equality
+from tests.chaos.memory_aws.request_members import build_cancellation_reason, build_scope, project_item, returns_old
 from tests.chaos.memory_aws.tables import Key, MemoryTable, StreamRecord, item_bytes, key_of
 
 MAX_ITEM_BYTES = 400 * 1024
@@ -59,17 +62,35 @@ class MemoryDynamoDB:
         table = self._table(request["TableName"], "Query")
         matches = list(self._matching(table, request))
         page, size = [], 0
-        limit = request.get("Limit") or len(matches)
+        limit = request.get("Limit")
         for item in matches:
             read = self._read_from_index(table, request, item)
             if len(page) == limit or (page and size + item_bytes(read) > MAX_PAGE_BYTES):
                 break
             page.append(read)
             size += item_bytes(read)
-        answer: dict[str, Any] = {"Items": [_projected(item, request) for item in page], "Count": len(page)}
-        if len(page) < len(matches) or (page and len(page) == limit):
+        answer: dict[str, Any] = {"Items": [project_item(item, request) for item in page], "Count": len(page)}
+        if len(page) < len(matches) or len(page) == limit:
             answer["LastEvaluatedKey"] = self._position(table, request, page[-1])
         return answer
+
+    def scan(self, **request: Any) -> dict[str, Any]:
+        """Return a page of a whole table. `Limit` counts the items that are read, kept by a filter or not."""
+        table, start = self._table(request["TableName"], "Scan"), request.get("ExclusiveStartKey")
+        rest = [item for key, item in table.items.items() if start is None or key > key_of(start)]
+        page, size = [], 0
+        for item in rest[: request.get("Limit")]:
+            size += item_bytes(item)
+            if page and size > MAX_PAGE_BYTES:
+                break
+            page.append(item)
+        kept = [
+            item
+            for item in page
+            if "FilterExpression" not in request or self._evaluate(request["FilterExpression"], request, item)
+        ]
+        answer = {"Items": [project_item(item, request) for item in kept], "Count": len(kept)}
+        return answer | ({"LastEvaluatedKey": self._position(table, {}, page[-1])} if len(page) < len(rest) else {})
 
     def _matching(self, table: MemoryTable, request: dict[str, Any]) -> Iterator[Item]:
         partition, sort = table.indexes[request["IndexName"]] if "IndexName" in request else ("pk", "sk")
@@ -124,7 +145,7 @@ class MemoryDynamoDB:
     def _single(self, operation: str, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         table, key, old = self._target(operation, kind, request)
         if not self._condition_holds(request, old):
-            shown = {"Item": old} if old is not None and _returns_old(request) else {}
+            shown = {"Item": old} if old is not None and returns_old(request) else {}
             raise aws_error("ConditionalCheckFailedException", operation, **shown)
         self._store(table, key, self._changed(operation, kind, request, old))
         self.applied.append([(kind, request)])
@@ -155,13 +176,11 @@ class MemoryDynamoDB:
             )
         held = [self._condition_holds(request, old) for (_, request), (_, _, old) in zip(steps, targets, strict=True)]
         if not all(held):
-            raise aws_error(
-                "TransactionCanceledException",
-                "TransactWriteItems",
-                CancellationReasons=[
-                    _reason(is_held, request, old)
+            raise _transaction_canceled(
+                [
+                    build_cancellation_reason(is_held, request, old)
                     for is_held, (_, request), (_, _, old) in zip(held, steps, targets, strict=True)
-                ],
+                ]
             )
         changes = [
             (table, key, self._changed("TransactWriteItems", kind, request, old))
@@ -171,6 +190,14 @@ class MemoryDynamoDB:
         for table, key, new in changes:
             self._store(table, key, new)
         self.applied.append(steps)
+
+    def forget_writes(self) -> None:
+        """Forget which requests were applied, and all changes of items; the items stay."""
+        self._tokens.clear()
+        self.applied.clear()
+        for table in self.tables.values():
+            table.stream.clear()
+            table.history.clear()
 
     def preview(self, steps: Steps) -> list[tuple[str, Key, Item | None, Item | None]]:
         """Return table, key, old and new item of each change that a request would make now; nothing if refused."""
@@ -247,14 +274,14 @@ class MemoryDynamoDB:
 
     def _evaluate(self, text: str, request: dict[str, Any], item: Item) -> bool:
         try:
-            return compile_condition(text)(_scope(request, item))
+            return compile_condition(text)(build_scope(request, item))
         except InvalidExpression as error:
             raise validation_error("condition", f"{error} in {text!r}") from error
 
     def _update(self, request: dict[str, Any], item: Item, operation: str) -> Item:
         text = request["UpdateExpression"]
         try:
-            return compile_update(text)(_scope(request, item))
+            return compile_update(text)(build_scope(request, item))
         except InvalidExpression as error:
             raise validation_error(operation, f"{error} in {text!r}") from error
 
@@ -264,24 +291,7 @@ class MemoryDynamoDB:
         return self.tables[name]
 
 
-def _scope(request: dict[str, Any], item: Item) -> Scope:
-    return Scope(request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {}), item)
-
-
-def _returns_old(request: dict[str, Any]) -> bool:
-    return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-
-
-def _reason(is_held: bool, request: dict[str, Any], old: Item | None) -> dict[str, Any]:
-    if is_held:
-        return {"Code": "None"}
-    shown = {"Item": old} if old is not None and _returns_old(request) else {}
-    return {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed", **shown}
-
-
-def _projected(item: Item, request: dict[str, Any]) -> Item:
-    if "ProjectionExpression" not in request:
-        return item
-    names = [name.strip() for name in request["ProjectionExpression"].split(",")]
-    names = [request.get("ExpressionAttributeNames", {}).get(name, name) for name in names]
-    return {name: item[name] for name in names if name in item}
+def _transaction_canceled(reasons: list[dict[str, Any]]) -> ClientError:
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+    return aws_error("TransactionCanceledException", "TransactWriteItems", message, CancellationReasons=reasons)

@@ -12,7 +12,7 @@ from fermata.credentials.credential import Credential, label_sort_key
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from tests.faults import FaultScript
-from tests.unit.resource_fixtures import empty_tables
+from tests.stored_rows import clear_tables
 
 pytestmark = pytest.mark.exhaustive
 
@@ -88,7 +88,7 @@ def test_two_changes_at_once_leave_consistent_rows(
     """The second change runs right before the first one writes what it has decided."""
     faults = FaultScript(resources, tmp_path, monkeypatch)
     for second in CHANGES.values():
-        empty_tables()
+        clear_tables()
         own, other = enter_credential(resources, "One"), enter_credential(resources, "Two")
         set_default(resources, other)
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 from moto.s3.models import FakeKey, s3_backends
 
 from fermata.aws.resources import Resources
-from tests.resources import REGION
+from tests.stored_rows import SavedRows, restore_rows, save_rows
 from tests.unit.turns.stage import FakeWorkflow, Stage
 
 
@@ -25,7 +24,7 @@ class SavedTenant:
     def __init__(self) -> None:
         self._stage: Stage | None = None
         self._members: dict[str, Any] = {}
-        self._rows: dict[str, dict[Any, Any]] = {}
+        self._rows: SavedRows = {}
         self._objects: dict[str, list[tuple[Any, dict[str, Any]]]] = {}
         self._now = 0.0
 
@@ -42,7 +41,7 @@ class SavedTenant:
     def _save(self, stage: Stage) -> None:
         self._members = _copy_members(stage)
         self._now = stage.clock.now
-        self._rows = {name: _copy_partitions(table.items) for name, table in _get_tables().items()}
+        self._rows = save_rows()
         keys = _get_bucket(stage.resources).keys
         self._objects = {
             name: [(type(version), version.__getstate__()) for version in keys.getlist(name)] for name in list(keys)
@@ -53,9 +52,7 @@ class SavedTenant:
         self._members = _copy_members(stage)
         stage.resources.__dict__["workflow"] = stage.workflow
         stage.clock.now = self._now
-        for name, table in _get_tables().items():
-            table.items.clear()
-            table.items.update(_copy_partitions(self._rows[name]))
+        restore_rows(self._rows)
         keys = _get_bucket(stage.resources).keys
         for name in list(keys):
             keys.pop(name)
@@ -74,11 +71,6 @@ def _copy_members(stage: Stage) -> dict[str, Any]:
     return {name: copy.copy(stage.__dict__[name]) for name in members} | {"workflow": workflow}
 
 
-def _copy_partitions(partitions: dict[Any, Any]) -> dict[Any, Any]:
-    """Moto shares items and replaces those that change (tests/lean_moto.py)."""
-    return {pk: dict(rows) for pk, rows in partitions.items()}
-
-
 def _make_version(kind: Any, state: dict[str, Any]) -> Any:
     """Make an object's version or delete marker of moto again, whose content another test may have closed."""
     made: Any = kind.__new__(kind)  # moto closes what it knows of
@@ -87,10 +79,6 @@ def _make_version(kind: Any, state: dict[str, Any]) -> Any:
     else:
         made.__dict__.update(state)
     return made
-
-
-def _get_tables() -> dict[str, Any]:
-    return dict(dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables)
 
 
 def _get_bucket(resources: Resources) -> Any:

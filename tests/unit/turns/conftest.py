@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 from moto import mock_aws
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 
 from fermata.aws.resources import Resources
 from fermata.aws.vault import Vault
 from tests.copied_clients import copy_clients
+from tests.dynamodb_in_memory import answer_dynamodb_from_memory
 from tests.lean_moto import make_moto_lean
+from tests.quick_suite_samples import is_quick_suite
 from tests.resources import REGION, TestClock, amid_call, make_resources
+from tests.stored_rows import clear_tables
 from tests.unit.turns.stage import Stage
 
 MakeStage = Callable[..., Stage]
@@ -24,6 +25,8 @@ def shared_resources() -> Iterator[Resources]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         make_moto_lean(patch)
+        if is_quick_suite():
+            answer_dynamodb_from_memory(patch)
         copy_clients(patch)
         resources = make_resources()
         one_call_at_a_time(resources.tables._client)
@@ -54,8 +57,7 @@ def staged(
     made: list[Stage] = []
 
     def make(**settings: object) -> Stage:
-        for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
-            table.items.clear()
+        clear_tables()
         resources = Resources(shared_resources.settings.model_copy(update=settings), clock)
         vault = Vault(shared_resources.vault._client, resources.settings.key_id, clock.monotonic)
         resources.__dict__.update(tables=shared_resources.tables, blobs=shared_resources.blobs, vault=vault)

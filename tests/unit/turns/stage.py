@@ -23,10 +23,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
-from moto.dynamodb.models.dynamo_type import DynamoType
-
 from fermata.aws.blob_store import CompressedJson
 from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
@@ -62,7 +58,7 @@ from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, log_entry_from_item
 from fermata.turns.undo.start_undo import UndoRequest, start_undo
 from tests.faults import FaultScript
-from tests.resources import REGION
+from tests.stored_rows import read_partition
 from tests.waiting import BACKSTOP_SECONDS
 
 ADA = Caller(
@@ -376,13 +372,8 @@ class Stage:
         ]
 
     def stored_items(self, pk: str, table: str = "bridges") -> list[Item]:
-        """Return a partition from moto's memory, without a call that could be counted, disturbed or delayed."""
-        backend = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
-        rows = backend.tables[table].items.get(DynamoType({"S": pk}), {})
-        return sorted(
-            (deserialize_item(item.to_json()["Attributes"]) for item in rows.values()),
-            key=lambda item: str(item["sk"]),
-        )
+        """Return a partition without a call that could be counted, disturbed or delayed."""
+        return sorted(map(deserialize_item, read_partition(table, pk)), key=lambda item: str(item["sk"]))
 
     def events(self) -> list[Event]:
         return [event for entry in self.entries() for event in entry.events]

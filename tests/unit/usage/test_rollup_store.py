@@ -22,7 +22,7 @@ from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from fermata.usage.rollups.rollup_store import load_rollups
 from tests.resources import TestClock
-from tests.unit.resource_fixtures import empty_tables
+from tests.stored_rows import clear_tables
 from tests.unit.usage.ledger_factories import (
     TENANT,
     count_ledger_rows,
@@ -48,7 +48,7 @@ FEW_EXAMPLES = settings(
 def test_an_audit_agrees_with_the_ledger_in_any_zone_and_for_any_order_of_the_stream(
     resources: Resources, case: LedgerCase, data: st.DataObject
 ) -> None:
-    empty_tables()
+    clear_tables()
     rows = write_ledger_rows(resources, *case.entries)
     for batch in draw_stream_batches(data.draw, rows):
         count_ledger_rows(resources, batch)
@@ -62,7 +62,7 @@ def test_an_audit_agrees_with_the_ledger_in_any_zone_and_for_any_order_of_the_st
 def test_a_rebuild_computes_the_same_rollups_as_the_stream_did(
     resources: Resources, clock: TestClock, case: LedgerCase, data: st.DataObject
 ) -> None:
-    empty_tables()
+    clear_tables()
     clock.now = datetime.fromisoformat("2026-11-05T00:00Z").timestamp()
     rows = write_ledger_rows(resources, *case.entries)
     for batch in draw_stream_batches(data.draw, rows):
