@@ -18,6 +18,7 @@ from fermata_client.commands.privacy import privacy
 from fermata_client.commands.report_wrong_usage import UsageReportingGroup
 from fermata_client.commands.tables import tables
 from fermata_client.commands.tenants import tenant
+from fermata_client.commands.tools import tools
 from fermata_client.commands.undo import undo
 
 
@@ -38,6 +39,7 @@ main.add_command(chat)
 main.add_command(conversations)
 main.add_command(credentials)
 main.add_command(api_keys)
+main.add_command(tools)
 main.add_command(models)
 main.add_command(defaults)
 main.add_command(audit)

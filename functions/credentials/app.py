@@ -1,4 +1,6 @@
-"""Store provider credentials, API keys, and requests to export or erase data; list the models of credentials."""
+"""Store credentials, API keys, remote tools, and requests to export or erase data; list the models of credentials."""
+
+from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id
@@ -7,13 +9,15 @@ from fermata.credentials import credential_store, initial_defaults, last_used, m
 from fermata.domain.errors import InvalidRequest
 from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
+from fermata.remote_tools import tool_registry
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
+from fermata.wire.bodies.tool_requests import NewRemoteTool, RemoteToolChange
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import api_keys, credentials, privacy
+from fermata.wire.operations import api_keys, credentials, privacy, remote_tools
 
 EXPORT_URL_SECONDS = 600
 """For as long an address opens a file without a token. Whoever shows the export again gets new ones."""
@@ -168,6 +172,45 @@ def _start_job(context: RequestContext, kind: JobKind) -> Response:
 def _respond_with_key(status: int, key: ServerApiKey, text: str) -> Response:
     """Respond with a key and its text, which is not shown again."""
     return Response(status, {"apiKey": key.to_view(None), "key": text})
+
+
+@router.handles(remote_tools.LIST_REMOTE_TOOLS)
+def list_remote_tools(context: RequestContext) -> Response:
+    return Response(200, {"tools": tool_registry.list_registered_tools(context.resources, context.caller.tenant)})
+
+
+@router.handles(remote_tools.REGISTER_REMOTE_TOOL)
+def register_remote_tool(context: RequestContext) -> Response:
+    body = context.parse_body(NewRemoteTool)
+    stored = tool_registry.register_tool(
+        context.resources,
+        context.caller,
+        body.manifest,
+        body.endpoint,
+        headers=body.static_headers,
+        scopes=body.scopes or (),
+        replace=body.replace,
+    )
+    return Response(201, _to_tool_body(stored))
+
+
+@router.handles(remote_tools.CHANGE_REMOTE_TOOL)
+def change_remote_tool(context: RequestContext) -> Response:
+    body = context.parse_body(RemoteToolChange)
+    change = tool_registry.ToolChange(body.enabled, body.static_headers, body.rotate_signing_secret)
+    name = context.path_parameters["name"]
+    return Response(200, _to_tool_body(tool_registry.change_tool(context.resources, context.caller, name, change)))
+
+
+@router.handles(remote_tools.REMOVE_REMOTE_TOOL)
+def remove_remote_tool(context: RequestContext) -> Response:
+    tool_registry.remove_tool(context.resources, context.caller, context.path_parameters["name"])
+    return Response(200, {"ok": True})
+
+
+def _to_tool_body(stored: tool_registry.StoredTool) -> dict[str, Any]:
+    secret = {"signingSecret": stored.signing_secret} if stored.signing_secret else {}
+    return {"tool": stored.view} | secret
 
 
 handler = make_handler(router)

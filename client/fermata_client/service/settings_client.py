@@ -1,4 +1,4 @@
-"""Operations of the HTTP API on credentials, API keys, models, defaults and usage, one method per operation."""
+"""Operations of the HTTP API on credentials, keys, tools, models, defaults and usage, one method per operation."""
 
 from fermata_client.service.json_members import require_member, without_none
 from fermata_client.service.json_types import JsonObject
@@ -79,6 +79,22 @@ class SettingsClient:
     def revoke_api_key(self, key_id: str) -> None:
         """Revoke a key. Revoking again succeeds."""
         self._request("DELETE", path_of("api-keys", key_id))
+
+    def list_remote_tools(self) -> list[JsonObject]:
+        """Return the tenant's remote tools without the values of their headers, by name."""
+        return require_member(self._request("GET", path_of("tools"), base_path=""), "tools", list)
+
+    def register_remote_tool(self, registration: JsonObject) -> JsonObject:
+        """Register a tool: `{tool, signingSecret?}`. `registration` has `manifest`, `endpoint` and `staticHeaders`."""
+        return self._request("POST", path_of("tools", "register"), registration, base_path="")
+
+    def change_remote_tool(self, name: str, change: JsonObject) -> JsonObject:
+        """Change a tool: `{tool, signingSecret?}`. `change` has `enabled`, `staticHeaders`, `rotateSigningSecret`."""
+        return self._request("PATCH", path_of("tools", name), change, base_path="")
+
+    def remove_remote_tool(self, name: str) -> None:
+        """Remove a tool."""
+        self._request("DELETE", path_of("tools", name), base_path="")
 
     def start_privacy_job(self, kind: str, subject: JsonObject) -> JsonObject:
         """Start one of `exports` or `erasures`. `subject` has one of `conversationId`, `userId` and `tenant`."""

@@ -57,10 +57,11 @@ class Transport:
         *,
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
+        base_path: str = API_BASE_PATH,
     ) -> JsonObject:
         """Send a request and return the JSON object of its answer; an empty one for 204."""
         try:
-            response = self._http.request(method, API_BASE_PATH + path, json=body, headers=headers, params=params)
+            response = self._http.request(method, base_path + path, json=body, headers=headers, params=params)
         except httpx.TransportError as error:
             raise ServiceUnreachableError(_describe_failure(error, self.url)) from error
         _raise_for_status(response)

@@ -20,6 +20,7 @@ from fermata.domain.blocks import ImageBlock
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import create_privacy_job
+from fermata.remote_tools.tool_registry import register_tool
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
 from fermata.wire.auth.api_key_store import create_api_key
@@ -37,6 +38,7 @@ from functions.tool_result import app as tool_result
 from local.seed import WIDE_LIMITS
 from tests import images
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
+from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import FakeWorkflow, Stage, reply_with_calls, tool_call_block
 
 ROUTES: Routes = [
@@ -126,7 +128,13 @@ class Service:
             "requestId": self.open_request,
             "messageId": self.image_message,
             "index": "0",
+            "name": self._register_tool() if "{name}" in operation.path else "",
         }
+
+    def _register_tool(self) -> str:
+        manifest = make_manifest_json()
+        register_tool(self.resources, self.stage.caller, manifest, "https://93.184.216.34/tool", replace=True)
+        return str(manifest["name"])
 
     def _path_id(self, kind: str, *, deletes: bool) -> str:
         """Return the id of a new item if the operation deletes it."""

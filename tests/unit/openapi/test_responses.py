@@ -10,6 +10,7 @@ from fermata.wire.operations.operation import BaseOperation, SuccessResponse
 from tests.tenant_tokens import TokenSigner
 from tests.unit.openapi.schemathesis_schema import AnyCase, check_stream_lines, schema
 from tests.unit.openapi.service import Service
+from tests.unit.remote_tools.manifests import make_manifest_json
 
 NEW_CREDENTIAL = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-ant-secret"}
 BODIES: dict[str, Any] = {
@@ -24,6 +25,12 @@ BODIES: dict[str, Any] = {
     "changeCredential": {"displayLabel": "Ours"},
     "createApiKey": {"label": "Build server", "capabilities": ["ai.chat"]},
     "rotateApiKey": {"overlapSeconds": 60},
+    "registerRemoteTool": {
+        "manifest": make_manifest_json(name="dam.search"),
+        "endpoint": "https://93.184.216.34/tool",
+        "replace": True,
+    },
+    "changeRemoteTool": {"enabled": False},
     "startExport": {"userId": "nobody"},
     "startErasure": {"userId": "nobody"},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},

@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import api_keys, credentials, defaults, privacy
+from fermata.wire.operations import api_keys, credentials, defaults, privacy, remote_tools
 from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -20,6 +20,8 @@ SHARED_OPERATIONS = (
     defaults.SET_DEFAULT,
     api_keys.ROTATE_API_KEY,
     api_keys.REVOKE_API_KEY,
+    remote_tools.CHANGE_REMOTE_TOOL,
+    remote_tools.REMOVE_REMOTE_TOOL,
     privacy.SHOW_EXPORT,
     privacy.SHOW_ERASURE,
 )

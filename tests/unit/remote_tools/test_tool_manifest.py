@@ -1,5 +1,6 @@
 """A manifest is validated strictly, and the first wrong member is named."""
 
+import json
 from typing import Any
 
 import pytest
@@ -81,6 +82,10 @@ def test_a_valid_manifest_is_read_and_written_alike(changes: dict[str, Any]) -> 
 
 def test_a_timeout_without_bound_is_accepted_and_counts_as_the_longest_allowed() -> None:
     assert make_manifest(timeoutMs=9_999_999).timeout_seconds == MAX_TIMEOUT_MS / 1000
+
+
+def test_whole_numbers_are_written_as_such() -> None:
+    assert '"timeoutMs": 3000,' in json.dumps(make_manifest().to_wire())
 
 
 def test_names_are_compared_without_case_and_blanks() -> None:

@@ -13,6 +13,7 @@ class Capability(StrEnum):
     TURNS = "ai.turns.manage"
     KEYS = "ai.keys.manage"
     DATA = "ai.data.manage"
+    TOOLS = "ai.tools.manage"
 
 
 class Caller(DomainModel):

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, StringConstraints, ValidationError
 
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import InvalidRequest
@@ -29,9 +29,9 @@ class InvalidManifest(InvalidRequest):
         self.details = {"field": field}
 
 
-def _to_plain_number(number: float) -> float:
+def _to_plain_number(number: float) -> int | float:
     """Return 3000 for 3000.0, so that a manifest is shown as it was written."""
-    return int(number) if number.is_integer() else number
+    return int(number) if float(number).is_integer() else number
 
 
 def _check_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,9 @@ def _check_input_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-_Milliseconds = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False), AfterValidator(_to_plain_number)]
+_Milliseconds = Annotated[
+    float, Field(strict=True, ge=0, allow_inf_nan=False), PlainSerializer(_to_plain_number, return_type=Any)
+]
 
 
 class ManifestRetryPolicy(DomainModel):

@@ -17,7 +17,9 @@ from fermata.domain.caller import Caller, Capability
 
 API_KEY_MARK = "fmk"
 MAX_API_KEY_CHARACTERS = 160
-TENANT_WIDE_CAPABILITIES = frozenset({Capability.PROVIDERS, Capability.AUDIT, Capability.DATA, Capability.KEYS})
+TENANT_WIDE_CAPABILITIES = frozenset({
+    Capability.PROVIDERS, Capability.AUDIT, Capability.DATA, Capability.KEYS, Capability.TOOLS,
+})  # fmt: skip
 """What they allow concerns all scopes at once, so a key for some scopes does not have them (decision 0259)."""
 _SECRET_BYTES = 32
 _API_KEY = re.compile(

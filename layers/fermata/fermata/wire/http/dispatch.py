@@ -24,7 +24,7 @@ from fermata.wire.http.error_responses import response_from_error
 from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router, Routes, find_methods, find_routes
 
-_METHODS = ("GET", "POST", "PUT", "DELETE")
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _ALLOWED_HEADERS = "accept, authorization, content-type, fermata-tool-names, idempotency-key, x-request-id"
 _EXPOSED_HEADERS = "retry-after, x-request-id"
 _PREFLIGHT_SECONDS = "600"

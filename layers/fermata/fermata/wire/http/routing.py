@@ -112,14 +112,22 @@ class Router:
 
 
 def find_routes(routes: Routes, path: str) -> list[tuple[Route | PublicRoute, Mapping[str, str]]]:
-    """Find the routes of a path, one for each method, with their path parameters."""
+    """Find the routes of a path, one for each method, with their path parameters.
+
+    A path without parameters hides those that only match it, as in API Gateway.
+    """
     matches = [(route, _match_path(route.operation.path, path)) for route in routes]
-    return [(route, parameters) for route, parameters in matches if parameters is not None]
+    found: list[tuple[Route | PublicRoute, Mapping[str, str]]] = [
+        (route, parameters) for route, parameters in matches if parameters is not None
+    ]
+    return [match for match in found if not match[1]] or found
 
 
 def find_methods(operations: Sequence[BaseOperation], path: str) -> list[str]:
-    """Return the methods of the operations on a path."""
-    return [operation.method for operation in operations if _match_path(operation.path, path) is not None]
+    """Return the methods of the operations on a path, which hide others as in `find_routes`."""
+    matches = [(operation.method, _match_path(operation.path, path)) for operation in operations]
+    found = [(method, parameters) for method, parameters in matches if parameters is not None]
+    return [method for method, parameters in found if not parameters] or [method for method, _ in found]
 
 
 def _match_path(template: str, path: str) -> dict[str, str] | None:

@@ -21,6 +21,7 @@ from fermata.wire.bodies.responses import (
     defaults,
     editor,
     privacy,
+    remote_tools,
     turns,
     usage,
 )
@@ -37,7 +38,9 @@ from fermata.wire.openapi.schemas import (
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
-_RESPONSE_MODULES = (agents, api_keys, common, conversations, credentials, defaults, editor, privacy, turns, usage)
+_RESPONSE_MODULES = (
+    agents, api_keys, common, conversations, credentials, defaults, editor, privacy, remote_tools, turns, usage,
+)  # fmt: skip
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.
 

@@ -12,13 +12,16 @@ from fermata.wire.operations import (
     defaults,
     editor,
     privacy,
+    remote_tools,
     service,
     turns,
     usage,
 )
 from fermata.wire.operations.operation import BaseOperation
 
-_MODULES = (turns, agents, editor, conversations, defaults, credentials, api_keys, privacy, usage, service)
+_MODULES = (
+    turns, agents, editor, conversations, defaults, credentials, api_keys, remote_tools, privacy, usage, service,
+)  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(
     value for module in _MODULES for value in vars(module).values() if isinstance(value, BaseOperation)

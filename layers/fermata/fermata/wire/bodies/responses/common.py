@@ -19,12 +19,14 @@ class ResponseModel(BaseModel):
 class ErrorResponse(ResponseModel):
     """A sentence that says what is wrong and what to do, and a code where a program can do it.
 
-    `logRewound`: the log of the turn ends before the event that the client named, at `lastSeq`.
+    `logRewound`: the log of the turn ends before the event that the client named, at `lastSeq`. `invalid_manifest`: the
+    member `field` of a tool's manifest is wrong.
     """
 
     error: str
-    code: Literal["logRewound"] | None = None
+    code: Literal["logRewound", "invalid_manifest"] | None = None
     last_seq: CountField | None = None
+    field: str | None = None
 
 
 class OkResponse(ResponseModel):

@@ -1,0 +1,28 @@
+"""Define the bodies of requests on remote tools."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from fermata.wire.bodies.fields import NonBlankUrl, StrictBody
+
+_HeaderValue = Annotated[str, StringConstraints(max_length=4096)]
+_Headers = Annotated[dict[Annotated[str, StringConstraints(max_length=100)], _HeaderValue], Field(max_length=20)]
+
+
+class NewRemoteTool(StrictBody):
+    """A tool to register. `manifest` is described in docs/remote-tools.md."""
+
+    manifest: dict[str, Any]
+    endpoint: NonBlankUrl
+    static_headers: _Headers | None = None
+    scopes: Annotated[list[str], Field(max_length=20)] | None = None
+    replace: bool = False
+
+
+class RemoteToolChange(StrictBody):
+    """The changes of a tool. Members that are left out keep their value."""
+
+    enabled: bool | None = None
+    static_headers: _Headers | None = None
+    rotate_signing_secret: bool = False
