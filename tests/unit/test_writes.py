@@ -37,7 +37,6 @@ UNCONDITIONAL: dict[str, str] = {
     "wire/auth/tenant_erasure_mark.py:build_erasure_mark_delete": "its key is of one erasure, and never used again",
     "conversations/message_store.py:build_undo_put": "stands beside the first log entry of its turn",
     "limits/leases.py:build_lease_removal": "stands beside the last log entry of its turn",
-    "limits/use_counts.py:build_lease_removal": "stands beside the last log entry of its turn",
     "remote_tools/tool_registry.py:_store": "deletes a former version of a tool, whose id is never used again",
     "wire/auth/api_key_store.py:_delete_long_revoked": "deletes a revoked key, whose id is never used again",
 }
