@@ -38,6 +38,10 @@ UNCONDITIONAL: dict[str, str] = {
     "conversations/message_store.py:build_undo_put": "stands beside the first log entry of its turn",
     "limits/leases.py:build_lease_removal": "stands beside the last log entry of its turn",
     "remote_tools/tool_registry.py:_store": "deletes a former version of a tool, whose id is never used again",
+    "plans/drafts/draft_store.py:_write_change": "deletes beside the draft's version what no version leads to",
+    "plans/drafts/draft_store.py:_build_page_writes": "stands beside the draft's version",
+    "plans/drafts/draft_store.py:_build_history_put": "stands beside the draft's version",
+    "limits/use_counts.py:build_lease_removal": "stands beside the last log entry of its turn",
     "wire/auth/api_key_store.py:_delete_long_revoked": "deletes a revoked key, whose id is never used again",
 }
 """Functions that build a write without a condition, and why it may land again."""

@@ -27,6 +27,9 @@ LAST = -1
 """The index of the last item, whatever their number is."""
 MAX_WORDS_BETWEEN = 10
 
+_PLAN_VERBS = frozenset({"plan", "outline", "propose"})
+_FIRST_WORDS = frozenset({"first", "before"})
+_ONLY_WORDS = frozenset({"only", "just"})
 _WORD = re.compile(r"[\w/#'-]++|[.!?\n]")
 _SENTENCE_ENDS = frozenset(".!?\n")
 _NUMBER = re.compile(r"#?(\d{1,3})(?:st|nd|rd|th)?")
@@ -91,3 +94,9 @@ def _read_ordinal(word: str) -> int | None:
     if number is not None:
         return int(number[1]) - 1 if number[1] != "0" else None
     return ORDINALS.get(word)
+
+
+def asks_to_plan_first(message: str) -> bool:
+    """Return whether a message asks to see the plan before anything changes: `plan first`, `only propose a plan`."""
+    words = split_words(message)
+    return has_pair(words, _PLAN_VERBS, _FIRST_WORDS) or has_pair(words, _ONLY_WORDS, _PLAN_VERBS)

@@ -1,0 +1,228 @@
+"""A draft is changed once by each request, keeps its history, and loses what nothing leads to."""
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+
+from fermata.aws.clock import new_id
+from fermata.aws.resources import Resources
+from fermata.conversations.message_store import conversation_partition
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge
+from fermata.plans.drafts.draft_history import (
+    get_history_status,
+    import_pages,
+    list_history,
+    restore_version,
+    step_page,
+    undo_version,
+)
+from fermata.plans.drafts.draft_rows import LOG_LENGTH, MAX_UNDO_STEPS, DraftLocation
+from fermata.plans.drafts.draft_store import MAX_CHANGED_PAGES, MAX_DRAFT_PAGE_BYTES, load_draft
+from fermata.plans.edit_plan import InvalidPlan
+from fermata.plans.page_model import Page
+from fermata.plans.submit_plan import apply_submitted_operations
+from tests.resources import TestClock
+from tests.unit.plans.page_samples import SITE
+from tests.unit.resource_fixtures import clock, resources, shared_resources
+
+__all__ = ["clock", "resources", "shared_resources"]
+HERE = DraftLocation("acme", "c1")
+
+
+@pytest.fixture
+def site(resources: Resources) -> Resources:
+    import_pages(resources, HERE, SITE.pages, overwrite=False)
+    return resources
+
+
+def change(resources: Resources, *operations: dict[str, Any], key: str = "") -> int | None:
+    return apply_submitted_operations(resources, HERE, operations, key or new_id()).preview_version
+
+
+def set_heading(resources: Resources, heading: str, key: str = "") -> int | None:
+    operation = {"op": "update_props", "pageSlug": "/", "blockId": "b_hero", "patch": {"heading": heading}}
+    return change(resources, operation, key=key)
+
+
+def read_heading(resources: Resources) -> str:
+    page = load_draft(resources, HERE).draft.find_page("/")
+    block = page.find_block("b_hero") if page else None
+    assert block is not None
+    heading: str = block.props["heading"]
+    return heading
+
+
+def list_sort_keys(resources: Resources, prefix: str) -> list[str]:
+    table = resources.settings.conversations_table
+    rows = resources.tables.query_items(table, conversation_partition("acme", "c1"))
+    return [row["sk"] for row in rows if row["sk"].startswith(prefix)]
+
+
+def test_a_draft_is_read_as_it_was_stored(site: Resources) -> None:
+    stored = load_draft(site, HERE)
+    assert stored.version == 1
+    assert stored.draft == SITE
+
+
+def test_a_draft_with_pages_is_imported_over_only_if_that_is_wanted(site: Resources) -> None:
+    assert import_pages(site, HERE, SITE.pages[:1], overwrite=False) is None
+    stored = import_pages(site, HERE, SITE.pages[:1], overwrite=True)
+    assert stored is not None
+    assert stored.draft.slugs == ("/",)
+
+
+def test_a_large_site_is_imported_in_several_changes_that_are_gone_on_with(resources: Resources) -> None:
+    pages = tuple(Page(id=f"p{n}", slug=f"/{n}" if n else "/", title=str(n)) for n in range(2 * MAX_CHANGED_PAGES + 3))
+    stored = import_pages(resources, HERE, pages, overwrite=False)
+    assert stored is not None
+    assert stored.version == 3
+    assert not stored.is_incomplete
+    assert stored.draft.slugs == tuple(page.slug for page in pages)
+
+
+def test_the_same_change_is_made_once(site: Resources) -> None:
+    assert set_heading(site, "One", key="k") == set_heading(site, "One", key="k") == 2
+    assert load_draft(site, HERE).version == 2
+
+
+def test_a_change_is_decided_again_when_another_one_was_faster(
+    site: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = site.tables.write_items
+    raced: list[Any] = []
+
+    def write_later(*writes: Any) -> None:
+        if not raced:
+            raced.append(True)
+            change(site, {"op": "update_props", "pageSlug": "/", "blockId": "b_cta", "patch": {"title": "Other"}})
+        write(*writes)
+
+    monkeypatch.setattr(site.tables, "write_items", write_later)
+    assert set_heading(site, "Mine") == 3
+    page = load_draft(site, HERE).draft.find_page("/")
+    assert page is not None
+    assert [block.props.get("title") for block in page.blocks if block.type == "CTA"] == ["Other"]
+    assert read_heading(site) == "Mine"
+
+
+def test_steps_are_undone_and_redone_and_a_new_change_forgets_the_redos(site: Resources) -> None:
+    set_heading(site, "One")
+    set_heading(site, "Two")
+    step_page(site, HERE, "/", "undo")
+    assert read_heading(site) == "One"
+    step_page(site, HERE, "/", "redo")
+    assert read_heading(site) == "Two"
+    step_page(site, HERE, "/", "undo")
+    step_page(site, HERE, "/", "undo")
+    assert read_heading(site) == "Welcome"
+    assert get_history_status(load_draft(site, HERE), "/")["redoCount"] == 2
+    set_heading(site, "Three")
+    with pytest.raises(InvalidRequest, match="nothing to redo"):
+        step_page(site, HERE, "/", "redo")
+
+
+def test_a_repeated_undo_with_its_key_is_one_step(site: Resources) -> None:
+    set_heading(site, "One")
+    set_heading(site, "Two")
+    for _ in range(3):
+        step_page(site, HERE, "/", "undo", key="undo-1")
+    assert read_heading(site) == "One"
+
+
+def test_an_undo_removes_a_page_that_was_created_and_brings_back_one_that_was_removed(site: Resources) -> None:
+    change(site, {"op": "create_page", "page": {"id": "p", "slug": "/new", "title": "New", "blocks": []}})
+    change(site, {"op": "remove_page", "pageSlug": "/faq"})
+    assert step_page(site, HERE, "/new", "undo").outcome == {"navigateToSlug": "/"}
+    assert step_page(site, HERE, "/faq", "undo").outcome == {"navigateToSlug": "/faq"}
+    draft = load_draft(site, HERE).draft
+    assert sorted(draft.slugs) == ["/", "/faq", "/pricing"]
+    assert draft.find_page("/faq") == SITE.find_page("/faq")
+    step_page(site, HERE, "/faq", "redo")
+    step_page(site, HERE, "/new", "redo")
+    assert sorted(load_draft(site, HERE).draft.slugs) == ["/", "/new", "/pricing"]
+
+
+def test_a_plan_is_undone_on_all_its_pages_unless_one_has_changed_since(site: Resources) -> None:
+    both = (
+        {"op": "update_props", "pageSlug": "/", "blockId": "b_hero", "patch": {"heading": "Both"}},
+        {"op": "remove_block", "pageSlug": "/faq", "blockId": "b_text"},
+    )
+    version = change(site, *both)
+    assert version is not None
+    set_heading(site, "Later")
+    before = load_draft(site, HERE).draft
+    with pytest.raises(Conflict, match="has changed since version 2"):
+        undo_version(site, HERE, version)
+    assert load_draft(site, HERE).draft == before
+    later = load_draft(site, HERE).version
+    undo_version(site, HERE, later)
+    with pytest.raises(Conflict):
+        undo_version(site, HERE, later)
+
+
+def test_a_plan_that_nothing_has_followed_is_undone_as_a_whole(site: Resources) -> None:
+    version = change(site, {"op": "rename_page", "pageSlug": "/pricing", "newPageSlug": "/prices"})
+    assert version is not None
+    undo_version(site, HERE, version)
+    assert {page.slug: page for page in load_draft(site, HERE).draft.pages} == {page.slug: page for page in SITE.pages}
+
+
+def test_a_restored_version_is_a_change_that_can_be_undone(site: Resources) -> None:
+    for heading in ("One", "Two", "Three"):
+        set_heading(site, heading)
+    change(site, {"op": "remove_page", "pageSlug": "/faq"})
+    restore_version(site, HERE, 2)
+    draft = load_draft(site, HERE).draft
+    assert (read_heading(site), draft.slugs) == ("One", SITE.slugs)
+    step_page(site, HERE, "/", "undo")
+    assert read_heading(site) == "Three"
+
+
+def test_what_has_changed_is_listed_newest_first(site: Resources) -> None:
+    set_heading(site, "One")
+    assert [(entry.version, entry.kind, entry.slugs) for entry in list_history(site, HERE, 10)] == [
+        (2, "ops", ("/",)),
+        (1, "bootstrap", ("/", "/faq", "/pricing")),
+    ]
+
+
+def test_a_version_that_is_not_kept_is_refused(site: Resources) -> None:
+    for act in (partial(restore_version, site, HERE, 99), partial(undo_version, site, HERE, 99)):
+        with pytest.raises(NotFound):
+            act()
+
+
+def test_the_rows_of_a_draft_are_bounded_however_often_it_changes(site: Resources, clock: TestClock) -> None:
+    for number in range(LOG_LENGTH + MAX_UNDO_STEPS):
+        set_heading(site, f"H{number}")
+    assert len(list_sort_keys(site, "d#h#")) == LOG_LENGTH
+    assert len(list_sort_keys(site, "d#s#")) <= LOG_LENGTH + 1
+    stored = load_draft(site, HERE)
+    assert len(stored.effects) == LOG_LENGTH
+    assert get_history_status(stored, "/")["undoCount"] == MAX_UNDO_STEPS
+    restore_version(site, HERE, stored.version - LOG_LENGTH + 1)
+    for _ in range(MAX_UNDO_STEPS):
+        step_page(site, HERE, "/", "undo")
+    assert len(list_sort_keys(site, "d#p#")) == 3
+
+
+def test_a_page_that_is_too_large_is_refused_in_words(site: Resources) -> None:
+    with pytest.raises(PayloadTooLarge, match="Page / is larger"):
+        set_heading(site, "x" * MAX_DRAFT_PAGE_BYTES)
+    pages = [{"id": f"p{n}", "slug": f"/{n}", "title": "T", "blocks": []} for n in range(MAX_CHANGED_PAGES + 1)]
+    with pytest.raises(PayloadTooLarge, match="at most 19 pages"):
+        change(site, *({"op": "create_page", "page": page} for page in pages))
+
+
+def test_operations_that_fail_store_nothing(site: Resources) -> None:
+    with pytest.raises(InvalidPlan):
+        change(site, {"op": "remove_page", "pageSlug": "/faq"}, {"op": "remove_page", "pageSlug": "/"})
+    assert load_draft(site, HERE).version == 1
+
+
+def test_the_rows_are_plain_json_that_an_export_can_write(site: Resources) -> None:
+    table = site.settings.conversations_table
+    rows = site.tables.query_items(table, HERE.pk)
+    assert json.dumps(rows)
