@@ -41,7 +41,6 @@ UNCONDITIONAL: dict[str, str] = {
     "plans/drafts/draft_store.py:_write_change": "deletes beside the draft's version what no version leads to",
     "plans/drafts/draft_store.py:_build_page_writes": "stands beside the draft's version",
     "plans/drafts/draft_store.py:_build_history_put": "stands beside the draft's version",
-    "limits/use_counts.py:build_lease_removal": "stands beside the last log entry of its turn",
     "wire/auth/api_key_store.py:_delete_long_revoked": "deletes a revoked key, whose id is never used again",
 }
 """Functions that build a write without a condition, and why it may land again."""
