@@ -45,8 +45,10 @@ def judge_owner(evidence: Evidence, row: Row) -> Iterator[str]:
 
 def judge_outcome(evidence: Evidence, row: Row) -> Iterator[str]:
     """The ledger says of a turn what its log does, and who has caused an error pays for it."""
-    yield from judge_owner(evidence, row)
-    ends = [logged.event for logged in read_log(evidence, row["turn"]) if logged.event["type"] in TERMINAL_TYPES]
+    events = [logged.event for logged in read_log(evidence, row["turn"])]
+    if not any(event.get("undoes") for event in events):  # any user of the workspace may undo what another one has done
+        yield from judge_owner(evidence, row)
+    ends = [event for event in events if event["type"] in TERMINAL_TYPES]
     for end in ends[:1]:
         code = (end.get("code") or "") if end["type"] == "error" else ""
         if (row["how"], row["code"]) != (end["type"], code):
