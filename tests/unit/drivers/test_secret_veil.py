@@ -2,6 +2,7 @@
 
 import base64
 import json
+import textwrap
 from collections.abc import Callable
 from time import process_time
 from urllib.parse import quote
@@ -54,6 +55,17 @@ OTHER_SPELLINGS = {
     "hex with colons": DATA.hex(":").upper(),
     "URL-encoded base64": quote_all(base64.b64encode(b"??>" + DATA).decode()),
     "Python escapes": "".join(f"\\x{byte:02x}" for byte in DATA),
+    "two lines": f"{KEY[:30]}\n{KEY[30:]}",
+    "two lines in JSON": f"{KEY[:30]}\\r\\n{KEY[30:]}",
+    "base64 in lines": "\n".join(textwrap.wrap(base64.b64encode(DATA).decode(), 20)),
+    "a hex dump in lines": "\n".join(textwrap.wrap(DATA.hex(" ", 2), 40)),
+    "bytes of a buffer in JSON": json.dumps(list(DATA)),
+    "bytes as in C": ", ".join(f"0x{byte:02X}" for byte in DATA),
+    "letters": " ".join(KEY),
+    "16 bits a letter": KEY.encode("utf-16-le").decode("latin-1"),
+    "16 bits a letter in hex": KEY.encode("utf-16-be").hex(),
+    "cut off": KEY[:-4],
+    "the second half": KEY[20:],
 }
 SPELLINGS = LITERAL_SPELLINGS | OTHER_SPELLINGS
 PARTS = (KEY[13:40], KEY.lower()[13:40], DATA[13:40].hex(), base64.b64encode(DATA[12:42]).decode()[:30])

@@ -1,7 +1,7 @@
 """Find a secret in text however it is written: as it is, encoded, escaped or in other case (decision 0096).
 
 A server that repeats a key often does not repeat it plainly: it shows an `Authorization` header in base64, a URL, a
-JSON text within JSON, or a hex dump.
+JSON text within JSON, a hex dump or a list of bytes, breaks it into lines, or cuts it off.
 """
 
 import base64
@@ -19,6 +19,11 @@ _MAX_PATTERN_CHARS = 64
 _LOWER_CASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _MAX_PERCENT_LEVELS = 3
 _MAX_BACKSLASHES = 4
+_BETWEEN_CHARACTERS = r"(?:[\s\x00\u200b\"',]|\\{1,4}[rn]){0,4}"
+_BETWEEN_BASE64 = r"(?:\s|\\{1,4}[rn]){0,4}"
+_BETWEEN_HEX = r"(?:[\s:,-]|\\{1,4}[rnx]|0x|00){0,4}"
+_BETWEEN_NUMBERS = r"[\s,]{1,4}"
+"""What may stand between two characters of a secret: where a line ends, or in a list or a dump."""
 
 
 class SecretVeil:
@@ -40,7 +45,7 @@ class SecretVeil:
         if not text:
             return text
         for secret in self._secrets:
-            text = text.replace(secret, REDACTED_KEY)
+            text = _veil_parts(text.replace(secret, REDACTED_KEY), secret)
         for pattern in self._patterns:
             text = pattern.sub(REDACTED_KEY, text)
         return text
@@ -60,12 +65,40 @@ def to_ascii_lower(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_LOWER_CASE)
 
 
+def _veil_parts(text: str, secret: str) -> str:
+    """Replace what is at least half of a secret: it was cut off, or its beginning or end is shown."""
+    half = max(len(secret) // 2, MIN_VEILED_CHARS)
+    size = half // 2
+    for start in range(0, len(secret) - size + 1, size):
+        pieces, shown_from, found = list[str](), 0, text.find(secret[start : start + size])
+        while found >= 0:
+            begin, end = _extend_match(text, secret, found, start, size, shown_from)
+            if end - begin >= half:
+                pieces += [text[shown_from:begin], REDACTED_KEY]
+                shown_from = end
+            found = text.find(secret[start : start + size], max(end, found + 1))
+        text = "".join([*pieces, text[shown_from:]])
+    return text
+
+
+def _extend_match(text: str, secret: str, found: int, start: int, size: int, shown_from: int) -> tuple[int, int]:
+    """Return where the text is equal to the secret, around a part of it that was found."""
+    begin, end = found, found + size
+    while begin > shown_from and start > 0 and text[begin - 1] == secret[start - 1]:
+        begin, start = begin - 1, start - 1
+    position = start + (end - begin)
+    while end < len(text) and position < len(secret) and text[end] == secret[position]:
+        end, position = end + 1, position + 1
+    return begin, end
+
+
 def _iter_patterns(secret: str) -> Iterator[str]:
     data = secret.encode()
-    yield f"(?i:{''.join(map(_escape_character, secret))})"
-    yield "(?i:" + "[ :,-]?".join(f"{byte:02x}" for byte in data) + ")"
+    yield f"(?i:{_BETWEEN_CHARACTERS.join(map(_escape_character, secret))})"
+    yield f"(?i:{_BETWEEN_HEX.join(f'{byte:02x}' for byte in data)})"
+    yield _BETWEEN_NUMBERS.join(map(str, data))
     for core in {core.replace("-", "+").replace("_", "/") for core in _iter_base64_cores(data)}:
-        yield "".join(map(_escape_base64_character, core))
+        yield _BETWEEN_BASE64.join(map(_escape_base64_character, core))
 
 
 def _iter_base64_cores(data: bytes) -> Iterator[str]:
