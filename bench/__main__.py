@@ -22,6 +22,7 @@ from bench import (
     workflow_counts,
 )
 from bench.aws_latencies import write_latencies
+from bench.console_page import measure_first_paint
 from bench.driver_decoding import STREAM_LENGTHS, measure_stream_decoding
 from bench.editor_tools import measure_editor_tools
 from bench.harness import BenchHarness, open_harness
@@ -130,6 +131,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield aws_call_counts.measure_conversation_list_calls(harness, size.conversation_count)
         yield from reference_turn_cost.measure_reference_turn(harness, size.turn_shape)
     with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, parameters=turn_limits) as harness:
+        yield from measure_first_paint(harness, max(2, size.repetitions // 8))
         yield from measure_times(harness, size)
         workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)
         yield audit_queries.measure_audit_bytes(workspace)

@@ -3,7 +3,7 @@
 import { adoptTokens } from "@fermata/panel/tokens";
 import { h, problemView } from "./dom.js";
 import { hasSecret, Session } from "./session.js";
-import { Shell } from "./shell/shell.js";
+import { findPage, Shell } from "./shell/shell.js";
 import { applyTheme } from "./shell/theme.js";
 import { LANGUAGE, words } from "./words/index.js";
 
@@ -11,6 +11,17 @@ document.documentElement.lang = LANGUAGE;
 adoptTokens();
 applyTheme();
 const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
+
+/**
+ * Load what the page of this address consists of while the session is asked for. What fails here is told where it is needed.
+ *
+ * @param {string} hash
+ */
+function loadAhead(hash) {
+  const entry = findPage(hash);
+  entry.load().catch(() => {});
+  entry.loadAhead?.().catch(() => {});
+}
 
 /** @param {Session} session */
 function signedOutView(session) {
@@ -32,6 +43,7 @@ function codeInWords(text) {
 }
 
 async function begin() {
+  loadAhead(location.hash);
   try {
     const session = await Session.open();
     app.replaceChildren(session.isSignedIn ? new Shell(session).element : signedOutView(session));

@@ -7,12 +7,18 @@ import { nextTheme, themeName } from "./theme.js";
 
 /** @import { Session } from "../session.js" */
 /** @typedef {{session: Session, client: any, signal: AbortSignal, open: (path: string) => void}} PageContext */
-/** @typedef {{path: keyof typeof words.shell.pages, shape: any, load: () => Promise<{show: ShowPage}>}} PageEntry */
+/** @typedef {{path: keyof typeof words.shell.pages, shape: any, load: () => Promise<{show: ShowPage}>,
+ * loadAhead?: () => Promise<any>}} PageEntry `loadAhead` loads what the page itself would load later. */
 /** @typedef {(target: HTMLElement, context: PageContext, rest: string) => void | Promise<void>} ShowPage */
 
 /** @type {PageEntry[]} */
 export const PAGES = [
-  { path: "editor", shape: "editor", load: () => import("../pages/editor.js") },
+  {
+    path: "editor",
+    shape: "editor",
+    load: () => import("../pages/editor.js"),
+    loadAhead: () => import("../editor/load-ahead.js"),
+  },
   { path: "usage", shape: "usage", load: () => import("../pages/usage.js") },
   { path: "turns", shape: "turns", load: () => import("../pages/turns.js") },
   { path: "providers", shape: "providers", load: () => import("../pages/providers.js") },
@@ -58,8 +64,8 @@ export class Shell {
 
   /** Show the page that the address names. */
   async show() {
-    const [path, ...rest] = location.hash.replace(/^#\//, "").split("/");
-    const page = PAGES.find((entry) => entry.path === path) ?? PAGES[0];
+    const page = findPage(location.hash);
+    const [, ...rest] = splitHash(location.hash);
     this.#stop.abort();
     this.#stop = new AbortController();
     const { signal } = this.#stop;
@@ -125,6 +131,17 @@ export class Shell {
     event.preventDefault();
     this.main.focus();
   }
+}
+
+/** @param {string} hash */
+function splitHash(hash) {
+  return hash.replace(/^#\//, "").split("/");
+}
+
+/** @param {string} hash @returns {PageEntry} The first page for an address that names none. */
+export function findPage(hash) {
+  const [path] = splitHash(hash);
+  return PAGES.find((entry) => entry.path === path) ?? PAGES[0];
 }
 
 /** @param {string} text Part of an address, which somebody may have cut. */
