@@ -1,7 +1,7 @@
 /**
  * Save a site a moment after each change, and show what other tabs have saved.
  *
- * While a person types, nothing is saved: reading the project would move the caret.
+ * While a person types, nothing is saved: reading the project would move the caret. When the page goes away, everything is.
  */
 
 import { putSite } from "./make-editor.js";
@@ -34,6 +34,8 @@ export class Saver {
     this.#channel.onmessage = ({ data }) => this.#showOther(data.siteId);
     this.onHide = () => document.visibilityState === "hidden" && this.save();
     document.addEventListener("visibilitychange", this.onHide);
+    this.onLeave = () => this.#flush();
+    addEventListener("pagehide", this.onLeave);
     if (!store.isKept) onState("temporary");
   }
 
@@ -61,8 +63,18 @@ export class Saver {
     }
   }
 
+  /** Save while the page goes away. All steps follow each other at once: whatever waited for an event would not be done. */
+  async #flush() {
+    const editing = this.editor.getEditing();
+    if (!editing && !this.#isDirty) return;
+    await editing?.view?.syncContent?.();
+    this.#isDirty = false;
+    this.store.putAtOnce(this.siteId, { project: this.editor.getProjectData() });
+  }
+
   async close() {
     document.removeEventListener("visibilitychange", this.onHide);
+    removeEventListener("pagehide", this.onLeave);
     await this.save();
     clearTimeout(this.#timer);
     this.#channel.close();

@@ -38,6 +38,8 @@ export class SiteStore {
   /** Whether sites are here tomorrow too. */
   isKept = true;
   #database;
+  /** What was read or stored last, by id. @type {Map<string, Site>} */
+  #known = new Map();
 
   /** @param {IDBDatabase} database */
   constructor(database) {
@@ -52,14 +54,18 @@ export class SiteStore {
   }
 
   /** @param {string} id @returns {Promise<Site | undefined>} */
-  get(id) {
-    return this.read((store) => store.get(id));
+  async get(id) {
+    /** @type {Site | undefined} */
+    const site = await this.read((store) => store.get(id));
+    if (site) this.#known.set(id, site);
+    return site;
   }
 
   /** @param {Omit<Site, "id" | "changedAt">} content @returns {Promise<Site>} */
   async add(content) {
     const site = { ...content, id: crypto.randomUUID(), changedAt: Date.now() };
     await this.write((store) => store.put(site));
+    this.#known.set(site.id, site);
     return site;
   }
 
@@ -71,15 +77,33 @@ export class SiteStore {
    * @returns {Promise<boolean>} Whether the site is still there.
    */
   async update(id, change) {
-    let isThere = false;
+    /** @type {Site | undefined} */
+    let changed;
     await this.write((store) => {
       const request = store.get(id);
       request.onsuccess = () => {
-        isThere = Boolean(request.result);
-        if (isThere) store.put({ ...request.result, ...change, changedAt: Date.now() });
+        changed = request.result && { ...request.result, ...change, changedAt: Date.now() };
+        if (changed) store.put(changed);
       };
     });
-    return isThere;
+    if (changed) this.#known.set(id, changed);
+    else this.#known.delete(id);
+    return Boolean(changed);
+  }
+
+  /**
+   * Change members of a site while the page goes away, in one step: a page that is gone gets no answers. What another tab has
+   * changed of this site since it was read last is lost.
+   *
+   * @param {string} id
+   * @param {Partial<Site>} change
+   */
+  putAtOnce(id, change) {
+    const known = this.#known.get(id);
+    if (!known) return;
+    const transaction = this.#database.transaction(STORE, "readwrite");
+    transaction.objectStore(STORE).put({ ...known, ...change, changedAt: Date.now() });
+    transaction.commit();
   }
 
   /** @param {string} id */
@@ -152,6 +176,9 @@ class MemoryStore extends SiteStore {
     if (site) this.#sites.set(id, { ...site, ...change, changedAt: Date.now() });
     return Boolean(site);
   }
+
+  /** A page that is gone has no memory. */
+  putAtOnce() {}
 
   /** @param {string} id */
   async remove(id) {

@@ -1,0 +1,170 @@
+"""Turns in the console's builder while the person reloads, is offline, types, or has a second tab."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, FrameLocator, Page, expect
+
+from local.cloud import LocalCloud
+from tests.browser.chromium import Chromium
+from tests.browser.console_page import ConsolePage
+from tests.e2e.demo_model_client import Step, held_text_step, text_step, tool_call_step
+
+Prompt = Callable[..., str]
+ADDED = '<p class="added">Added once</p>'
+OFFLINE_MS = 10_000
+PATIENCE_MS = 30_000
+
+
+@pytest.fixture
+def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
+    return browser.run(lambda: ConsolePage(page, cloud))
+
+
+def canvas_of(page: Page) -> FrameLocator:
+    return page.frame_locator(".canvas iframe.gjs-frame")
+
+
+def body_id(page: Page) -> str:
+    """Return the node id of the page's body, under which the agent inserts."""
+    prompt = page.evaluate(
+        """async () => {
+          const panel = document.querySelector("fermata-panel");
+          return (await panel.executor.snapshot()).snapshot.page.rootNodeId;
+        }"""
+    )
+    return str(prompt)
+
+
+def insert_step(page: Page) -> tuple[str, dict[str, str]]:
+    return "insertHtml", {"parentId": body_id(page), "html": ADDED}
+
+
+def held_call_step(call: tuple[str, dict[str, str]], gate: Path) -> Step:
+    """Make an answer that stands still within its text, and then calls a tool."""
+    return tool_call_step(call, text="Let me see about it.", after=4, holdUntilFile=str(gate))
+
+
+def send(page: Page, prompt: str) -> None:
+    page.locator("fermata-panel textarea").fill(prompt)
+    page.locator("fermata-panel textarea").press("Enter")
+
+
+def expect_saved(page: Page) -> None:
+    expect(page.locator(".saved")).to_have_text("Saved in this browser")
+
+
+def test_a_reload_in_mid_turn_goes_on_and_edits_once(console: ConsolePage, new_prompt: Prompt, tmp_path: Path) -> None:
+    console.open("editor")
+    page = console.page
+    gate = tmp_path / "gate"
+    steps = (
+        tool_call_step(insert_step(page), text="First."),
+        held_text_step("Second thoughts follow.", gate, after=6),
+        text_step("It is there."),
+    )
+    send(page, new_prompt(*steps))
+    expect(page.locator("fermata-panel")).to_contain_text("Second", timeout=PATIENCE_MS)
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+    page.reload()
+    expect(page.locator("fermata-panel")).to_contain_text("Second", timeout=PATIENCE_MS)
+    gate.touch()
+    page.locator("fermata-panel .summary").wait_for()
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+    expect_saved(page)
+    page.reload()
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+    expect(page.locator("fermata-panel")).to_contain_text("Second thoughts follow.", timeout=PATIENCE_MS)
+    assert console.complaints == []
+
+
+def test_ten_seconds_offline_in_mid_turn_lose_nothing(console: ConsolePage, new_prompt: Prompt, tmp_path: Path) -> None:
+    console.open("editor")
+    page = console.page
+    gate = tmp_path / "gate"
+    call = insert_step(page)
+    send(page, new_prompt(held_call_step(call, gate), text_step("Done.")))
+    expect(page.locator("fermata-panel")).to_contain_text("Let", timeout=PATIENCE_MS)
+    page.context.set_offline(True)
+    expect(page.locator("fermata-panel")).to_contain_text("You are offline.", timeout=PATIENCE_MS)
+    expect(page.locator(".offline")).to_be_visible()
+    gate.touch()
+    page.wait_for_timeout(OFFLINE_MS)
+    page.context.set_offline(False)
+    page.locator("fermata-panel .summary").wait_for()
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+    expect(page.locator("fermata-panel")).to_contain_text("Done.", timeout=PATIENCE_MS)
+    expect(page.locator(".offline")).to_be_hidden()
+    expect_saved(page)
+
+
+def open_second_tab(context: BrowserContext, url: str) -> Page:
+    other = context.new_page()
+    other.goto(url)
+    other.locator("fermata-panel textarea").wait_for(state="attached")
+    canvas_of(other).locator("h1").wait_for()
+    return other
+
+
+def test_of_two_tabs_one_edits_and_both_show_it(console: ConsolePage, new_prompt: Prompt) -> None:
+    console.open("editor")
+    page = console.page
+    console.ask(new_prompt(text_step("Hello.")))
+    other = open_second_tab(page.context, page.url)
+    expect(other.locator("fermata-panel")).to_contain_text("Hello.", timeout=PATIENCE_MS)
+    send(page, new_prompt(tool_call_step(insert_step(page), text="I add it."), text_step("It is there.")))
+    for tab in (page, other):
+        expect(tab.locator("fermata-panel")).to_contain_text("It is there.", timeout=PATIENCE_MS)
+        expect(canvas_of(tab).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+    expect_saved(page)
+    other.close()
+    page.reload()
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+
+
+def begin_typing(page: Page, selector: str, text: str) -> None:
+    canvas_of(page).locator(selector).dblclick()
+    expect(canvas_of(page).locator(f"{selector}[contenteditable=true]")).to_be_visible()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(text)
+
+
+def test_who_types_while_the_agent_edits_loses_nothing(
+    console: ConsolePage, new_prompt: Prompt, tmp_path: Path
+) -> None:
+    console.open("editor")
+    page = console.page
+    gate = tmp_path / "gate"
+    call = insert_step(page)
+    send(page, new_prompt(held_call_step(call, gate), text_step("Done.")))
+    expect(page.locator("fermata-panel")).to_contain_text("Let", timeout=PATIENCE_MS)
+    begin_typing(page, "h1", " every")
+    gate.touch()
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+    page.keyboard.type(" day")
+    expect(canvas_of(page).locator("h1")).to_have_text("A quiet place for good bread every day")
+    canvas_of(page).locator("html").click(position={"x": 5, "y": 5})
+    expect_saved(page)
+    page.reload()
+    expect(canvas_of(page).locator("h1")).to_have_text("A quiet place for good bread every day")
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+
+
+def test_what_is_being_typed_survives_a_reload(console: ConsolePage) -> None:
+    console.open("editor")
+    page = console.page
+    begin_typing(page, "h1", " and cake")
+    page.reload()
+    expect(canvas_of(page).locator("h1")).to_have_text("A quiet place for good bread and cake")
+
+
+def test_a_change_survives_a_reload_at_once(console: ConsolePage) -> None:
+    console.open("editor")
+    page = console.page
+    canvas_of(page).locator("h1").click()
+    page.keyboard.press("Delete")
+    expect(canvas_of(page).locator("h1")).to_have_count(0)
+    page.reload()
+    canvas_of(page).locator(".hero").wait_for()
+    expect(canvas_of(page).locator("h1")).to_have_count(0)
