@@ -71,16 +71,17 @@ logs: ## print what the functions of the running service have logged (ABOUT="…
 reset: | python ## delete the state of `make run`
 	@$(PYTHON) -m local.lock_or_delete_state
 
-check: install ## check style, types and the tests that need no cloud, in under three minutes on two idle cores
+check: install ## check style, types and the tests that need no cloud, in under two minutes on two idle cores
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
-	@$(MAKE) --no-print-directory -j2 types quick-tests
+	@$(MAKE) --no-print-directory -j2 quick-tests-1 quick-tests-2 types
 
-.PHONY: check types quick-tests
+.PHONY: check types quick-tests-1 quick-tests-2
 types:
 	@.venv/bin/mypy
 
-quick-tests:
-	@.venv/bin/python -m pytest -q -n 2 --dist worksteal -m "not cloud and not browser and not exhaustive"
+# Both print their dots into one line, and then their failures.
+quick-tests-1 quick-tests-2: quick-tests-%:
+	@.venv/bin/python -m pytest -q -o console_output_style=classic --part $*/2 -m "not cloud and not browser and not exhaustive"
 
 # Files in the order of folders: otherwise those with few tests come last, and one of these takes a minute.
 test: | python ## check everything: style, types, all tests

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
 from tests.loopback_guard import install_guard, pytest_runtest_call
+from tests.suite_parts import is_in_part
 
 __all__ = ["cloud", "pytest_runtest_call", "service"]
 
@@ -17,6 +18,15 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else a client without creden
 settings.register_profile("no-clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("no-clocks"), max_examples=20)
 settings.load_profile("no-clocks")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", metavar="K/N", help="Run the tests of every Nth file, beginning with the Kth.")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    part = config.getoption("part")
+    return True if part and not is_in_part(collection_path, part) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -27,37 +27,42 @@ Prepare = Callable[[int], Callable[[], object]]
 
 
 class TooSlow(Exception):
-    """Work was stopped after MAX_SECONDS: it may be exponential."""
+    """Work was stopped after some time: it may be exponential."""
 
 
 def measure_growth(
-    prepare: Prepare, smallest: int, largest: int, *, noticeable_seconds: float = NOTICEABLE_SECONDS
+    prepare: Prepare,
+    smallest: int,
+    largest: int,
+    *,
+    noticeable_seconds: float = NOTICEABLE_SECONDS,
+    max_seconds: float = MAX_SECONDS,
 ) -> float:
     """Return how many times as long twice the input takes; 0 if no size takes a noticeable time.
 
     The first size from `smallest` on that takes a noticeable time is compared with a fourth of it.
 
     Raises:
-        TooSlow: The work takes more than MAX_SECONDS.
+        TooSlow: The work takes more than `max_seconds`.
     """
     size = smallest
-    while (longer := _measure(prepare(size))) < noticeable_seconds:
+    while (longer := _measure(prepare(size), max_seconds)) < noticeable_seconds:
         size *= 2
         if size > largest:
             return 0.0
     short_work, long_work = prepare(size >> _STEPS), prepare(size)
     shorter = growth = float("inf")
     for attempt in range(_MAX_ATTEMPTS):
-        shorter = min(shorter, _measure(short_work))
+        shorter = min(shorter, _measure(short_work, max_seconds))
         growth = (longer / shorter) ** (1 / _STEPS)
         if growth <= MAX_GROWTH or (attempt and growth > _CERTAIN_GROWTH):
             break
-        longer = min(longer, _measure(long_work))
+        longer = min(longer, _measure(long_work, max_seconds))
     return growth
 
 
-def _measure(work: Callable[[], object]) -> float:
-    with _stop_after(MAX_SECONDS):
+def _measure(work: Callable[[], object], max_seconds: float) -> float:
+    with _stop_after(max_seconds):
         begin = time.thread_time()
         work()
         return max(time.thread_time() - begin, 1e-6)

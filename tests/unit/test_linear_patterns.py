@@ -21,6 +21,8 @@ from tests.growth.package_patterns import PACKAGES, UNKNOWN, FoundPattern, _iter
 from tests.quick_suite_samples import sample_for_quick_suite
 
 ATTACK_CHARS = 4000
+MAX_SECONDS = 0.2
+"""What is linear in so few characters takes a hundredth of it."""
 PARTS = 5
 """Of the texts that a pattern is attacked with."""
 COMPILED_FROM_OTHERS = {
@@ -37,7 +39,8 @@ def find_slow_attack(found: FoundPattern, part: int = 0, parts: int = 1) -> Atta
     """Return the first text of a part that takes too much longer when it is longer."""
     for attack in derive_attacks(found.pattern)[part::parts]:
         try:
-            growth = measure_growth(functools.partial(prepare, found, attack), ATTACK_CHARS, ATTACK_CHARS)
+            work = functools.partial(prepare, found, attack)
+            growth = measure_growth(work, ATTACK_CHARS, ATTACK_CHARS, max_seconds=MAX_SECONDS)
         except TooSlow:
             return attack
         if growth > MAX_GROWTH:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from fermata.aws.resources import Resources
 from tests import stored_rows
 from tests.quick_suite_samples import count_examples, is_quick_suite, sample_for_quick_suite
+from tests.suite_parts import is_in_part, list_test_files
 from tests.unit.turns.conftest import shared_resources
 
 __all__ = ["shared_resources"]
@@ -43,6 +44,19 @@ def test_moto_holds_the_rows_except_in_the_quick_suite(shared_resources: Resourc
     moto_rows = stored_rows._moto_tables()["settings"].items
     assert len(moto_rows) == (0 if is_quick_suite() else 1)
     assert stored_rows.read_partition("settings", "a") == [{"pk": {"S": "a"}, "sk": {"S": "1"}}]
+
+
+def test_every_file_is_in_one_of_two_parts_which_are_about_equal() -> None:
+    files = list_test_files()
+    parts = [{path for path in files if is_in_part(path, part)} for part in ("1/2", "2/2")]
+    assert parts[0] | parts[1] == set(files)
+    assert parts[0] & parts[1] == set()
+    assert abs(len(parts[0]) - len(parts[1])) <= 1
+    assert Path(__file__) in files
+
+
+def test_a_folder_is_in_every_part() -> None:
+    assert all(is_in_part(TESTS / "unit", part) for part in ("1/2", "2/2"))
 
 
 def test_every_module_that_starts_a_cloud_says_so() -> None:

@@ -42,14 +42,20 @@ def is_own_file(path: Path) -> bool:
     return path.suffix in SUFFIXES and not any(part.startswith((".", "build")) for part in parts)
 
 
+@cache
 def list_texts() -> list[Path]:
     folders = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     return sorted(path for path in (*ROOT.iterdir(), *folders) if path != Path(__file__) and is_own_file(path))
 
 
+@cache
+def read_text(path: Path) -> str:
+    return path.read_text()
+
+
 def find_in_texts(find: Callable[[Path, str], Iterable[str]]) -> dict[str, list[str]]:
     """Apply `find` to every text; returns what it finds by file."""
-    found = {str(path.relative_to(ROOT)): sorted(find(path, path.read_text())) for path in list_texts()}
+    found = {str(path.relative_to(ROOT)): sorted(find(path, read_text(path))) for path in list_texts()}
     return {path: references for path, references in found.items() if references}
 
 

@@ -69,7 +69,7 @@ def _load_parameters(template: str) -> dict[str, dict[str, Any]]:
     except ModuleNotFoundError as error:
         raise click.ClickException("This needs PyYAML: pip install pyyaml") from error
 
-    class Loader(yaml.SafeLoader):
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # ten times as fast, where it is
         """A loader that reads CloudFormation's short forms as nothing."""
 
     Loader.add_multi_constructor("!", lambda *_: None)
