@@ -31,7 +31,8 @@ class Run:
 
     def __call__(self, *arguments: str, stack: str | None = LOCAL_STACK_NAME) -> Result:
         credentials = get_run_credentials()
-        access = LocalCloudAccess(self.cloud.endpoint, credentials.access_key_id, credentials.secret_access_key)
+        key = (credentials.access_key_id, credentials.secret_access_key)
+        access = LocalCloudAccess(self.cloud.endpoint, *key, self.cloud.url)
         located = StackLocation(stack, None, access)
         self.monkeypatch.setattr("fermata_client.commands.doctor.find_local_stack", lambda region: located)
         return CliRunner().invoke(main, ["doctor", "--local", *arguments])
@@ -44,7 +45,7 @@ class Run:
 
 
 def test_a_deployed_stack_is_examined_with_a_real_turn(run: Run, cloud: LocalCloud) -> None:
-    result = run("--url", cloud.url)
+    result = run()
     lines = result.output.splitlines()
     assert result.exit_code == 0, result.output
     assert any(line.startswith("ok       stack: fermata is in ") for line in lines)

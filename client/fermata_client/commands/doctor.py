@@ -90,5 +90,6 @@ def _examine_stack(location: StackLocation, url: str | None) -> Iterator["Findin
     yield finding
     if finding.level == "problem":
         return
-    yield from check_turn(location, (url or outputs["ApiUrl"]).rstrip("/"))
+    local_url = location.local.service_url if location.local else ""
+    yield from check_turn(location, (url or local_url or outputs["ApiUrl"]).rstrip("/"))
     yield from check_alarms(location, str(location.stack))

@@ -32,11 +32,12 @@ LOCAL_REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class LocalCloudAccess:
-    """The address of the local cloud, and the access key of its run."""
+    """The address of the local cloud, the access key of its run, and the URL of the service that runs on it."""
 
     endpoint: str
     access_key_id: str
     secret_access_key: str = field(repr=False)
+    service_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def find_local_stack(region: str | None = None, start: Path | None = None) -> St
     """Find the stack of the local cloud of `make run`; None if none runs in `start`, above it, or for the user."""
     for file in iter_connection_files(start or Path.cwd()):
         state = read_connection_file(file)
-        values = [state.get(name) for name in ("endpoint", "accessKeyId", "secretAccessKey")]
+        values = [state.get(name) for name in ("endpoint", "accessKeyId", "secretAccessKey", "url")]
         if all(values):
             return StackLocation(LOCAL_STACK_NAME, region, LocalCloudAccess(*map(str, values)))
     return None

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata_client.cli import main
-from fermata_client.stack.resources import LocalCloudAccess, StackLocation, find_local_stack
+from fermata_client.stack.resources import LocalCloudAccess, find_local_stack
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 
 USAGE = {"promptTokens": 1234, "completionTokens": 56, "chatCount": 2, "costUsd": 0.0123}
@@ -72,13 +72,16 @@ def test_an_operator_without_a_deployment_reads_how_to_name_one(server: FixedRes
 
 def test_the_stack_of_make_run_is_found_from_any_folder_below_it_and_changes_no_environment(tmp_path: Path) -> None:
     before = dict(os.environ)
-    state = {"endpoint": "http://127.0.0.1:4566", "accessKeyId": "id", "secretAccessKey": "secret"}
+    url = "http://127.0.0.1:8787"
+    state = {"url": url, "endpoint": "http://127.0.0.1:4566", "accessKeyId": "id", "secretAccessKey": "secret"}
     (tmp_path / ".fermata").mkdir()
     (tmp_path / ".fermata" / "local.json").write_text(json.dumps(state))
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     location = find_local_stack(start=below)
-    assert location == StackLocation("fermata", None, LocalCloudAccess("http://127.0.0.1:4566", "id", "secret"))
+    assert location is not None
+    assert location.local == LocalCloudAccess("http://127.0.0.1:4566", "id", "secret", url)
+    assert (location.stack, location.region) == ("fermata", None)
     client = location.create_client("logs")
     assert (client.meta.endpoint_url, client.meta.region_name) == ("http://127.0.0.1:4566", "us-east-1")
     assert dict(os.environ) == before
