@@ -61,10 +61,14 @@ class LogLine:
 
 @dataclass(frozen=True)
 class Outage:
-    """What is refused: calls at points that begin with `point`, of processes whose name begins with `process`."""
+    """What is refused: calls at points that begin with `point`, of processes whose name begins with `process`.
+
+    `kind` is how: one of the kinds of faults at an AWS call.
+    """
 
     point: str
     process: str = ""
+    kind: str = "denied"
 
 
 class Refusal(FaultPlan):
@@ -76,7 +80,7 @@ class Refusal(FaultPlan):
         is_hit = point.startswith(self.outage.point) and process.startswith(self.outage.process)
         if not self.is_active or not is_hit:
             return None
-        return "unreachable" if point.startswith("provider") else "denied"
+        return "unreachable" if point.startswith("provider") else self.outage.kind
 
 
 class OutageWorld(World):

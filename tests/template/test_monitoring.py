@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from fermata.aws.observability import METRIC_UNITS
 from fermata.aws.resources import Resources
@@ -23,6 +24,7 @@ from fermata.usage.audit import user_labels
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
+from fermata.wire.http.error_responses import response_from_error
 from tests.template.alarm_evaluation import WatchedMetric, read_metrics
 from tests.template.templates import ROOT, Template, resources_of_type
 from tests.unit.turns.conftest import shared_resources, stage, staged
@@ -245,6 +247,28 @@ def test_a_saved_query_reads_records_and_fields_that_are_logged(
             facts: set[str] = set().union(*(line for line in lines if line["event"] == event))
             asked = re.findall(r"\b(?:sum|latest|count_distinct)\((\w+)\)", query["QueryString"])
             assert facts >= {"event", *asked}, (name, event)
+
+
+def test_the_query_of_failed_requests_finds_the_call_in_what_is_logged(
+    deployed: Template, caplog: pytest.LogCaptureFixture
+) -> None:
+    query = deployed["Resources"]["FailedRequestsQuery"]["Properties"]["QueryString"]
+    (pattern,) = set(re.findall(r'parse \w+ "([^"]+)"', query))
+    expected = re.escape(pattern).replace(r"\*", "(.+?)")
+    for code in ("KMSInternalException", "ThrottlingException"):
+        refusal = ClientError({"Error": {"Code": code, "Message": "no"}}, "Decrypt")
+        caplog.clear()
+        try:
+            raise refusal
+        except ClientError as error:
+            response_from_error(error, "r")
+        (record,) = caplog.records
+        assert f'"{record.message}"' in query
+        text = str(vars(record)["reason"]) if record.message == "busy" else str(refusal)
+        found = re.search(expected, text)
+        assert found is not None
+        assert found.groups() == (code, "Decrypt")
+        assert record.exc_info or record.message == "busy"
 
 
 def test_refused_requests_are_counted_in_every_function_that_answers_callers(deployed: Template) -> None:

@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -103,8 +104,8 @@ def matches(found: Template, facts: dict[str, Any]) -> bool:
 
 
 @cache
-def run_outage(dependency: str) -> tuple[str, ...]:
-    world = OutageWorld(OUTAGES[dependency])
+def run_outage(dependency: str, kind: str = "denied") -> tuple[str, ...]:
+    world = OutageWorld(replace(OUTAGES[dependency], kind=kind))
     world.run_outage()
     points = [
         Datapoint(one.namespace, one.name, one.dimensions, one.at, one.value) for one in world.values if one.at >= 0
@@ -117,6 +118,15 @@ def test_an_outage_rings(dependency: str) -> None:
     raised = run_outage(dependency)
     assert EXPECTED[dependency] <= set(raised)
     assert bool(raised) == (dependency != NOTHING), raised
+
+
+@pytest.mark.parametrize("kind", ["throttle", "request lost"])
+@pytest.mark.parametrize("dependency", ["DynamoDB", "S3", "KMS", "Step Functions"])
+def test_an_outage_rings_also_when_calls_are_throttled_or_never_answered(dependency: str, kind: str) -> None:
+    raised = run_outage(dependency, kind)
+    assert EXPECTED[dependency] <= set(raised)
+    if kind == "request lost":
+        assert "RequestErrorsAlarm" in raised, "functions wait for answers until their time is over"
 
 
 def test_a_host_that_does_not_answer_rings(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:

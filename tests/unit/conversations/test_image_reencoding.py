@@ -20,6 +20,7 @@ from fermata.conversations.image_reencoding import (
 )
 from fermata.domain.image_header import (
     MAX_IMAGE_EDGE_PIXELS,
+    MAX_IMAGE_PARTS,
     MAX_INPUT_IMAGE_PIXELS,
     MAX_JPEG_SCANS,
     MAX_STORED_IMAGE_PIXELS,
@@ -324,6 +325,35 @@ def test_a_jpeg_of_more_scans_than_encoders_write_is_refused_before_it_is_decode
     assert check_image_header(add_scans(raw, MAX_JPEG_SCANS - own)).width == 320
     with pytest.raises(InvalidImageError, match="more than 64 scans"):
         check_image_header(add_scans(raw, MAX_JPEG_SCANS - own + 1))
+
+
+def add_parts(kind: str, part: bytes, count: int) -> bytes:
+    """Return an image with further parts behind its header."""
+    raw = make_image(64, 64, kind)
+    at = 33 if kind == "PNG" else raw.index(b"\xff\xda")
+    return raw[:at] + part * count + raw[at:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        ("PNG", b"\0\0\0\0prIv" + zlib.crc32(b"prIv").to_bytes(4, "big")),
+        ("JPEG", b"\xff\xfe\0\x02"),
+        ("JPEG", b"\xff"),
+    ],
+    ids=["chunks", "segments", "padding"],
+)
+def test_an_image_of_more_parts_than_encoders_write_is_refused_before_it_is_decoded(kind: str, part: bytes) -> None:
+    """10 MB of them took a decoder up to five seconds."""
+    assert check_image_header(add_parts(kind, part, MAX_IMAGE_PARTS - 100)).width == 64
+    with pytest.raises(InvalidImageError, match="more than 20,000 parts"):
+        check_image_header(add_parts(kind, part, MAX_IMAGE_PARTS + 1))
+
+
+def test_padding_in_front_of_a_frame_is_not_read_to_its_end() -> None:
+    raw = make_image(64, 64, "JPEG")
+    with pytest.raises(InvalidImageError, match="is none of"):
+        check_image_header(raw[:2] + b"\xff" * MAX_IMAGE_PARTS + raw[2:])
 
 
 def test_what_follows_the_end_of_a_jpeg_and_its_thumbnail_count_no_scans() -> None:

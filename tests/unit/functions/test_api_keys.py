@@ -1,6 +1,7 @@
 """API keys over HTTP: created, shown once, used, limited, rotated, revoked (decision 0256)."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Put
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.errors import Unauthorized
+from fermata.domain.errors import InvalidRequest, Unauthorized
+from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key_store import (
     authenticate_api_key,
     create_api_key,
@@ -176,6 +178,40 @@ def test_a_write_that_lands_again_does_not_make_a_revoked_key_valid(resources: R
     for text in (key, rotated_body["key"]):
         with pytest.raises(Unauthorized):
             authenticate_api_key(resources_of_new_process(resources), text)
+
+
+def act_before_the_next_write(resources: Resources, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    write, acted = resources.tables.write_items, list[bool]()
+
+    def act_and_write(*writes: Any) -> None:
+        if not acted:
+            acted.append(True)
+            act()
+        write(*writes)
+
+    monkeypatch.setattr(resources.tables, "write_items", act_and_write)
+
+
+def test_a_key_that_is_rotated_while_it_is_revoked_is_revoked(
+    resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, text = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
+    act_before_the_next_write(resources, monkeypatch, lambda: rotate_api_key(resources, MANAGER, key.id))
+    revoke_api_key(resources, "bakery", key.id)
+    with pytest.raises(Unauthorized):
+        authenticate_api_key(resources_of_new_process(resources), text)
+
+
+def test_keys_that_are_created_at_once_are_no_more_than_a_tenant_may_have(
+    resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_key_store, "MAX_API_KEYS", 2)
+    create_api_key(resources, MANAGER, "first", ["ai.chat"])
+    other = resources_of_new_process(resources)
+    act_before_the_next_write(resources, monkeypatch, lambda: create_api_key(other, MANAGER, "second", ["ai.chat"]))
+    with pytest.raises(InvalidRequest, match="2 keys at most"):
+        create_api_key(resources, MANAGER, "third", ["ai.chat"])
+    assert sorted(key.label for key in list_api_keys(resources, "bakery")) == ["first", "second"]
 
 
 def test_an_expired_key_is_refused_also_while_it_is_cached(resources: Resources, clock: TestClock) -> None:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from fermata.domain.image_header import (
     IMAGE_MIME_TYPES,
     MAX_IMAGE_EDGE_PIXELS,
+    MAX_IMAGE_PARTS,
     MAX_INPUT_IMAGE_PIXELS,
     MAX_JPEG_SCANS,
     MAX_STORED_IMAGE_PIXELS,
     ImageHeader,
+    has_too_many_parts,
     has_too_many_scans,
     read_image_header,
 )
@@ -56,6 +58,8 @@ def check_image_header(raw: bytes) -> ImageHeader:
     if header.pixel_count > max_pixels:
         size = f"{header.width:,} by {header.height:,} pixels"
         raise ImageTooLargeError(f"has {size}, and of {header.mime_type} at most {max_pixels:,} in all are taken")
+    if header.mime_type in (_JPEG_MIME_TYPE, "image/png") and has_too_many_parts(raw):
+        raise InvalidImageError(f"has more than {MAX_IMAGE_PARTS:,} parts; save it anew")
     if header.mime_type == _JPEG_MIME_TYPE and has_too_many_scans(raw):
         raise InvalidImageError(f"is a JPEG of more than {MAX_JPEG_SCANS} scans; save it with fewer, or as a PNG")
     return header

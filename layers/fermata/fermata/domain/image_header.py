@@ -1,5 +1,6 @@
 """Read an image's type and size from its first bytes, without decoding it, so that a hostile file can do no harm."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -17,10 +18,13 @@ MAX_INPUT_IMAGE_PIXELS = {
 """Larger images are refused. Decoding one of these takes 65 to 80 MB, which a function has to spare (decision 0111)."""
 MAX_JPEG_SCANS = 64
 """A scan of a few bytes may pass over the whole image. Encoders write one, or about ten (decision 0235)."""
+MAX_IMAGE_PARTS = 20_000
+"""A part is a chunk of a PNG, or a segment or a padding byte of a JPEG: each costs a decoder as much as many pixels do.
+Encoders write a part for 4 KB or more of an image, and a few beside (decision 0300)."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _NON_FRAME_MARKERS = (0xC4, 0xC8, 0xCC)
 """Markers from C0 to CF that start no frame: Huffman tables, a reserved one, arithmetic coding."""
-_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
+_SCAN, _END_OF_IMAGE, _PADDING = 0xDA, 0xD9, 0xFF
 _MARKERS_WITHOUT_LENGTH = (0x01, *range(0xD0, 0xD9))
 """TEM, RST0 to RST7, SOI."""
 _MARKER_AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
@@ -74,8 +78,14 @@ def has_too_many_scans(data: bytes) -> bool:
     return False
 
 
+def has_too_many_parts(data: bytes) -> bool:
+    """Return whether a JPEG or PNG has more than MAX_IMAGE_PARTS."""
+    parts = _iter_png_chunks(data) if data.startswith(_PNG) else _iter_jpeg_segments(data)
+    return sum(1 for _ in itertools.islice(parts, MAX_IMAGE_PARTS + 1)) > MAX_IMAGE_PARTS
+
+
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    for marker, start in _iter_jpeg_segments(data):
+    for marker, start in itertools.islice(_iter_jpeg_segments(data), MAX_IMAGE_PARTS):
         if 0xC0 <= marker <= 0xCF and marker not in _NON_FRAME_MARKERS:
             size = _read_two_integers(data, start + 3, start + 5, 2, "big")  # height first
             return (size[1], size[0]) if size else None
@@ -85,21 +95,21 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _iter_jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
-    """Iterate over the markers and the offsets of their length fields."""
+    """Iterate over the markers, and padding bytes, and the offsets of what follows them."""
     offset = 2
     while offset + 4 <= len(data):
         if data[offset] != 0xFF:
             return
         marker = data[offset + 1]
-        if marker == 0xFF:  # padding
+        if marker == _END_OF_IMAGE:
+            return
+        yield marker, offset + 2
+        if marker == _PADDING:
             offset += 1
             continue
         if marker in _MARKERS_WITHOUT_LENGTH:
             offset += 2
             continue
-        if marker == _END_OF_IMAGE:
-            return
-        yield marker, offset + 2
         length = int.from_bytes(data[offset + 2 : offset + 4], "big")
         if length < 2:
             return
@@ -107,6 +117,14 @@ def _iter_jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
         if marker == _SCAN:
             next_marker = _MARKER_AFTER_SCAN.search(data, offset)
             offset = next_marker.start() if next_marker else len(data)
+
+
+def _iter_png_chunks(data: bytes) -> Iterator[int]:
+    """Iterate over the offsets of the chunks."""
+    offset = len(_PNG)
+    while offset + 8 <= len(data):
+        yield offset
+        offset += 12 + int.from_bytes(data[offset : offset + 4], "big")
 
 
 def _webp_size(data: bytes) -> tuple[int, int] | None:

@@ -31,6 +31,7 @@ from fermata.wire.auth.api_key import (
 MAX_API_KEYS = 100
 """Keys of a tenant that are not revoked."""
 API_SECRET_OVERLAP_SECONDS = 86_400
+_MAX_REVOKE_ATTEMPTS = 10
 _CACHE_SECONDS = 60
 _LAST_USE_SECONDS = 3_600
 _REVOKED_SECONDS = 30 * 86_400
@@ -64,8 +65,8 @@ def create_api_key(
     granted = _check_grant(caller, frozenset(capabilities))
     key_scopes = None if scopes is None else _check_scopes(frozenset(scopes), granted)
     keys = list_api_keys(resources, caller.tenant)
-    if sum(key.revoked_at is None for key in keys) >= MAX_API_KEYS:
-        raise InvalidRequest(f"A tenant has {MAX_API_KEYS} keys at most. Revoke those that are not used.")
+    if _count_live(keys) >= MAX_API_KEYS:
+        raise _build_limit_refusal()
     now = resources.clock.time()
     _delete_long_revoked(resources, keys, now)
     secret = generate_api_secret()
@@ -81,6 +82,7 @@ def create_api_key(
         expires_at=None if expires_in_seconds is None else int(now) + expires_in_seconds,
     )
     resources.tables.write_items(Put(resources.settings.settings_table, _api_key_to_item(key), if_absent=True))
+    _refuse_key_beyond_limit(resources, key)
     return key, str(ApiKeyText(key.tenant, key.id, secret))
 
 
@@ -121,13 +123,19 @@ def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
 
     Raises:
         NotFound: The tenant has no such key.
-        Conflict: The key has changed meanwhile.
+        Conflict: The key has changed in each of _MAX_REVOKE_ATTEMPTS attempts.
     """
-    key = _read_api_key(resources, tenant, key_id)
-    if key is None:
-        raise NotFound("The tenant has no such API key.")
-    if key.revoked_at is None:
-        _replace_key(resources, key, key.model_copy(update={"revoked_at": int(resources.clock.time())}))
+    for attempt in range(_MAX_REVOKE_ATTEMPTS):
+        key = _read_api_key(resources, tenant, key_id)
+        if key is None:
+            raise NotFound("The tenant has no such API key.")
+        if key.revoked_at is not None:
+            return
+        try:
+            _replace_key(resources, key, key.model_copy(update={"revoked_at": int(resources.clock.time())}))
+        except Conflict:  # whoever rotates the key at the same time does not keep it valid
+            if attempt == _MAX_REVOKE_ATTEMPTS - 1:
+                raise
 
 
 def list_api_keys(resources: Resources, tenant: str) -> list[ServerApiKey]:
@@ -191,6 +199,27 @@ def _check_scopes(scopes: frozenset[str], capabilities: frozenset[str]) -> froze
     if unknown := sorted(scopes - SCOPES.keys()):
         raise InvalidRequest(f"There is no scope {', '.join(unknown)}. Scopes are {', '.join(SCOPES)}.")
     return scopes
+
+
+def _refuse_key_beyond_limit(resources: Resources, key: ServerApiKey) -> None:
+    """Delete a key that was stored beside others that were created at the same time, if they are too many.
+
+    Raises:
+        InvalidRequest: The tenant has more than MAX_API_KEYS.
+    """
+    if _count_live(list_api_keys(resources, key.tenant)) > MAX_API_KEYS:
+        condition, values = "version = :version", {":version": key.version}
+        table = resources.settings.settings_table
+        resources.tables.write_items(Delete(table, _api_key_partition(key.tenant), key.id, condition, values))
+        raise _build_limit_refusal()
+
+
+def _count_live(keys: Iterable[ServerApiKey]) -> int:
+    return sum(key.revoked_at is None for key in keys)
+
+
+def _build_limit_refusal() -> InvalidRequest:
+    return InvalidRequest(f"A tenant has {MAX_API_KEYS} keys at most. Revoke those that are not used.")
 
 
 def _delete_long_revoked(resources: Resources, keys: Iterable[ServerApiKey], now: float) -> None:
