@@ -6,6 +6,8 @@ from typing import Any
 
 import fermata
 from fermata.agents import agent_views, tool_listing
+from fermata.agents.approval_policy import ApprovalPolicy
+from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
 from fermata.agents.registry import get_tool_namer
 from fermata.aws import uploads
 from fermata.aws.resources import Resources, prepare_function
@@ -17,6 +19,11 @@ from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.scopes import SCOPES
 from fermata.limits.count_use import count_upload
 from fermata.tools.tool_names import ToolNaming
+from fermata.turns.approvals.list_approvals import (
+    MAX_APPROVALS_PER_PAGE,
+    build_approval_view,
+    list_waiting_approvals,
+)
 from fermata.turns.end import stop_turn
 from fermata.turns.read.journal_pages import get_journal_page
 from fermata.turns.read.turn_list import MAX_TURNS_PER_PAGE, list_tenant_turns
@@ -25,6 +32,7 @@ from fermata.turns.read.turn_status import find_active_turn, get_turn_status
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.usage.audit import audit_from_rollups
 from fermata.usage.budgets import budget_limits, budget_status
+from fermata.wire.bodies.approval_requests import NewApprovalPolicy
 from fermata.wire.bodies.requests import (
     ConversationChange,
     NewBudgetLimits,
@@ -38,7 +46,7 @@ from fermata.wire.http.editor_generation import select_listed_generation
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import agents, conversations, defaults, editor, service, turns, usage
+from fermata.wire.operations import agents, approvals, conversations, defaults, editor, policies, service, turns, usage
 
 CACHEABLE_HEADERS = {"Cache-Control": "public, max-age=3600"}
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
@@ -46,6 +54,7 @@ NO_EDITOR_BRIDGE_HEADERS = {"Cache-Control": "private, max-age=3600"}
 DEFAULT_CONVERSATIONS_PER_PAGE = 200
 MAX_CONVERSATIONS_PER_PAGE = 500
 DEFAULT_TURNS_PER_PAGE = 25
+DEFAULT_APPROVALS_PER_PAGE = 50
 router = Router("api")
 
 
@@ -216,6 +225,26 @@ def show_agent(context: RequestContext) -> Response:
     agent_id = context.path_parameters["agentId"]
     view = agent_views.get_agent_view(context.caller, agent_id, ToolNaming(tool_names), generation)
     return Response(200, {"agent": view}, UNCACHED_HEADERS)
+
+
+@router.handles(approvals.LIST_APPROVALS)
+def list_approvals(context: RequestContext) -> Response:
+    limit = read_integer_parameter(context.request, "limit", DEFAULT_APPROVALS_PER_PAGE, maximum=MAX_APPROVALS_PER_PAGE)
+    cursor = context.request.query.get("cursor", "")
+    page = list_waiting_approvals(context.resources, context.caller, cursor, max(1, limit))
+    body: dict[str, Any] = {"approvals": [build_approval_view(record) for record in page.approvals]}
+    return Response(200, body | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
+
+
+@router.handles(policies.SHOW_POLICY)
+def show_approval_policy(context: RequestContext) -> Response:
+    return Response(200, to_policy_view(read_policy(context.resources, context.caller.tenant)), UNCACHED_HEADERS)
+
+
+@router.handles(policies.SET_POLICY)
+def set_approval_policy(context: RequestContext) -> Response:
+    policy = ApprovalPolicy.from_wire(context.parse_body(NewApprovalPolicy).model_dump(by_alias=True))
+    return Response(200, to_policy_view(set_policy(context.resources, context.caller, policy)), UNCACHED_HEADERS)
 
 
 @router.handles_public(editor.EDITOR_BRIDGE)

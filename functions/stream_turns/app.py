@@ -27,7 +27,8 @@ from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.log_stream import LogStream
 from fermata.turns.start.commit_start import StartedTurn
-from fermata.turns.start.start_turn import TurnPrompt, start_turn
+from fermata.turns.start.start_turn import start_turn
+from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn, find_turn_for_caller
 from fermata.turns.turn_log import LogEntry
 from fermata.turns.undo.start_undo import UndoRequest, start_undo

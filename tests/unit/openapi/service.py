@@ -16,11 +16,13 @@ import pytest
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store
-from fermata.domain.blocks import ImageBlock
+from fermata.domain.blocks import ImageBlock, ToolCallBlock
+from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import create_privacy_job
 from fermata.remote_tools.tool_registry import register_tool
+from fermata.tools.tool import Access, Approval, Execution, Tool
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
 from fermata.wire.auth.api_key_store import create_api_key
@@ -47,6 +49,17 @@ ROUTES: Routes = [
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
 MODELS = b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude-haiku-4-5"}],"has_more":false}'
+
+
+PUBLISH_SITE = Tool(
+    name="publishSite",
+    toolset="site",
+    description="Publishes the site.",
+    execution=Execution.BROWSER,
+    access=Access.WRITE,
+    approval=Approval.ALWAYS,
+)
+"""A tool that needs a person."""
 
 
 class ImmediateWorkflow(FakeWorkflow):
@@ -77,8 +90,8 @@ class PlayingStage(Stage):
         self._turn = turn
         self.run_workflow()
 
-    def start_waiting_turn(self, conversation: str) -> Turn:
-        """Start a turn with an image as its prompt, and run it until it waits for a browser."""
+    def start_waiting_turn(self, conversation: str, call: ToolCallBlock | None = None) -> Turn:
+        """Start a turn with an image as its prompt, and run it until it waits for a browser, or for another call."""
         image = ImageBlock(mime_type="image/jpeg", data=images.to_base64(images.make_image()))
         prompt = replace(
             self.make_prompt(limits=WIDE_LIMITS.apply_to(DEFAULT_CALLER_LIMITS)),
@@ -88,7 +101,8 @@ class PlayingStage(Stage):
         self.workflow.runs_turns = False
         turn = start_turn(self.resources, self.caller, prompt).turn
         self.workflow.runs_turns = True
-        self.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="root", html="<p>x</p>")))
+        call = call or tool_call_block("insertHtml", parentId="root", html="<p>x</p>")
+        self.script_replies(reply_with_calls(call))
         self.run_turn(turn)
         return turn
 
@@ -127,6 +141,7 @@ class Service:
             "bridgeId": self._bridge_id(operation),
             "requestId": self.open_request,
             "messageId": self.image_message,
+            "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
             "name": self._register_tool() if "{name}" in operation.path else "",
         }
@@ -174,6 +189,13 @@ class Service:
     def _start_turn(self) -> str:
         return self.stage.start_waiting_turn(self.stage.new_conversation().id).id
 
+    def _start_turn_that_needs_approval(self) -> str:
+        """Start a turn with a call that waits for a person, and return the approval's id."""
+        turn = self.stage.start_waiting_turn(self.stage.new_conversation().id, tool_call_block("publishSite"))
+        requests = (event for event in self.stage.events() if isinstance(event, ApprovalRequestedEvent))
+        assert self.stage.turn.id == turn.id
+        return next(requests).approval_id
+
     def _create_credential(self) -> str:
         return credential_store.create_credential(
             self.resources, self.stage.caller, "anthropic", "apiKey", new_id(), "sk-ant-test"
@@ -184,6 +206,7 @@ def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
     stage = PlayingStage(resources, patch)
     stage.set_price(input_per_mtok=3, output_per_mtok=15)  # a budget refuses models without a known price
     stage.workflow = resources.__dict__["workflow"] = ImmediateWorkflow(stage)
+    stage.add_tools(PUBLISH_SITE)
     used_conversation = stage.conversation.id
     turn = stage.start_waiting_turn(used_conversation)
     return Service(

@@ -17,6 +17,8 @@ BODIES: dict[str, Any] = {
     "startTurn": {"conversationId": "", "prompt": "Add a footer"},
     "answerTool": {"bridgeId": "", "requestId": "", "result": {"ok": True, "data": {"nodeIds": ["n1"]}}},
     "undoTurn": {},
+    "decideApproval": {"approved": True},
+    "setApprovalPolicy": {"rules": [{"effect": "ask", "risks": ["high"]}], "turnCostUsd": 5},
     "takeUpload": {"kind": "snapshot", "bytes": 2, "sha256": "0" * 64},
     "createConversation": {"scope": "site", "title": "Home"},
     "changeConversation": {"title": "About us"},

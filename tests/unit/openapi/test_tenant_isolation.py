@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import api_keys, credentials, defaults, privacy, remote_tools
+from fermata.wire.operations import api_keys, approvals, credentials, defaults, privacy, remote_tools
 from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -24,8 +24,11 @@ SHARED_OPERATIONS = (
     remote_tools.REMOVE_REMOTE_TOOL,
     privacy.SHOW_EXPORT,
     privacy.SHOW_ERASURE,
+    approvals.SHOW_APPROVAL,
+    approvals.DECIDE_APPROVAL,
 )
-"""A tenant's credentials may be used by all of its users; its API keys and exports belong to its administrators."""
+"""A tenant's credentials may be used by all of its users; its API keys and exports belong to its administrators, and
+whoever may approve decides about the calls of others."""
 
 
 def refers_to_an_item(operation: BaseOperation) -> bool:

@@ -53,7 +53,8 @@ from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.round import model_request
 from fermata.turns.round.invocation import Invocation, build_epoch
 from fermata.turns.round.run_turn_steps import run_turn_steps
-from fermata.turns.start.start_turn import TurnPrompt, start_turn
+from fermata.turns.start.start_turn import start_turn
+from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, log_entry_from_item
 from fermata.turns.undo.start_undo import UndoRequest, start_undo

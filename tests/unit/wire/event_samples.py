@@ -1,6 +1,8 @@
 """Samples of every event that leaves the log, with and without optional members."""
 
 from fermata.domain.events import (
+    ApprovalDecidedEvent,
+    ApprovalRequestedEvent,
     BridgeReadyEvent,
     CancelledEvent,
     ContextEvent,
@@ -40,6 +42,28 @@ EVENT_SAMPLES: tuple[Event, ...] = (
     ),
     ToolResultEvent(tool_call_id="c", tool_name="insertHtml", ok=True),
     ToolResultEvent(tool_call_id="c", tool_name="insertHtml", ok=False, error="There is no such node."),
+    ApprovalRequestedEvent(
+        approval_id="t.1.0.n",
+        tool_call_id="c",
+        tool_name="publishSite",
+        input={},
+        input_hash="0" * 64,
+        description="Publishes the site. This tool always asks.",
+        reasons=("tool",),
+        timestamp=SOON,
+        deadline=SOON,
+    ),
+    ApprovalDecidedEvent(
+        approval_id="t.1.0.n",
+        tool_call_id="c",
+        tool_name="publishSite",
+        outcome="approved",
+        approved=True,
+        reason="Go ahead.",
+        input={},
+        input_hash="0" * 64,
+        reasons=("tool",),
+    ),
     ContextEvent(prompt_tokens=1, context_tokens=2),
     ContextEvent(prompt_tokens=1, context_tokens=2, cache_read_tokens=1, cache_creation_tokens=0),
     UsageEvent(prompt_tokens=1, completion_tokens=1, cost_usd=0.5),

@@ -1,21 +1,17 @@
 """Define an agent: the record that says which tools, prompt, situation and settings a turn works with."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
 from typing import Any, cast
 
+from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
 from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_text
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
-from fermata.tools.tool import Tool
+from fermata.tools.tool import Tool, compute_definition_digest
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset, merge_toolsets
-
-VERSION_CHARS = 16
-"""Hexadecimal characters of a version: 64 bits of the definition's SHA-256."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +27,7 @@ class Agent:
         situation: A function from a snapshot and a ToolNaming to the part that changes from turn to turn; empty for
             none.
         max_rounds: The agent's limit, where it is lower than the deployment's.
+        policy: Which calls of the agent a person has to approve, besides the tenant's own policy.
     """
 
     id: str
@@ -40,12 +37,12 @@ class Agent:
     prompt: str
     situation: str = ""
     max_rounds: int | None = None
+    policy: ApprovalPolicy = NO_POLICY
 
     @cached_property
     def version(self) -> str:
         """The digest of the definition: settings, prompt and tools, as all generations of editors know them."""
-        definition = json.dumps(self._describe_definition(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(definition.encode()).hexdigest()[:VERSION_CHARS]
+        return compute_definition_digest(self._describe_definition())
 
     @property
     def reference(self) -> str:
@@ -95,7 +92,8 @@ class Agent:
             "prompts": [self.build_system_prompt(naming) for naming in ToolNaming],
             "situation": self.situation,
             "max_rounds": self.max_rounds,
-            "tools": [describe_tool_definition(tool) for tool in self._iter_tools()],
+            "policy": self.policy.to_wire(),
+            "tools": [tool.definition for tool in self._iter_tools()],
         }
 
     def _iter_tools(self) -> Iterator[Tool]:
@@ -103,21 +101,3 @@ class Agent:
         yield from toolset.tools
         for generation in sorted(toolset.revised_tools):
             yield from toolset.revised_tools[generation]
-
-
-def describe_tool_definition(tool: Tool) -> dict[str, Any]:
-    """Describe what of a tool a decision about one of its calls relies on, as JSON."""
-    return {
-        "name": tool.name,
-        "toolset": tool.toolset,
-        "description": tool.description,
-        "input": tool.input_schema,
-        "execution": tool.execution.value,
-        "access": tool.access.value,
-        "permissions": sorted(tool.permissions),
-        "risk": tool.risk.value,
-        "approval": tool.approval.value,
-        "confirmation": tool.confirmation_flag,
-        "idempotent": tool.idempotent,
-        "enabled": tool.enabled,
-    }

@@ -14,6 +14,8 @@ class Capability(StrEnum):
     KEYS = "ai.keys.manage"
     DATA = "ai.data.manage"
     TOOLS = "ai.tools.manage"
+    APPROVE = "ai.tools.approve"
+    POLICIES = "ai.policies.manage"
 
 
 class Caller(DomainModel):

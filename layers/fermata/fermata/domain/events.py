@@ -125,6 +125,49 @@ class ToolResultEvent(Event):
     conflict: bool | None = None
 
 
+class ApprovalRequestedEvent(Event):
+    """A tool call waits until a person approves or denies it, at the longest until `deadline`.
+
+    `reasons` say why: `tool`, `rule`, `outsideContent`, `newTool`, `turnCost`. `description` says it in words. A
+    decision that names `input_hash` is about no other input.
+    """
+
+    visible_to = ("fermata",)
+    members_kept_when_null = ("input",)
+
+    type: Literal["approvalRequested"] = "approvalRequested"
+    approval_id: str
+    tool_call_id: str
+    tool_name: str
+    input: Any = None
+    input_hash: str
+    description: str
+    reasons: tuple[str, ...]
+    timestamp: str
+    deadline: str
+
+
+ApprovalOutcome = Literal["approved", "denied", "expired", "stale"]
+"""`expired`: nobody decided in time. `stale`: the tool or its agent had changed. Both count as denied."""
+
+
+class ApprovalDecidedEvent(Event):
+    """What became of an approval. `input` is the one that the approver has put in the place of the model's."""
+
+    visible_to = ("fermata",)
+
+    type: Literal["approvalDecided"] = "approvalDecided"
+    approval_id: str
+    tool_call_id: str
+    tool_name: str
+    outcome: ApprovalOutcome
+    approved: bool
+    reason: str | None = None
+    input: Any = None
+    input_hash: str
+    reasons: tuple[str, ...] = ()
+
+
 class ContextEvent(Event):
     """How full the model's context window is after a round. It is never summed."""
 
@@ -170,7 +213,7 @@ class WarningEvent(Event):
 
     type: Literal["warning"] = "warning"
     message: str
-    code: Literal["roundLimit", "repeatedCall", "repeatedFailures"] | None = None
+    code: Literal["roundLimit", "repeatedCall", "repeatedFailures", "turnCost"] | None = None
     """Set when the model had to answer without tools: why."""
 
 

@@ -5,6 +5,8 @@ The same record is read when tools are offered (`Toolset.build_tool_specs`) and 
 that it may not call.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +23,16 @@ from fermata.tools.schema.json_schema import build_json_schema
 
 if TYPE_CHECKING:
     from fermata.hosts.client import HostClient
+
+
+DIGEST_CHARS = 16
+"""Hexadecimal characters of a digest: 64 bits of the definition's SHA-256."""
+
+
+def compute_definition_digest(definition: Any) -> str:
+    """Return the digest of a definition of a tool or an agent, which is JSON."""
+    canonical = json.dumps(definition, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:DIGEST_CHARS]
 
 
 class ToolInput(DomainModel):
@@ -214,6 +226,8 @@ class Tool:
     result_policy: ResultPolicy = field(default_factory=ResultPolicy)
     result_entity_paths: tuple[str, ...] = ()
     """Paths into the data that name entities worth remembering."""
+    reads_outside_content: bool = False
+    """Whether its results hold what people outside of the workspace may have written, such as web pages."""
     enabled: bool = True
 
     def __post_init__(self) -> None:
@@ -228,6 +242,30 @@ class Tool:
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, which models and editors receive; without references."""
         return build_json_schema(self.input_model)
+
+    @cached_property
+    def definition(self) -> dict[str, Any]:
+        """What a decision about a call of the tool relies on, as JSON."""
+        return {
+            "name": self.name,
+            "toolset": self.toolset,
+            "description": self.description,
+            "input": self.input_schema,
+            "execution": self.execution.value,
+            "access": self.access.value,
+            "permissions": sorted(self.permissions),
+            "risk": self.risk.value,
+            "approval": self.approval.value,
+            "confirmation": self.confirmation_flag,
+            "idempotent": self.idempotent,
+            "outside": self.reads_outside_content,
+            "enabled": self.enabled,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the definition. A tool with another one is another tool to those who have approved it."""
+        return compute_definition_digest(self.definition)
 
     def is_available_in(self, scope: str, tenant: str) -> bool:
         return self.enabled and self.tenant in (None, tenant) and (not self.scopes or scope in self.scopes)

@@ -9,7 +9,9 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.domain.events import Event, ToolRequestEvent, ToolResultEvent
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import add_ignored_members
-from fermata.turns.pause import CallState, Pause, RoundCall, build_request_id
+from fermata.turns.approvals.settle_call import add_approver_note
+from fermata.turns.pause import Pause, build_request_id
+from fermata.turns.round_call import CallState, RoundCall
 
 MAX_OUTPUTS_PER_COMMIT = 50
 """Each output is a row of its transaction, which DynamoDB limits to 100 writes and 4 MB."""
@@ -35,9 +37,8 @@ class Transition:
 
     @property
     def deadline(self) -> float:
-        """Epoch seconds at which the open request expires; 0 when none is open."""
-        call = self.pause.requested_call
-        return call.deadline if call else 0
+        """Epoch seconds until which the pause waits for the editor or a person; 0 when it waits for neither."""
+        return self.pause.waits_until
 
 
 def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Transition:
@@ -64,7 +65,9 @@ def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *
             output = (call.known_output, "")
         if output is not None:
             told, answer_hash = output
-            transition = _answer_call(transition, call, add_ignored_members(told, call.ignored_members), answer_hash)
+            transition = _answer_call(
+                transition, call, add_approver_note(add_ignored_members(told, call.ignored_members), call), answer_hash
+            )
         elif call.runner == "browser" and call.state == "waiting":
             return _request_call(transition, call, now, nonce)
         else:

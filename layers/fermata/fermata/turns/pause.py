@@ -6,7 +6,7 @@ One item per round. Every change is conditional on the version that was read.
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -17,18 +17,11 @@ from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.tools import ToolOutput
 from fermata.turns.next_invocation_hint import InvocationHint
+from fermata.turns.round_call import RoundCall
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_log import StaleState
 from fermata.turns.turn_state_from_log import TurnState
 
-CallState = Literal["waiting", "requested", "started", "answered", "expired"]
-CallRunner = Literal["browser", "server", "settled"]
-"""Who answers a call: the browser, the round function, or neither, because its output was known at once."""
-
-
-_STORED_CALL_NAMES = StoredNames(
-    {"is_edit": "mutates", "known_output": "output", "request_revision": "revision", "input_summary": "summary"}
-)
 _STORED_TARGET_NAMES = StoredNames({"edit_key": "edit", "journal_usable_until": "deadline", "first_step": "first"})
 _STORED_PAUSE_NAMES = StoredNames(
     {
@@ -42,35 +35,6 @@ _STORED_PAUSE_NAMES = StoredNames(
         "has_budget": "budgeted",
     }
 )
-
-
-class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES):
-    """One tool call of a round, with its validated input."""
-
-    tool_call_id: str
-    tool_name: str
-    runner: CallRunner
-    is_edit: bool
-    effect_key: str
-    wait_seconds: float
-    input: Any = None
-    known_output: ToolOutput | None = None
-    """Set for a call that was refused, malformed or truncated: becomes its result when the calls before it are done."""
-    state: CallState = "waiting"
-    request_id: str = ""
-    deadline: float = 0
-    answer_hash: str = ""
-    request_revision: str = ""
-    """The document's revision that the request named."""
-    input_summary: str = ""
-    """The beginning of the input, kept for the journal once the input is in the log only."""
-    ignored_members: tuple[str, ...] = ()
-    """Members of the model's input that the tool does not have."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the call has its result, or a time-out in its place."""
-        return self.state in ("answered", "expired")
 
 
 class InverseCallKey(StoredModel, alias_generator=StoredNames({"edit_key": "edit"})):
@@ -173,6 +137,12 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
     def next_call(self) -> RoundCall | None:
         """The first call that is not done, in the model's order."""
         return next((call for call in self.calls if not call.is_done), None)
+
+    @property
+    def waits_until(self) -> float:
+        """Epoch seconds until which the first call that is not done waits for somebody outside; 0 if it does not."""
+        call = self.next_call
+        return call.waits_until if call else 0
 
     @property
     def are_calls_done(self) -> bool:

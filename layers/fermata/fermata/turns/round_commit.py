@@ -15,7 +15,8 @@ from fermata.domain.messages import Message, Role
 from fermata.domain.tools import ToolOutput
 from fermata.turns.accounting import add_usage
 from fermata.turns.call_transitions import Transition
-from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause_put
+from fermata.turns.pause import Pause, UndoTarget, build_pause_put
+from fermata.turns.round_call import RoundCall
 from fermata.turns.turn_log import LogEntry, StaleState, TurnLog, fixed_events
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.ledger.ledger_store import RequestUsage

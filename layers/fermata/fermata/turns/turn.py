@@ -8,6 +8,9 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import Field
+
+from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -68,6 +71,10 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     tool_names: ToolNameVariant = "seed"
     generation: EditorGeneration = OLDEST_GENERATION
     """Of the editor that started the turn; its tools have the schemas of this generation (decision 0210)."""
+    policy: ApprovalPolicy = NO_POLICY
+    """The tenant's policy of approvals when the turn started."""
+    known_tools: dict[str, str] = Field(default_factory=dict)
+    """Digests of the tools that the tenant had approved, where its policy asks for new ones."""
     withheld_tools: tuple[str, ...] = ()
     """Canonical names of tools that are not offered, because they need a content system and there is none."""
     prompt_version: str
@@ -142,7 +149,10 @@ def build_open_shard_key(turn: str) -> str:
 
 
 def turn_to_item(turn: Turn) -> Item:
-    pinned = turn.model_dump(mode="json", by_alias=True, exclude={"execution_number", "state"})
+    excluded = {"execution_number", "state"}
+    excluded |= {"policy"} if turn.policy == NO_POLICY else set()
+    excluded |= set() if turn.known_tools else {"known_tools"}
+    pinned = turn.model_dump(mode="json", by_alias=True, exclude=excluded)
     return {
         "pk": turn.pk,
         "sk": "turn",

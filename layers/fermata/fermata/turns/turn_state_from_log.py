@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
+from fermata.domain.approvals import ApprovalReason
 from fermata.domain.events import (
     NOT_SENT_CODE,
+    ApprovalDecidedEvent,
     Event,
     ReasoningEvent,
     RequestFailedEvent,
@@ -23,6 +25,8 @@ from fermata.domain.events import (
 TurnPhase = Literal["started", "asking", "calls", "ready", "ended"]
 """started: nothing done yet · asking: a model request is (or was) under way · calls: the round's tool calls are being
 answered · ready: the next round may begin · ended: nothing may follow."""
+
+MAX_DENIED_INPUTS = 20
 
 _STORED_NAMES = {
     "round": "r",
@@ -48,6 +52,10 @@ _STORED_NAMES = {
     "revision": "v",
     "last_edit_key": "j",
     "forced_answer_reason": "x",
+    "denied_inputs": "d",
+    "approved_new_tools": "a",
+    "approved_cost": "u+",
+    "is_cost_denied": "u-",
 }
 
 
@@ -91,6 +99,14 @@ class TurnState:
     """In an undo: journal key of the last edit that was processed."""
     forced_answer_reason: str = ""
     """Why the model had to answer without tools: the code of the warning (decision 0202)."""
+    denied_inputs: tuple[str, ...] = ()
+    """Hashes of the calls that were denied, which are not asked for again."""
+    approved_new_tools: tuple[str, ...] = ()
+    """Tools that were approved in this turn because they were new."""
+    approved_cost: str = "0"
+    """The cost of the turn, in USD, when a person let it go on for the last time."""
+    is_cost_denied: bool = False
+    """Whether a person has not let the turn go on because of its cost."""
     unknown_members: tuple[tuple[str, Any], ...] = ()
     """Stored names and values that a newer version wrote. They are written again as they are (decision 0253)."""
 
@@ -120,6 +136,8 @@ class TurnState:
                 return replace(self, phase="calls", open_calls=self.open_calls + 1, request_attempts=0)
             case ToolResultEvent():
                 return self._after_tool_result()
+            case ApprovalDecidedEvent():
+                return self._after_approval_decided(event)
             case WarningEvent() if event.code:
                 return replace(self, forced_answer_reason=event.code)
             case TerminalEvent():
@@ -140,6 +158,18 @@ class TurnState:
             is_request_unsent=bool(event.awaits_budget_hold),
             text_chars=0,
             reasoning_chars=0,
+        )
+
+    def _after_approval_decided(self, event: ApprovalDecidedEvent) -> "TurnState":
+        is_about_cost = ApprovalReason.TURN_COST in event.reasons
+        if not event.approved:
+            denied = (*self.denied_inputs, event.input_hash)[-MAX_DENIED_INPUTS:]
+            return replace(self, denied_inputs=denied, is_cost_denied=self.is_cost_denied or is_about_cost)
+        approved = (*self.approved_new_tools, event.tool_name) if ApprovalReason.NEW_TOOL in event.reasons else ()
+        return replace(
+            self,
+            approved_new_tools=approved or self.approved_new_tools,
+            approved_cost=self.cost if is_about_cost else self.approved_cost,
         )
 
     def _after_tool_result(self) -> "TurnState":
@@ -176,6 +206,7 @@ class TurnState:
     @classmethod
     def from_item(cls, item: dict[str, Any]) -> "TurnState":
         known = {name: item[stored] for name, stored in _STORED_NAMES.items() if stored in item}
+        known |= {name: tuple(known[name]) for name in ("denied_inputs", "approved_new_tools") if name in known}
         unknown = tuple((stored, value) for stored, value in item.items() if stored not in _STORED_DEFAULTS)
         return cls(**known, unknown_members=unknown)
 

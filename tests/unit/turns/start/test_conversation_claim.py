@@ -18,7 +18,8 @@ from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound
 from fermata.domain.events import BridgeReadyEvent, CancelledEvent, ErrorEvent
 from fermata.domain.model_io import TextDelta
 from fermata.turns.start.conversation_claim import MAX_DOUBLE_CLICK_SECONDS
-from fermata.turns.start.start_turn import TurnPrompt, start_turn
+from fermata.turns.start.start_turn import start_turn
+from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import read_entries_from
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets

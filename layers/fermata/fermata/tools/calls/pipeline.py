@@ -149,6 +149,13 @@ def _check_members_of_other_generations(tool: Tool, call: ToolCallBlock) -> None
             )
 
 
+def split_own_members(tool: Tool, call_input: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split the stored input of a call into the model's arguments and what the service itself has added."""
+    own_names = {*tool.extra_browser_input, tool.vision_flag} - tool.input_schema.get("properties", {}).keys()
+    arguments = {name: value for name, value in call_input.items() if name not in own_names}
+    return arguments, {name: value for name, value in call_input.items() if name in own_names}
+
+
 def _list_ignored_members(tool: Tool, call: ToolCallBlock) -> tuple[str, ...]:
     """Members that the service itself sets are not among them."""
     own = {*tool.extra_browser_input, tool.vision_flag}

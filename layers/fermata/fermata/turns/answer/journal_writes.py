@@ -9,7 +9,8 @@ from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.edit_results import EditResult, InverseStep, parse_inverse
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.turns.edit_journal import JournalEdit, build_edit_put, build_mark_put
-from fermata.turns.pause import Pause, RoundCall
+from fermata.turns.pause import Pause
+from fermata.turns.round_call import RoundCall
 from fermata.turns.turn_log import LogEntry
 from fermata.turns.undo.edit_marks import UndoStep, find_undo_step
 

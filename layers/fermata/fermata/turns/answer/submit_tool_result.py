@@ -16,8 +16,10 @@ from fermata.tools.calls.edit_results import EditResult, build_conflict_output, 
 from fermata.tools.calls.pipeline import apply_result_policy
 from fermata.turns.answer.journal_writes import prepare_journal_writes, skip_remaining_calls
 from fermata.turns.answer.normalize_result_images import normalize_result_images
+from fermata.turns.answer.resume_turn import resume_turn
 from fermata.turns.call_transitions import apply_outputs
-from fermata.turns.pause import Pause, RoundCall, build_pause_key, hash_result, pause_from_item, round_from_request_id
+from fermata.turns.pause import Pause, build_pause_key, hash_result, pause_from_item, round_from_request_id
+from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, RoundCommit, write_round_commit
 from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.turn import build_turn_pk
@@ -135,7 +137,7 @@ def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: 
     """Resume the turn again, because the first answer may have failed before it did."""
     if call.answer_hash != answer.result_hash:
         raise Conflict("This tool request was already answered with a different result.")
-    _resume_turn(resources, pause)
+    resume_turn(resources, pause)
 
 
 def _store_snapshot(resources: Resources, caller: Caller, bridge_id: str, snapshot: LazySnapshot | None) -> str:
@@ -171,7 +173,7 @@ def _commit_answer(resources: Resources, pause: Pause, call: RoundCall, answer: 
     )
     committed = write_round_commit(resources, log, commit)
     if committed.pause:
-        _resume_turn(resources, committed.pause)
+        resume_turn(resources, committed.pause)
 
 
 def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutput:
@@ -184,17 +186,3 @@ def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutp
         output = build_conflict_output(result, call.request_revision)
     tool = find_edit_tool(get_toolset(pause.scope), call.tool_name)
     return apply_result_policy(tool, output).model_copy(update={"conflict": output.conflict}) if tool else output
-
-
-def _resume_turn(resources: Resources, pause: Pause) -> None:
-    """Send a heartbeat while the next request is open; resume the round when none is.
-
-    A token of Hold has no heartbeat (decision 0005). It always resumes the round, which gives the next request a
-    timeout of its own.
-    """
-    if not pause.callback_token:
-        return
-    if pause.requested_call is not None and not pause.is_held:
-        resources.workflow.send_heartbeat(pause.callback_token)
-    else:
-        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.invocation_hint)

@@ -19,8 +19,9 @@ from fermata.domain.messages import Message
 from fermata.domain.usd_rounding import round_usd
 from fermata.limits.count_use import build_turn_removals
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
+from fermata.turns.approvals.approval_record import build_cancelled_approvals
 from fermata.turns.call_transitions import build_closing_events
-from fermata.turns.pause import load_pause
+from fermata.turns.pause import Pause, load_pause
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, read_entries_from
 from fermata.turns.turn_state_from_log import TurnState
@@ -88,6 +89,8 @@ class _EndCommit:
         self._terminal = terminal
         self._final_round = final_round
         self._undo_outcome: UndoOutcome | None = None
+        self._pause: Pause | None = None
+        """The round's pause, if calls are open. What has changed it since has appended to the log."""
         self.conversation_write_count = 0
         """How many of the first writes of `build_writes` belong to the conversation."""
 
@@ -114,7 +117,8 @@ class _EndCommit:
     def build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
         outcome = build_turn_outcome(self._resources, self._turn, self._terminal, log_entry.state)
         ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
-        return (self._build_turn_update(), *self._build_count_removals(), *ledger_writes)
+        cancelled = build_cancelled_approvals(self._resources, self._pause) if self._pause else ()
+        return (self._build_turn_update(), *self._build_count_removals(), *cancelled, *ledger_writes)
 
     def _build_count_removals(self) -> Sequence[Update]:
         turn = self._turn
@@ -142,10 +146,9 @@ class _EndCommit:
         return self._terminal.model_copy(update={"report": self._undo_outcome.report})
 
     def _build_closing_events(self, before: TurnState) -> tuple[Event, ...]:
-        if before.phase != "calls":
-            return ()
-        pause = load_pause(self._resources, self._turn, before.round)
-        return build_closing_events(pause, INTERRUPTED_CALL_ERROR) if pause else ()
+        is_paused = before.phase == "calls"
+        self._pause = load_pause(self._resources, self._turn, before.round) if is_paused else None
+        return build_closing_events(self._pause, INTERRUPTED_CALL_ERROR) if self._pause else ()
 
     def _build_messages(self, before: TurnState) -> list[Message]:
         """Return the response that ended the turn, or the text that was under way.

@@ -3,6 +3,7 @@
 from typing import Any
 
 from fermata.agents.registry import get_tool_namer
+from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
@@ -30,17 +31,36 @@ def get_turn_status(
     if last_entry is None:
         raise NotFound(TURN_NOT_FOUND_MESSAGE)
     to_wire_name = get_tool_namer(turn.scope, tool_names)
-    requests = _read_open_requests(resources, turn, last_entry)
+    pause = _load_open_pause(resources, turn, last_entry)
+    requests = _read_requests_of_pause(resources, turn, pause) if pause else []
     pending = [_request_to_wire(request) | {"toolName": to_wire_name(request.tool_name)} for request in requests]
     status = {
         "bridgeId": turn.id,
         "conversationId": turn.conversation,
-        "status": _get_status(last_entry, bool(pending)),
+        "status": _get_status(last_entry, pause),
         "seq": last_entry.next_number - 1,
         "round": last_entry.state.round,
         "pending": pending,
     }
+    if approvals := _list_waiting_approvals(pause):
+        status["approvals"] = approvals
     return status | ({"undoes": turn.undone_turn} if turn.undone_turn else {})
+
+
+def _list_waiting_approvals(pause: Pause | None) -> list[dict[str, Any]]:
+    """List the approvals that a round waits for, with what a client needs to ask about them."""
+    return [
+        {
+            "approvalId": call.approval.id,
+            "toolCallId": call.tool_call_id,
+            "toolName": call.tool_name,
+            "reasons": list(call.approval.reasons),
+            "inputHash": call.approval.input_hash,
+            "deadline": iso_from_epoch(call.approval.deadline),
+        }
+        for call in (pause.calls if pause else ())
+        if call.state == "approval" and call.approval
+    ]
 
 
 def find_active_turn(resources: Resources, conversation: Conversation) -> dict[str, Any] | None:
@@ -51,8 +71,8 @@ def find_active_turn(resources: Resources, conversation: Conversation) -> dict[s
     last_entry = read_last_entry(resources, turn.pk) if turn else None
     if turn is None or last_entry is None or last_entry.state.phase == "ended":
         return None
-    is_paused = bool(_read_open_requests(resources, turn, last_entry))
-    return {"bridgeId": turn.id, "seq": last_entry.next_number - 1, "state": _get_status(last_entry, is_paused)}
+    status = _get_status(last_entry, _load_open_pause(resources, turn, last_entry))
+    return {"bridgeId": turn.id, "seq": last_entry.next_number - 1, "state": status}
 
 
 def read_open_turn_status(resources: Resources, turn: Turn) -> str | None:
@@ -60,20 +80,17 @@ def read_open_turn_status(resources: Resources, turn: Turn) -> str | None:
     last_entry = read_last_entry(resources, turn.pk)
     if last_entry is None or last_entry.state.phase == "ended":
         return None
-    return _get_status(last_entry, bool(_read_open_requests(resources, turn, last_entry)))
+    return _get_status(last_entry, _load_open_pause(resources, turn, last_entry))
 
 
-def _get_status(last_entry: LogEntry, is_paused: bool) -> str:
+def _get_status(last_entry: LogEntry, pause: Pause | None) -> str:
     if last_entry.state.phase == "ended":
         return last_entry.events[-1].type
-    return "paused" if is_paused else "running"
+    return "paused" if pause and pause.waits_until else "running"
 
 
-def _read_open_requests(resources: Resources, turn: Turn, last_entry: LogEntry) -> list[ToolRequestEvent]:
-    if last_entry.state.phase != "calls":
-        return []
-    pause = load_pause(resources, turn, last_entry.state.round)
-    return _read_requests_of_pause(resources, turn, pause) if pause else []
+def _load_open_pause(resources: Resources, turn: Turn, last_entry: LogEntry) -> Pause | None:
+    return load_pause(resources, turn, last_entry.state.round) if last_entry.state.phase == "calls" else None
 
 
 def _read_requests_of_pause(resources: Resources, turn: Turn, pause: Pause) -> list[ToolRequestEvent]:

@@ -100,7 +100,7 @@ def _resume_answered_hold(resources: Resources, turn: Turn, last_entry: LogEntry
     if last_entry.state.phase not in ("calls", "ready"):
         return
     pause = load_pause(resources, turn, last_entry.state.round)
-    if pause and pause.is_held and pause.requested_call is None:
+    if pause and pause.is_held and not pause.waits_until:
         resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.invocation_hint)
 
 

@@ -13,7 +13,7 @@ from fermata.conversations.history.stale_results import is_success
 from fermata.domain.events import WarningEvent
 from fermata.domain.messages import Message
 
-ForcedAnswerReason = Literal["roundLimit", "repeatedCall", "repeatedFailures"]
+ForcedAnswerReason = Literal["roundLimit", "repeatedCall", "repeatedFailures", "turnCost"]
 
 _INSTRUCTION = (
     "{} Tools cannot be called any more in this turn. Answer now, in words: what is done, what is not done and why."
@@ -47,6 +47,14 @@ def force_answer_in_last_round(round_: int, max_rounds: int) -> ForcedAnswer | N
         return None
     begun = f"This is step {round_} of {max_rounds}, the last one." if round_ > 1 else "This turn has one step."
     return ForcedAnswer("roundLimit", _INSTRUCTION.format(begun))
+
+
+def force_answer_after_denied_cost(*, is_cost_denied: bool) -> ForcedAnswer | None:
+    """Return why a round has no tools because a person has not let the turn go on at its cost."""
+    if not is_cost_denied:
+        return None
+    denied = "A person has decided that this turn shall not go on, because of its cost."
+    return ForcedAnswer("turnCost", _INSTRUCTION.format(denied), f"{denied} What it did is kept.")
 
 
 _Call = tuple[str, str]

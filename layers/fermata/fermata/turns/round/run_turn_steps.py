@@ -8,15 +8,17 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ErrorEvent
 from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.turns.approvals.expire_approvals import expire_approvals
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.end.end_turn import end_turn
-from fermata.turns.pause import Pause, RoundCall, load_pause, store_pause_version
+from fermata.turns.pause import Pause, load_pause, store_pause_version
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.open_turn import open_turn_context
 from fermata.turns.round.run_round import UNSTORABLE_ROUND_ERROR, run_round
 from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
 from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, RoundCommit
 from fermata.turns.turn_log import LostRace, StaleState, Superseded, TurnEnded
 
@@ -139,7 +141,7 @@ def _advance_calls(context: TurnContext, pause: Pause) -> bool:
         raise StaleState
     if pause.epoch > context.invocation.epoch:
         raise Superseded
-    if call.state == "requested":
+    if call.waits_until:
         return _wait_or_expire(context, pause, call)
     if context.invocation.is_hold:
         return _resume_in_new_invocation(context)
@@ -175,7 +177,7 @@ def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool
     """Wait for the open request: in Hold, or with a heartbeat timeout that covers its deadline (decision 0005)."""
     invocation = context.invocation
     workflow = context.resources.workflow
-    seconds_left = call.deadline - context.resources.clock.time()
+    seconds_left = call.waits_until - context.resources.clock.time()
     if seconds_left <= 0:
         return _resume_in_new_invocation(context) if invocation.is_hold else _expire(context, pause)
     if invocation.is_hold:
@@ -200,6 +202,8 @@ def _store_hold_token(context: TurnContext, pause: Pause) -> bool:
 
 def _expire(context: TurnContext, pause: Pause) -> bool:
     """Give up the open request: the turn ends, or where the setting says so the model reads an error."""
+    if pause.requested_call is None:
+        return expire_approvals(context, pause)
     if context.resources.settings.unanswered_calls == "tell_model" and not context.turn.undone_turn:
         transition = expire_request(pause, f"{UNANSWERED_MESSAGE} The call was given up.")
         context.commit(RoundCommit.for_pause(pause, transition))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
@@ -14,13 +15,17 @@ from fermata.tools.calls.pipeline import (
     build_effect_key,
     get_timeout_seconds,
     needs_started_mark,
+    split_own_members,
 )
 from fermata.tools.calls.runner import run_tool
-from fermata.tools.tool import Access, Execution
+from fermata.tools.tool import Access, Approval, Execution
+from fermata.turns.approvals.approval_record import hash_call_input
+from fermata.turns.approvals.request_approval import CallJudge
 from fermata.turns.call_transitions import MAX_OUTPUTS_PER_COMMIT, Transition
-from fermata.turns.pause import Pause, RoundCall
+from fermata.turns.pause import Pause
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import RoundCommit
 
 TRUNCATED_RESPONSE_OUTPUT = ToolOutput.failure(
@@ -30,20 +35,35 @@ UNKNOWN_OUTCOME_OUTPUT = ToolOutput.failure(
     "This call was started and its outcome is unknown. Check the current state before you repeat it."
 )
 
+CHANGED_CALL_OUTPUT = ToolOutput.failure(
+    "The tool was changed after this call was decided about, so nothing was done. Call it again if it is still needed."
+)
+
 CallOutputs = dict[str, tuple[ToolOutput, str]]
 """By effect key: the output of a call and the hash of the posted result (empty for the server's own calls)."""
 
 
-def build_round_calls(context: TurnContext, blocks: Sequence[ToolCallBlock], *, is_truncated: bool) -> list[RoundCall]:
+def build_round_calls(
+    context: TurnContext, blocks: Sequence[ToolCallBlock], cost: Decimal, *, is_truncated: bool
+) -> list[RoundCall]:
     """Return the response's calls in its order.
 
     A call that is refused gets its output now. So does every call of a truncated response, because the input of its
-    last call may be incomplete.
+    last call may be incomplete. A call that needs a person waits for a decision.
+
+    Args:
+        context: The invocation.
+        blocks: The calls as the model made them.
+        cost: What the turn has cost, including the request that has made the calls.
+        is_truncated: Whether the response was cut off.
     """
-    return [_build_call(context, index, block, is_truncated) for index, block in enumerate(blocks)]
+    judge = CallJudge(context, cost)
+    return [_build_call(context, judge, index, block, is_truncated) for index, block in enumerate(blocks)]
 
 
-def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_truncated: bool) -> RoundCall:
+def _build_call(
+    context: TurnContext, judge: CallJudge, index: int, block: ToolCallBlock, is_truncated: bool
+) -> RoundCall:
     effect_key = build_effect_key(context.turn.id, context.log.state.round, index)
     wire_name = context.to_wire_name(block.tool_name)
     tool_context = context.build_tool_context(effect_key)
@@ -52,7 +72,8 @@ def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_trunc
         if is_truncated
         else admit_call(context.toolset, block, tool_context, context.to_wire_name)
     )
-    if isinstance(admitted, ToolOutput):
+    approval = admitted if isinstance(admitted, ToolOutput) else judge.judge(index, admitted)
+    if isinstance(admitted, ToolOutput) or isinstance(approval, ToolOutput):
         return RoundCall(
             tool_call_id=block.tool_call_id,
             tool_name=wire_name,
@@ -60,7 +81,7 @@ def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_trunc
             is_edit=False,
             effect_key=effect_key,
             wait_seconds=0,
-            known_output=admitted,
+            known_output=admitted if isinstance(admitted, ToolOutput) else approval,
         )
     tool = admitted.tool
     return RoundCall(
@@ -72,6 +93,8 @@ def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_trunc
         wait_seconds=get_timeout_seconds(tool, context.resources.settings.browser_wait_seconds),
         input=_build_call_input(context, admitted),
         ignored_members=admitted.ignored_members,
+        state="approval" if approval else "waiting",
+        approval=approval,
     )
 
 
@@ -92,7 +115,7 @@ def run_server_calls(context: TurnContext, pause: Pause) -> CallOutputs:
     for call in pause.calls:
         if call.is_done:
             continue
-        if call.runner != "server" or len(outputs) == MAX_OUTPUTS_PER_COMMIT:
+        if call.runner != "server" or call.waits_until or len(outputs) == MAX_OUTPUTS_PER_COMMIT:
             break
         if outputs and not context.has_time_for(call.wait_seconds):
             break
@@ -111,7 +134,7 @@ def run_instant_calls(context: TurnContext, pause: Pause) -> CallOutputs:
     for call in pause.calls[:MAX_OUTPUTS_PER_COMMIT]:
         if call.runner == "settled":
             continue
-        admitted = _admit(context, call) if call.runner == "server" else None
+        admitted = _admit(context, call) if call.runner == "server" and not call.waits_until else None
         if not isinstance(admitted, AdmittedCall) or not admitted.tool.instant:
             break
         outputs[call.effect_key] = (_run(context, call, admitted), "")
@@ -120,7 +143,20 @@ def run_instant_calls(context: TurnContext, pause: Pause) -> CallOutputs:
 
 def _admit(context: TurnContext, call: RoundCall) -> AdmittedCall | ToolOutput:
     block = ToolCallBlock(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input)
-    return admit_call(context.toolset, block, context.build_tool_context(call.effect_key))
+    admitted = admit_call(context.toolset, block, context.build_tool_context(call.effect_key))
+    if isinstance(admitted, AdmittedCall) and not _is_decision_valid(context, call, admitted):
+        return CHANGED_CALL_OUTPUT
+    return admitted
+
+
+def _is_decision_valid(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> bool:
+    """Return whether a call is what was approved, in case that the tool was changed since then (decision 0314)."""
+    tool, approval = admitted.tool, call.approval
+    if approval is None:
+        return tool.approval is not Approval.ALWAYS
+    bound_to = (approval.agent, approval.tool_digest, approval.input_hash)
+    input_hash = hash_call_input(tool.name, split_own_members(tool, admitted.arguments)[0])
+    return approval.is_granted and bound_to == (context.agent.reference, tool.digest, input_hash)
 
 
 def _mark_and_run(context: TurnContext, pause: Pause, call: RoundCall, admitted: AdmittedCall) -> CallOutputs:

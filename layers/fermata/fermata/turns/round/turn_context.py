@@ -30,6 +30,7 @@ from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.forced_answer import (
     ForcedAnswer,
     TurnProgress,
+    force_answer_after_denied_cost,
     force_answer_in_last_round,
     force_answer_of_stuck_model,
 )
@@ -114,8 +115,10 @@ class TurnContext:
         settings = self.resources.settings
         if self.history is not None:
             self._progress.read_messages(self.history.stored_messages)
-        return force_answer_in_last_round(self.log.state.round, self.turn.max_rounds) or force_answer_of_stuck_model(
-            self._progress, settings.max_repeated_calls, settings.max_failed_rounds
+        return (
+            force_answer_in_last_round(self.log.state.round, self.turn.max_rounds)
+            or force_answer_after_denied_cost(is_cost_denied=self.log.state.is_cost_denied)
+            or force_answer_of_stuck_model(self._progress, settings.max_repeated_calls, settings.max_failed_rounds)
         )
 
     def _is_edit(self, tool_name: str) -> bool:

@@ -98,8 +98,7 @@ def _is_stalled(resources: Resources, turn: Turn, last_entry: LogEntry) -> bool:
     silent_since = last_entry.at_ms / 1000
     if last_entry.state.phase == "calls":
         pause = load_pause(resources, turn, last_entry.state.round)
-        call = pause.requested_call if pause else None
-        silent_since = max(silent_since, call.deadline if call else 0)
+        silent_since = max(silent_since, pause.waits_until if pause else 0)
     return resources.clock.time() - silent_since > resources.settings.stalled_turn_seconds
 
 

@@ -1,36 +1,31 @@
 """Start a turn from a prompt: check everything, write START, then start the workflow."""
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
 
 from fermata.agents.agent import Agent
+from fermata.agents.policy_store import build_policy_key, policy_from_item
 from fermata.agents.registry import open_agent
 from fermata.aws import observability
 from fermata.aws.blob_store import prompt_folder
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb_items_and_writes import Update, Write
-from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
 from fermata.domain.blocks import Block
-from fermata.domain.caller import Caller
+from fermata.domain.caller import Caller, Capability
 from fermata.domain.conversation import Conversation
-from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
-from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import UseCounter
-from fermata.limits.use_counts import Use
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
+from fermata.turns.approvals.decision_commit import read_known_tools
+from fermata.turns.approvals.decision_trail import build_known_tools_key
 from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
 from fermata.turns.start.conversation_claim import (
@@ -41,8 +36,9 @@ from fermata.turns.start.conversation_claim import (
 )
 from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
-from fermata.turns.start.normalize_prompt_images import compute_block_identity, normalize_prompt_images
+from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
 from fermata.turns.start.prefetched_rows import PrefetchedRows
+from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.audit import user_labels
@@ -51,64 +47,6 @@ from fermata.usage.budgets.budget_limits import Budgets, get_budgets
 SYSTEM_PROMPT_VERSION = "1"
 MAX_SITUATION_CHARS = 24_000
 """The situation is part of the turn's row and of every request. The model reads more of the editor's state by tools."""
-
-
-@dataclass(frozen=True)
-class TurnPrompt:
-    """A prompt as a client sent it, with the state of its editor."""
-
-    scope: str
-    conversation_id: str
-    content: tuple[Block, ...]
-    dialect: Dialect
-    tool_names: ToolNameVariant = "seed"
-    generation: EditorGeneration = OLDEST_GENERATION
-    snapshot: LazySnapshot | None = None
-    image_paths: tuple[str, ...] = ()
-    """Where each image of `content` is in the request, for error messages."""
-    revision: str = ""
-    idempotency_key: str = ""
-    max_rounds: int | None = None
-    """The tenant's limit, where it is lower than the deployment's."""
-    thinking_tokens: int | None = None
-    """The tenant's setting, where it has one (decision 0080)."""
-    limits: CallerLimits = DEFAULT_CALLER_LIMITS
-    """What the user and the tenant may use (decision 0239)."""
-    body_bytes: int = 0
-    """The size of the request's body."""
-    is_cancelled_on_disconnect: bool = False
-    """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
-
-    @cached_property
-    def digest(self) -> str:
-        """Identifies the same prompt sent again, by its content: an image or snapshot may have been uploaded again.
-
-        Empty without an idempotency key, because a snapshot is large.
-        """
-        if not self.idempotency_key:
-            return ""
-        content = self._content_identity
-        snapshot = self.snapshot.identity if self.snapshot else None
-        identity = [self.scope, self.conversation_id, content, snapshot]
-        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-
-    @cached_property
-    def content_digest(self) -> str:
-        """Identifies the same words and images, whatever the editor shows."""
-        return hashlib.sha256(json.dumps(self._content_identity, sort_keys=True).encode()).hexdigest()[:32]
-
-    @cached_property
-    def _content_identity(self) -> list[Any]:
-        return [compute_block_identity(block) for block in self.content]
-
-    @cached_property
-    def snapshot_content(self) -> SnapshotContent:
-        """The snapshot, which the first use fetches."""
-        return self.snapshot.fetch() if self.snapshot else SnapshotContent()
-
-    def count_use(self, turn_id: str, *, ending: str = "") -> Use:
-        """Return what the prompt counts as; `ending` is the turn that ends for its own."""
-        return Use(prompts=1, turn=turn_id, ending=ending, stored_bytes=self.body_bytes)
 
 
 def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
@@ -176,6 +114,7 @@ def _start(
     withheld_tools = _list_withheld_tools(resources, caller, prompt, agent, rows)
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
     turn = _build_turn(resources, caller, prompt, agent, turn_id, chosen_model, situation, budgets, withheld_tools)
+    turn = _pin_policy(resources, turn, agent, rows)
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
     commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot, counter)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
@@ -235,7 +174,7 @@ def _build_turn(
         model=chosen_model.model,
         credential=chosen_model.credential_id,
         credential_version=chosen_model.version,
-        capabilities=tuple(sorted(caller.capabilities)),
+        capabilities=tuple(sorted(caller.capabilities - {Capability.APPROVE})),  # no tool may decide for its user
         dialect=prompt.dialect,
         tool_names=prompt.tool_names,
         generation=prompt.generation,
@@ -252,6 +191,14 @@ def _build_turn(
         started_ms=int(now * 1000),
         expires=int(now) + settings.turn_lifetime_seconds,
     )
+
+
+def _pin_policy(resources: Resources, turn: Turn, agent: Agent, rows: PrefetchedRows) -> Turn:
+    """Pin the tenant's policy, and the tools that it knows where a policy asks for new ones."""
+    policy = policy_from_item(rows.read_item(build_policy_key(resources, turn.tenant))).policy
+    asks_for_new_tools = policy.new_tools or agent.policy.new_tools
+    known = rows.read_item(build_known_tools_key(resources, turn.tenant)) if asks_for_new_tools else None
+    return turn.model_copy(update={"policy": policy, "known_tools": read_known_tools(known)})
 
 
 def _is_budgeted(resources: Resources, caller: Caller, chosen_model: ModelChoice, budgets: Budgets) -> bool:

@@ -19,7 +19,8 @@ from fermata.turns.edit_journal import (
     build_edit_key,
     find_journal_entry,
 )
-from fermata.turns.pause import Pause, RoundCall
+from fermata.turns.pause import Pause
+from fermata.turns.round_call import RoundCall
 from fermata.turns.turn import TurnPartition
 from fermata.turns.undo.inverse_plan import iter_replaced_edits
 

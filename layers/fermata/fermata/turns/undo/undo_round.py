@@ -9,8 +9,9 @@ from fermata.tools.tool_names import get_wire_name
 from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.edit_journal import JournalEntry, iter_journal_newest_first, load_inverse_steps
 from fermata.turns.end.end_turn import end_turn
-from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause
+from fermata.turns.pause import Pause, UndoTarget, build_pause
 from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import RoundCommit
 from fermata.turns.undo.inverse_plan import PlannedCall, UndoObstacle, plan_undo
 

@@ -15,6 +15,7 @@ from fermata.domain.scopes import SCOPES
 from fermata.wire.bodies.responses import (
     agents,
     api_keys,
+    approvals,
     common,
     conversations,
     credentials,
@@ -39,7 +40,8 @@ from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
 _RESPONSE_MODULES = (
-    agents, api_keys, common, conversations, credentials, defaults, editor, privacy, remote_tools, turns, usage,
+    agents, api_keys, approvals, common, conversations, credentials, defaults, editor, privacy, remote_tools, turns,
+    usage,
 )  # fmt: skip
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.

@@ -7,10 +7,12 @@ document and the routes in template.yaml (`make template`) are generated from it
 from fermata.wire.operations import (
     agents,
     api_keys,
+    approvals,
     conversations,
     credentials,
     defaults,
     editor,
+    policies,
     privacy,
     remote_tools,
     service,
@@ -20,7 +22,8 @@ from fermata.wire.operations import (
 from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
-    turns, agents, editor, conversations, defaults, credentials, api_keys, remote_tools, privacy, usage, service,
+    turns, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys, remote_tools, privacy,
+    usage, service,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

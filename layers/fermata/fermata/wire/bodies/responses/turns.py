@@ -25,8 +25,20 @@ class PendingToolRequestView(ResponseModel):
     undoes: str | None = None
 
 
+class WaitingApprovalView(ResponseModel):
+    """A call of the turn that waits for a person. The turn's log has its input."""
+
+    approval_id: str
+    tool_call_id: str
+    tool_name: str
+    reasons: list[str]
+    input_hash: str
+    deadline: InstantField
+
+
 class TurnStatusResponse(ResponseModel):
-    """The state of a turn. While it is `paused`, the requests in `pending` wait for answers.
+    """The state of a turn. While it is `paused`, the requests in `pending` wait for answers, and `approvals`
+    for decisions.
 
     `seq` is the number of the last event. `undoes` is the bridge whose edits the turn takes back.
     """
@@ -37,6 +49,7 @@ class TurnStatusResponse(ResponseModel):
     seq: CountField
     round: CountField
     pending: list[PendingToolRequestView]
+    approvals: list[WaitingApprovalView] | None = None
     undoes: str | None = None
 
 

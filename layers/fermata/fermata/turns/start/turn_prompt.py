@@ -1,0 +1,72 @@
+"""Define a prompt as a client sent it, with the state of its editor."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
+from fermata.domain.blocks import Block
+from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
+from fermata.limits.use_counts import Use
+from fermata.turns.start.normalize_prompt_images import compute_block_identity
+
+
+@dataclass(frozen=True)
+class TurnPrompt:
+    """A prompt as a client sent it, with the state of its editor."""
+
+    scope: str
+    conversation_id: str
+    content: tuple[Block, ...]
+    dialect: Dialect
+    tool_names: ToolNameVariant = "seed"
+    generation: EditorGeneration = OLDEST_GENERATION
+    snapshot: LazySnapshot | None = None
+    image_paths: tuple[str, ...] = ()
+    """Where each image of `content` is in the request, for error messages."""
+    revision: str = ""
+    idempotency_key: str = ""
+    max_rounds: int | None = None
+    """The tenant's limit, where it is lower than the deployment's."""
+    thinking_tokens: int | None = None
+    """The tenant's setting, where it has one (decision 0080)."""
+    limits: CallerLimits = DEFAULT_CALLER_LIMITS
+    """What the user and the tenant may use (decision 0239)."""
+    body_bytes: int = 0
+    """The size of the request's body."""
+    is_cancelled_on_disconnect: bool = False
+    """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the same prompt sent again, by its content: an image or snapshot may have been uploaded again.
+
+        Empty without an idempotency key, because a snapshot is large.
+        """
+        if not self.idempotency_key:
+            return ""
+        content = self._content_identity
+        snapshot = self.snapshot.identity if self.snapshot else None
+        identity = [self.scope, self.conversation_id, content, snapshot]
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def content_digest(self) -> str:
+        """Identifies the same words and images, whatever the editor shows."""
+        return hashlib.sha256(json.dumps(self._content_identity, sort_keys=True).encode()).hexdigest()[:32]
+
+    @cached_property
+    def _content_identity(self) -> list[Any]:
+        return [compute_block_identity(block) for block in self.content]
+
+    @cached_property
+    def snapshot_content(self) -> SnapshotContent:
+        """The snapshot, which the first use fetches."""
+        return self.snapshot.fetch() if self.snapshot else SnapshotContent()
+
+    def count_use(self, turn_id: str, *, ending: str = "") -> Use:
+        """Return what the prompt counts as; `ending` is the turn that ends for its own."""
+        return Use(prompts=1, turn=turn_id, ending=ending, stored_bytes=self.body_bytes)

@@ -1,0 +1,66 @@
+"""Operations on approvals: which calls wait for a person, and what the person decides."""
+
+from fermata.domain.caller import Capability
+from fermata.wire.bodies.approval_requests import ApprovalDecision
+from fermata.wire.operations.common import API_PREFIX, make_integer_parameter
+from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
+
+_PATH = f"{API_PREFIX}/approvals"
+_CAN_APPROVE = (Capability.APPROVE,)
+_APPROVAL_ID = RequestParameter(
+    "approvalId",
+    "The approval, as `approvalRequested`, the turn or the list names it.",
+    {"type": "string", "minLength": 1, "maxLength": 120},
+    required=True,
+    location="path",
+)
+
+LIST_APPROVALS = Operation(
+    name="listApprovals",
+    function="api",
+    method="GET",
+    path=_PATH,
+    capabilities=_CAN_APPROVE,
+    summary="List the calls that wait for a decision",
+    description="Those of the whole workspace, in the scopes that the caller may act in, the oldest first. A long "
+    "input is shortened.",
+    parameters=(
+        make_integer_parameter("limit", "The greatest number of approvals; 50 by default.", 1, 100),
+        RequestParameter("cursor", "`nextCursor` of the page before.", {"type": "string"}),
+    ),
+    responses=(SuccessResponse("A page of approvals.", "ApprovalListResponse"),),
+    errors={400: "The limit or the cursor is malformed."},
+)
+SHOW_APPROVAL = Operation(
+    name="showApproval",
+    function="tool_result",
+    method="GET",
+    path=f"{_PATH}/{{approvalId}}",
+    capabilities=_CAN_APPROVE,
+    summary="Show an approval",
+    description="While it waits, with the whole input of its call. It is kept as long as its turn.",
+    parameters=(_APPROVAL_ID,),
+    responses=(SuccessResponse("The approval.", "ApprovalResponse"),),
+    errors={404: "There is no such approval, or it has expired with its turn."},
+)
+DECIDE_APPROVAL = Operation(
+    name="decideApproval",
+    function="tool_result",
+    method="POST",
+    path=f"{_PATH}/{{approvalId}}",
+    capabilities=_CAN_APPROVE,
+    summary="Approve or deny a call",
+    description="The first decision counts. It is about the call that was shown: with `inputHash` it is refused if "
+    "the call has another input. An approver may send another `input`, which has to fit the tool; the model is told. "
+    "The same decision again changes nothing.",
+    parameters=(_APPROVAL_ID,),
+    body=ApprovalDecision,
+    responses=(SuccessResponse("The approval with the decision.", "ApprovalResponse"),),
+    errors={
+        400: "The changed input does not fit the tool.",
+        403: "The policy lets another person than the one who started the turn decide.",
+        404: "There is no such approval, or it has expired with its turn.",
+        409: "It was decided already, nobody decided in time, its turn has ended, its tool was changed, or the call "
+        "has another input.",
+    },
+)

@@ -1,0 +1,121 @@
+"""Decisions are in a trail that shows every change: the first broken link is named."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fermata.aws.dynamodb_items_and_writes import Item, Put
+from fermata.turns.approvals.decision_trail import (
+    FIRST_HASH,
+    TrailReport,
+    build_entry_sort_key,
+    iter_trail,
+    trail_partition,
+    verify_trail,
+)
+from tests.unit.turns.approvals.bakery import HEAD_BAKER, NO, YES, Bakery
+
+TABLE = "bridges"
+
+
+@pytest.fixture
+def decided(bakery: Bakery) -> Bakery:
+    bakery.ask_for(("bake", 1), ("bake", 2), ("bake", 3))
+    for index, answer in enumerate((YES, NO, YES)):
+        bakery.decide(answer, index)
+    return bakery
+
+
+def read_entry(bakery: Bakery, number: int) -> Item:
+    item = bakery.stage.resources.tables.get_item(TABLE, trail_partition("bakery"), build_entry_sort_key(number))
+    assert item is not None
+    return item
+
+
+def check(bakery: Bakery, **options: Any) -> TrailReport:
+    return verify_trail(bakery.stage.resources, "bakery", **options)
+
+
+def test_every_decision_is_an_entry_that_names_its_call_and_follows_the_one_before(decided: Bakery) -> None:
+    entries = list(iter_trail(decided.stage.resources, "bakery"))
+    assert [entry["number"] for entry in entries] == [1, 2, 3]
+    assert [entry["previous"] for entry in entries] == [FIRST_HASH, entries[0]["hash"], entries[1]["hash"]]
+    assert '"outcome":"denied"' in entries[1]["data"]
+    assert decided.requested[1].approval_id in entries[1]["data"]
+    assert decided.requested[1].input_hash in entries[1]["data"]
+    assert entries[1]["personal"]["decidedBy"]["value"] == "grace"
+    assert "grace" not in entries[1]["data"]
+    assert "loaves" not in entries[1]["data"]
+    assert check(decided) == TrailReport(3, entries[2]["hash"])
+
+
+def change_data(item: Item) -> Item:
+    return item | {"data": item["data"].replace("denied", "approved")}
+
+
+def change_approver(item: Item) -> Item:
+    return item | {"personal": item["personal"] | {"decidedBy": {"salt": "s", "value": "eve"}}}
+
+
+def forge_hash(item: Item) -> Item:
+    return item | {"hash": "f" * 64}
+
+
+def forge_previous(item: Item) -> Item:
+    return item | {"previous": "f" * 64}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (change_data, "The entry was changed after it was written."),
+        (change_approver, "The member decidedBy was changed after it was written."),
+        (forge_hash, "The entry was changed after it was written."),
+        (forge_previous, "The entry does not follow the one before it."),
+    ],
+)
+def test_a_changed_entry_is_the_first_broken_link(
+    decided: Bakery, change: Callable[[Item], Item], problem: str
+) -> None:
+    decided.stage.resources.tables.write_items(Put(TABLE, change(read_entry(decided, 2))))
+    report = check(decided)
+    assert (report.entries, report.broken_number, report.problem) == (1, 2, problem)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_missing_entry_is_the_first_broken_link(decided: Bakery, number: int) -> None:
+    decided.stage.resources.tables.batch_delete(TABLE, [(trail_partition("bakery"), build_entry_sort_key(number))])
+    assert check(decided).broken_number == number
+
+
+def test_a_trail_that_was_written_anew_lacks_the_hash_that_was_noted(decided: Bakery) -> None:
+    noted = check(decided).hash
+    assert check(decided, expected_hash=noted).broken_number == 0
+    assert check(decided, expected_hash="e" * 64).problem == "The hash noted earlier is not in the trail."
+
+
+def test_a_trail_that_lost_its_newest_entry_and_its_head_lacks_the_hash_that_was_noted(decided: Bakery) -> None:
+    noted = check(decided).hash
+    rows = decided.stage.resources.tables
+    second = read_entry(decided, 2)
+    rows.batch_delete(TABLE, [(trail_partition("bakery"), build_entry_sort_key(3))])
+    head = {"pk": trail_partition("bakery"), "sk": "head", "v": 1, "number": 2, "hash": second["hash"]}
+    rows.write_items(Put(TABLE, head))
+    assert check(decided).problem == ""
+    assert check(decided, expected_hash=noted).problem == "The hash noted earlier is not in the trail."
+
+
+def test_an_entry_without_its_personal_members_still_holds(decided: Bakery) -> None:
+    decided.stage.resources.tables.write_items(Put(TABLE, read_entry(decided, 2) | {"personal": {}}))
+    assert check(decided).problem == ""
+
+
+def test_decisions_about_two_turns_are_in_one_trail(bakery: Bakery) -> None:
+    bakery.ask_for(("bake", 1))
+    bakery.decide(YES)
+    bakery.stage.run_workflow()
+    bakery.ask_for(("bake", 2))
+    bakery.decide(NO)
+    assert check(bakery).entries == 2
+    assert HEAD_BAKER.user == "grace"
