@@ -125,7 +125,9 @@ class Console:
             return scope
         kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"cookie"]
         kept.extend(_list_other_cookies(headers))
-        if "authorization" not in headers and _is_of_own_page(headers) and self._has_session(headers):
+        is_of_script = headers.get("sec-fetch-dest") == "empty"  # not of a picture or form in a page that is edited
+        is_own = is_of_script and _is_of_own_page(headers)
+        if "authorization" not in headers and is_own and self._has_session(headers):
             kept.append((b"authorization", f"Bearer {self._token}".encode()))
         return {**scope, "headers": kept}
 

@@ -17,7 +17,7 @@ from local.front_door.console import Console
 from local.front_door.console_files import ConsoleFiles, make_content_security_policy
 
 URL = "http://127.0.0.1:8787"
-OWN_PAGE = {"origin": URL, "sec-fetch-site": "same-origin"}
+OWN_PAGE = {"origin": URL, "sec-fetch-site": "same-origin", "sec-fetch-dest": "empty"}
 TOKEN = "token.of.you"
 
 
@@ -121,6 +121,13 @@ def test_a_session_counts_only_for_requests_of_the_consoles_own_page(browser: Br
     code = ConsoleSecrets(browser.state).issue_code()
     assert browser.send("POST", "/console/session", body={"code": code}, **headers).status_code == 403
     assert browser.send("DELETE", "/console/session", **headers).status_code == 403
+
+
+@pytest.mark.parametrize("kind", ["image", "style", "script", "iframe", "document", "object", "video", "font", ""])
+def test_a_picture_frame_or_form_of_a_page_that_is_edited_has_no_session(browser: Browser, kind: str) -> None:
+    """The canvas has the console's origin, and what is in it may name addresses of the service."""
+    browser.sign_in()
+    assert browser.get_authorization(**OWN_PAGE | {"sec-fetch-dest": kind}) is None
 
 
 def test_a_token_of_the_callers_own_is_left_alone(browser: Browser) -> None:

@@ -101,9 +101,18 @@ test("a timeline has the times of rounds and calls, and counts a round that was 
 });
 
 test("an exported page cannot be left by its title or its styles", () => {
-  const file = toHtmlFile({ title: "</title><script>", html: "<p>x</p>", css: "a{}</style><script>" });
+  const file = toHtmlFile({ title: "</title><script>", body: "<p>x</p>", css: "a{}</style><script>" });
   assert.ok(!file.includes("</title><script>"));
   assert.ok(!file.includes("</style><script>"));
   assert.equal(fileNameOf("../Über uns!"), "u-ber-uns");
   assert.equal(fileNameOf("…"), "page");
+});
+
+test("an exported page keeps its own head, and says that it is in UTF-8", () => {
+  const head = '<meta charset="iso-8859-1"/><title>Café</title><link rel="stylesheet" href="https://fonts.example/x"/>';
+  const file = toHtmlFile({ title: "x", head, body: "<body class=a></body>", css: "", attributes: { lang: "fr" } });
+  assert.equal(file.match(/<title/g)?.length, 1);
+  assert.equal(file.match(/charset/g)?.length, 1);
+  for (const kept of ['<html lang="fr">', 'charset="utf-8"', "fonts.example", "<body class=a>", "viewport"])
+    assert.ok(file.includes(kept), kept);
 });

@@ -65,7 +65,12 @@ export function filesOf(editor, site) {
 /** @param {any} editor @param {any} page @param {{name: string}} site */
 function pageToFile(editor, page, site) {
   const component = page.getMainComponent();
-  const html = editor.getHtml({ component });
+  const body = component.toHTML({ asDocument: false });
+  const head = component.head
+    ?.components()
+    .map((/** @type {any} */ one) => one.toHTML())
+    .join("\n");
+  const attributes = component.docEl?.getAttributes();
   const css = editor.getCss({ component, avoidProtected: true, keepUnusedStyles: true });
-  return toHtmlFile({ title: page.getName() || site.name, html, css });
+  return toHtmlFile({ title: page.getName() || site.name, head, body, attributes, css });
 }

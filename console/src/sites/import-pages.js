@@ -48,7 +48,23 @@ async function readPage(file) {
   if (file.size > MAX_PAGE_BYTES) throw new Error(words.sites.tooLarge(file.name, formatMegabytes(MAX_PAGE_BYTES)));
   const text = decodeText(new Uint8Array(await file.arrayBuffer()));
   if (text.includes("\0")) throw new Error(words.sites.noText(file.name));
-  return text;
+  return withoutOrders(text);
+}
+
+/** What of a page is an order to the window that shows it, which is the editor's canvas: to leave it, or to change its policy. */
+const ORDERS = "base, meta[http-equiv]:not([http-equiv=content-type i])";
+
+/**
+ * Take out of a page what only GrapesJS acts on, and what would lead the canvas away.
+ *
+ * @param {string} html
+ */
+function withoutOrders(html) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  for (const order of page.querySelectorAll(ORDERS)) order.remove();
+  for (const element of page.querySelectorAll("*"))
+    for (const { name } of [...element.attributes]) if (name.startsWith("data-gjs")) element.removeAttribute(name);
+  return `<!doctype html>${page.documentElement.outerHTML}`;
 }
 
 /**

@@ -1,26 +1,37 @@
 /** Write a page as one file, and files into a folder. */
 
 /**
- * Write a page as one HTML file.
+ * Write a page as one HTML file. What its own head says goes before what every page needs.
  *
- * @param {{title: string, html: string, css: string, language?: string}} page
+ * @param {{title: string, body: string, css: string, head?: string, attributes?: Record<string, string>}} page `attributes`
+ *     are those of the root element.
  */
-export function toHtmlFile({ title, html, css, language = "en" }) {
-  const body = /^\s*<body[\s>]/i.test(html) ? html : `<body>${html}</body>`;
+export function toHtmlFile({ title, body, css, head = "", attributes = {} }) {
+  const root = Object.entries({ lang: "en", ...attributes }).map(([name, value]) => ` ${name}="${escapeText(value)}"`);
+  const missing = [
+    /<meta[^>]+charset/i.test(head) ? "" : '<meta charset="utf-8">',
+    /<meta[^>]+name="?viewport/i.test(head)
+      ? ""
+      : '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    /<title[\s>]/i.test(head) ? "" : `<title>${escapeText(title)}</title>`,
+  ];
   const safeCss = css.replace(/<\/(style)/gi, "<\\/$1");
   return `<!doctype html>
-<html lang="${escapeText(language)}">
+<html${root.join("")}>
 <head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeText(title)}</title>
+${[...missing, withUtf8(head)].filter(Boolean).join("\n")}
 <style>
 ${safeCss}
 </style>
 </head>
-${body}
+${/^\s*<body[\s>]/i.test(body) ? body : `<body>${body}</body>`}
 </html>
 `;
+}
+
+/** The file is written in UTF-8, whatever the page that was imported was in. @param {string} head */
+function withUtf8(head) {
+  return head.replace(/(<meta[^>]*\bcharset\s*=\s*["']?)[\w-]+/i, "$1utf-8").trim();
 }
 
 /**
