@@ -10,9 +10,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB, MemoryTable
-from tests.dynamodb_in_memory import answer_dynamodb_from_memory
 from tests.lean_moto import make_moto_lean
-from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = range(16)
 STEPS = 50
@@ -55,15 +53,6 @@ def moto_client(request: pytest.FixtureRequest) -> Iterator[Any]:
         patch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
         if request.param == "moto made lean":
             make_moto_lean(patch)
-        yield create_client_with_table()
-
-
-@pytest.fixture
-def memory_client() -> Iterator[Any]:
-    """A client of boto3 whose requests are answered from memory, as those of the quick suite."""
-    with pytest.MonkeyPatch.context() as patch, mock_aws():
-        patch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-        answer_dynamodb_from_memory(patch)
         yield create_client_with_table()
 
 
@@ -162,15 +151,6 @@ def sort_sets(answer: Any) -> Any:
     if isinstance(answer, dict):
         return {name: sorted(value) if name == "SS" else sort_sets(value) for name, value in answer.items()}
     return type(answer)(map(sort_sets, answer)) if isinstance(answer, list | tuple) else answer
-
-
-@pytest.mark.parametrize("seed", sample_for_quick_suite(SEEDS, every=8))
-def test_a_client_of_boto3_gets_the_answers_of_the_memory(memory_client: Any, seed: int) -> None:
-    draw, memory = random.Random(seed), MemoryDynamoDB([MemoryTable("t", {"byClaim": ("claim", "sk")})])
-    for _ in range(STEPS):
-        operation, request = draw_request(draw)
-        assert call(memory_client, operation, request) == call(memory, operation, request)
-        assert contents(memory_client) == contents(memory)
 
 
 def draw_request(draw: random.Random) -> tuple[str, dict[str, Any]]:

@@ -110,6 +110,7 @@ def remove_aliases(document: Any) -> Any:
     return json.loads(text)
 
 
+@pytest.mark.cloud
 def test_turns_that_run_and_wait_survive_the_upgrade_of_a_stack_from_before_aliases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
