@@ -1,25 +1,25 @@
-"""Entry point of the command line `fermata`. Each command is a file in `commands/`."""
+"""Entry point of the command line `fermata`. Each command is a file in a folder of `commands/`."""
 
 import click
 
-from fermata_client.commands.api_keys import api_keys
-from fermata_client.commands.audit import audit
-from fermata_client.commands.chat import chat
-from fermata_client.commands.completion import completion
-from fermata_client.commands.connect import connect
-from fermata_client.commands.conversations import conversations
-from fermata_client.commands.credentials import credentials
-from fermata_client.commands.defaults import defaults
-from fermata_client.commands.doctor import doctor
-from fermata_client.commands.edit import edit
-from fermata_client.commands.models import models
-from fermata_client.commands.print_token import token
-from fermata_client.commands.privacy import privacy
-from fermata_client.commands.report_wrong_usage import UsageReportingGroup
-from fermata_client.commands.tables import tables
-from fermata_client.commands.tenants import tenant
-from fermata_client.commands.tools import tools
-from fermata_client.commands.undo import undo
+from fermata_client.commands.common.report_wrong_usage import UsageReportingGroup
+from fermata_client.commands.deployment.doctor import doctor
+from fermata_client.commands.deployment.tables import tables
+from fermata_client.commands.deployment.tenants import tenant
+from fermata_client.commands.setup.completion import completion
+from fermata_client.commands.setup.connect import connect
+from fermata_client.commands.setup.print_token import token
+from fermata_client.commands.turns.chat import chat
+from fermata_client.commands.turns.edit import edit
+from fermata_client.commands.turns.undo import undo
+from fermata_client.commands.workspace.api_keys import api_keys
+from fermata_client.commands.workspace.audit import audit
+from fermata_client.commands.workspace.conversations import conversations
+from fermata_client.commands.workspace.credentials import credentials
+from fermata_client.commands.workspace.defaults import defaults
+from fermata_client.commands.workspace.models import models
+from fermata_client.commands.workspace.privacy import privacy
+from fermata_client.commands.workspace.tools import tools
 
 
 @click.group(cls=UsageReportingGroup, context_settings={"help_option_names": ["-h", "--help"]})

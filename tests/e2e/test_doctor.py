@@ -34,7 +34,7 @@ class Run:
         key = (credentials.access_key_id, credentials.secret_access_key)
         access = LocalCloudAccess(self.cloud.endpoint, *key, self.cloud.url)
         located = StackLocation(stack, None, access)
-        self.monkeypatch.setattr("fermata_client.commands.doctor.find_local_stack", lambda region: located)
+        self.monkeypatch.setattr("fermata_client.commands.deployment.doctor.find_local_stack", lambda region: located)
         return CliRunner().invoke(main, ["doctor", "--local", *arguments])
 
     def count_alarms(self) -> int:

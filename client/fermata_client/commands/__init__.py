@@ -1,1 +1,1 @@
-"""The subcommands of `fermata`, one file each."""
+"""The subcommands of `fermata`, one file each: turns, workspace, deployment, setup."""

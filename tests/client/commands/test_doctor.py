@@ -99,7 +99,7 @@ def examine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Examine:
         text = SAMCONFIG.format(overrides=", ".join(f'"{one}"' for one in overrides))
         (tmp_path / "samconfig.toml").write_text(text)
         ScriptedLocation.answers = healthy_account() | (answers or {})
-        monkeypatch.setattr("fermata_client.commands.doctor.StackLocation", ScriptedLocation)
+        monkeypatch.setattr("fermata_client.commands.deployment.doctor.StackLocation", ScriptedLocation)
         where = ["--region", region] if region else []
         return CliRunner().invoke(main, ["doctor", "--folder", str(tmp_path), *where])
 
@@ -238,7 +238,7 @@ def test_an_environment_that_samconfig_does_not_have() -> None:
 
 
 def test_the_local_cloud_of_another_folder_is_looked_for_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fermata_client.commands.doctor.find_local_stack", lambda _region: None)
+    monkeypatch.setattr("fermata_client.commands.deployment.doctor.find_local_stack", lambda _region: None)
     result = CliRunner().invoke(main, ["doctor", "--local"])
     assert result.exit_code == 1
     assert result.stderr.startswith("fermata: No local cloud runs from this folder. Run this in the folder in which")

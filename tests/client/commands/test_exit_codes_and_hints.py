@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from fermata_client.cli import main
-from fermata_client.commands.program_name import suggest_command
-from fermata_client.commands.undo import undo
+from fermata_client.commands.common.program_name import suggest_command
+from fermata_client.commands.turns.undo import undo
 from tests.client.commands.run_command import PAGE, run_command
 from tests.client.scripted_events import done_event, number_events, ready_event, text_event
 from tests.client.scripted_service import ServiceScript

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.common.program_name import get_program
 
 
 @pytest.fixture

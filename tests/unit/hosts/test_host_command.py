@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from fermata.aws.resources import Resources
 from fermata.hosts import registry
-from fermata_client.commands.tenants import tenant
+from fermata_client.commands.deployment.tenants import tenant
 from tests.resources import environment_from_resources
 from tests.tenant_tokens import make_tenant
 

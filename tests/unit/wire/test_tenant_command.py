@@ -15,7 +15,7 @@ from fermata.aws.settings import Settings
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, DEFAULT_USER_LIMITS, CallerLimits
 from fermata.wire.auth import tenant_store
 from fermata.wire.auth.authentication import authenticate
-from fermata_client.commands.tenants import tenant
+from fermata_client.commands.deployment.tenants import tenant
 from fermata_client.stack.resources import STACK_OUTPUT_BY_SETTING
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.resources import REGION, environment_from_resources, resources_of_new_process

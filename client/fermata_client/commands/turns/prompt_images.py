@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fermata_client.commands.errors import CommandError
+from fermata_client.commands.common.errors import CommandError
 from fermata_client.service.client import FermataClient
 from fermata_client.service.json_types import JsonObject
 

@@ -4,7 +4,7 @@ import datetime as dt
 
 import click
 
-from fermata_client.commands.errors import CommandError, run_reporting_stack_errors
+from fermata_client.commands.common.errors import CommandError, run_reporting_stack_errors
 from fermata_client.stack.resources import StackLocation, find_local_stack
 from fermata_client.stack.table_backups import STACK_TABLES, TableRestore, back_up_tables, stop_executions
 

@@ -2,8 +2,8 @@
 
 import click
 
-from fermata_client.commands.errors import report_errors
-from fermata_client.commands.options import turn_options
+from fermata_client.commands.common.errors import report_errors
+from fermata_client.commands.common.options import turn_options
 from fermata_client.service.connection_settings import find_connection
 
 

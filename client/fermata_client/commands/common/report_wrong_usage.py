@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from fermata_client.commands.errors import print_error_as_json
+from fermata_client.commands.common.errors import print_error_as_json
 
 JSON_OPTION = "--json"
 _ARGUMENTS = "fermata_client.arguments"

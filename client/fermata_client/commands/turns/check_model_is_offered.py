@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from fermata_client.commands.errors import CommandError
-from fermata_client.commands.program_name import suggest_command
+from fermata_client.commands.common.errors import CommandError
+from fermata_client.commands.common.program_name import suggest_command
 from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import RequestRefusedError
 

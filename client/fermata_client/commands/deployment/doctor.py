@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fermata_client.commands.errors import CommandError, run_reporting_stack_errors
+from fermata_client.commands.common.errors import CommandError, run_reporting_stack_errors
 from fermata_client.stack.resources import StackLocation, find_local_stack
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import sys
 
 import click
 
-from fermata_client.commands.default_subcommand import group_with_default
-from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.json_output import print_json
-from fermata_client.commands.options import json_option, service_options
-from fermata_client.commands.program_name import suggest_command
-from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.commands.common.default_subcommand import group_with_default
+from fermata_client.commands.common.errors import CommandError, report_errors
+from fermata_client.commands.common.json_output import print_json
+from fermata_client.commands.common.options import json_option, service_options
+from fermata_client.commands.common.program_name import suggest_command
+from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.plain_text import strip_control_chars
 from fermata_client.terminal.table import format_minute, print_table

@@ -6,7 +6,7 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from fermata_client.commands.errors import run_reporting_stack_errors
+from fermata_client.commands.common.errors import run_reporting_stack_errors
 
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")

@@ -2,10 +2,10 @@
 
 import click
 
-from fermata_client.commands.errors import CommandError, report_errors, run_reporting_stack_errors
-from fermata_client.commands.json_output import print_json
-from fermata_client.commands.options import json_option, service_options
-from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.commands.common.errors import CommandError, report_errors, run_reporting_stack_errors
+from fermata_client.commands.common.json_output import print_json
+from fermata_client.commands.common.options import json_option, service_options
+from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.service.json_types import JsonObject
 from fermata_client.stack.resources import StackLocation, find_local_stack, open_stack_resources
 from fermata_client.stack.usage_logs import read_usage_records, rollup_log_group, write_missing_usage_records

@@ -5,8 +5,8 @@ from getpass import getpass
 
 import click
 
-from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.commands.common.errors import CommandError, report_errors
+from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.service.connection_files import CONNECTED_FILE_NAME, user_connection_file, write_connection_file
 
 

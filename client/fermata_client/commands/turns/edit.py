@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.check_model_is_offered import check_model_is_offered
-from fermata_client.commands.errors import report_errors
-from fermata_client.commands.options import turn_json_option, turn_options
-from fermata_client.commands.program_name import suggest_command
-from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.commands.turn_exit_codes import report_outcome
+from fermata_client.commands.common.errors import report_errors
+from fermata_client.commands.common.options import turn_json_option, turn_options
+from fermata_client.commands.common.program_name import suggest_command
+from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.commands.turns.check_model_is_offered import check_model_is_offered
+from fermata_client.commands.turns.turn_exit_codes import report_outcome
 from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path, resolve_path
 from fermata_client.document.html_file import HtmlFile
 from fermata_client.service.client import FermataClient

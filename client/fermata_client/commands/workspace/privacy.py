@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.json_output import print_json
-from fermata_client.commands.options import service_options
-from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.commands.stack_options import stack_options
+from fermata_client.commands.common.errors import CommandError, report_errors
+from fermata_client.commands.common.json_output import print_json
+from fermata_client.commands.common.options import service_options
+from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.commands.deployment.stack_options import stack_options
 from fermata_client.service.json_members import without_none
 from fermata_client.stack.resources import StackLocation, find_local_stack, open_stack_resources
 

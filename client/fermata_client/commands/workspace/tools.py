@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.default_subcommand import group_with_default
-from fermata_client.commands.errors import report_errors
-from fermata_client.commands.json_output import print_json
-from fermata_client.commands.options import json_option, service_options
-from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.commands.common.default_subcommand import group_with_default
+from fermata_client.commands.common.errors import report_errors
+from fermata_client.commands.common.json_output import print_json
+from fermata_client.commands.common.options import json_option, service_options
+from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.service.errors import RequestRefusedError
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.plain_text import strip_control_chars

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.check_model_is_offered import check_model_is_offered
-from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.options import turn_json_option, turn_options
-from fermata_client.commands.program_name import suggest_command
-from fermata_client.commands.prompt_images import prompt_content
-from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.commands.turn_exit_codes import report_outcome
+from fermata_client.commands.common.errors import CommandError, report_errors
+from fermata_client.commands.common.options import turn_json_option, turn_options
+from fermata_client.commands.common.program_name import suggest_command
+from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.commands.turns.check_model_is_offered import check_model_is_offered
+from fermata_client.commands.turns.prompt_images import prompt_content
+from fermata_client.commands.turns.turn_exit_codes import report_outcome
 from fermata_client.service.client import FermataClient
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.runner import run_turn

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fermata_client.commands.errors import CommandError, explain_error
+from fermata_client.commands.common.errors import CommandError, explain_error
 from fermata_client.service.client import FermataClient
 from fermata_client.service.connection_settings import find_connection
 from fermata_client.service.errors import FermataClientError

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.options import service_options, turn_json_option
-from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.commands.turn_exit_codes import report_outcome
+from fermata_client.commands.common.errors import CommandError, report_errors
+from fermata_client.commands.common.options import service_options, turn_json_option
+from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.commands.turns.turn_exit_codes import report_outcome
 from fermata_client.document.html_file import HtmlFile
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.plain_text import strip_control_chars

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import click
 
-from fermata_client.commands.stack_options import stack_options
+from fermata_client.commands.deployment.stack_options import stack_options
 from fermata_client.stack.resources import StackLocation, open_stack_resources
 
 DIALECTS = click.Choice(["fermata", "instatic"])

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from fermata_client.commands.errors import CommandError, raise_stopped
+from fermata_client.commands.common.errors import CommandError, raise_stopped
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.outcome import TurnOutcome
 

@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from fermata_client.commands.program_name import PROGRAM_NAME
+from fermata_client.commands.common.program_name import PROGRAM_NAME
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.common.program_name import get_program
 from fermata_client.document.disk_files import NotAnHtmlFileError
 from fermata_client.html.edit_error import EditError
 from fermata_client.service.connection_files import ConnectionNotConfiguredError

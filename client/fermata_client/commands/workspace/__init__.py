@@ -1,0 +1,1 @@
+"""Commands about what a workspace has: keys, models, conversations, usage, tools, personal data."""
