@@ -6,6 +6,8 @@ const FIRST_DELAY = 200;
 const MAX_DELAY = 10_000;
 const MAX_RETRY_AFTER = 120_000;
 const MAX_OFFLINE_WAIT = 15_000;
+/** A timer that is longer ends at once. */
+const MAX_TIMER = 2 ** 31 - 1;
 /** Failures in a row after which a single request is given up. */
 export const MAX_REQUEST_FAILURES = 6;
 /** The longest Retry-After that a request waits for which somebody waits; a longer one is for them to know. */
@@ -25,10 +27,13 @@ export function wait(milliseconds, signal) {
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, milliseconds);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      },
+      Math.min(milliseconds, MAX_TIMER),
+    );
     signal?.addEventListener("abort", stop, { once: true });
   });
 }

@@ -149,13 +149,15 @@ const CLASS_BY_STATUS = {
  */
 export function errorFromResponse(status, text, headers) {
   const details = parseObject(text);
-  const words = details.error ?? details.message;
+  const words = details.error?.message ?? details.error ?? details.message;
   const kind = CLASS_BY_STATUS[status] ?? (status >= 500 ? ServiceError : RefusedError);
   const error = new kind(typeof words === "string" && words ? words : `The service answered with status ${status}.`);
   error.status = status;
   error.details = details;
   if (typeof details.code === "string") error.code = details.code;
-  error.retryAfter = parseRetryAfter(headers.get("retry-after"));
+  // The service's own clock is meant, where it can be read; the browser's may be wrong.
+  const now = Date.parse(headers.get("date") ?? "") || Date.now();
+  error.retryAfter = parseRetryAfter(headers.get("retry-after"), now);
   return error;
 }
 

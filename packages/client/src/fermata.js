@@ -3,6 +3,7 @@
 /**
  * @import { FermataOptions, FollowOptions, PromptImage, StartOptions, ToolOutput, UndoOptions, CallOptions } from "./types.js"
  */
+import { untilAborted } from "./deadline.js";
 import { FermataError } from "./errors.js";
 import { imageParts } from "./images.js";
 import { makeResources } from "./resources.js";
@@ -39,7 +40,8 @@ export class Fermata {
    */
   async start({ scope, prompt, images, conversationId, model, snapshot, revision, idempotencyKey, ...options }) {
     const { executor, signal } = options;
-    const state = snapshot === undefined ? ((await executor?.snapshot?.()) ?? {}) : { snapshot, revision };
+    const isGiven = snapshot !== undefined;
+    const state = isGiven ? { snapshot, revision } : ((await untilAborted(executor?.snapshot?.(), signal)) ?? {});
     const conversation = await this.#openConversation(scope, conversationId, model, signal);
     const words = images?.length ? { content: await contentOf(prompt, images) } : { prompt };
     const content = { conversationId: conversation, ...words, snapshot: state.snapshot };
@@ -47,7 +49,12 @@ export class Fermata {
     const start = { path: pathOf("chat", scope), body, idempotencyKey: idempotencyKey ?? newKey() };
     const isDoubtful = idempotencyKey !== undefined;
     const members = { fermata: this, service: this.#service, start, conversationId: conversation, scope, isDoubtful };
-    return begin(new Turn(members, options), start.idempotencyKey);
+    try {
+      return await begin(new Turn(members, options), start.idempotencyKey);
+    } catch (error) {
+      this.#service.forgetUploads(body); // should they be what was refused, they are uploaded again
+      throw error;
+    }
   }
 
   /**
@@ -110,12 +117,13 @@ export class Fermata {
    */
   async journal(bridgeId, { signal } = {}) {
     const entries = [];
-    let cursor;
-    do {
+    const seen = new Set();
+    for (let cursor; !seen.has(cursor); ) {
+      seen.add(cursor);
       const page = await this.bridges.journal(bridgeId, { cursor, signal });
-      entries.push(...page.entries);
-      cursor = page.nextCursor;
-    } while (cursor);
+      entries.push(...(page.entries ?? []));
+      cursor = page.nextCursor ?? undefined; // without one, it is that of the first page
+    }
     return entries;
   }
 

@@ -3,12 +3,13 @@
 /** @import { ConnectionState, TurnEvent } from "./types.js" */
 /** @import { Service } from "./service.js" */
 import { isOffline, MAX_REQUEST_FAILURES, MAX_SILENT_WAIT, retryDelay, waitUntilOnline } from "./backoff.js";
-import { FermataError, TurnLostError } from "./errors.js";
+import { FermataError, InvalidResponseError, TurnLostError } from "./errors.js";
 import { pathOf } from "./transport.js";
 
 /** Failures in a row, without an event between them, after which a turn is given up. */
 const MAX_FOLLOW_FAILURES = 30;
 const DEFAULT_HELD_POLL_SECONDS = 5;
+const MAX_HELD_POLL_SECONDS = 60;
 const TERMINAL = ["done", "error", "cancelled"];
 const RESTING = ["paused", "held"];
 export const LOG_REWOUND = "logRewound";
@@ -113,9 +114,9 @@ export class Follower {
       this.#held = event; // it is of the connection, and its number is that of the last event of the turn
       this.#options.onEvent({ ...event, seq: undefined });
     }
-    if (event.seq === undefined || event.seq <= this.#seq) return;
-    this.#seq = event.seq;
-    if (event.type === "bridgeReady") this.#bridgeId = event.bridgeId;
+    if (!Number.isSafeInteger(event.seq) || /** @type {number} */ (event.seq) <= this.#seq) return;
+    if (event.type === "bridgeReady" && this.#bridgeId === undefined) this.#bridgeId = bridgeIdOf(event);
+    this.#seq = /** @type {number} */ (event.seq);
     if (TERMINAL.includes(event.type)) this.#end = event;
     this.#options.onEvent(event);
   }
@@ -173,7 +174,7 @@ export class Follower {
     const path = pathOf("bridges", /** @type {string} */ (this.#bridgeId));
     let first;
     for (;;) {
-      await service.wait((held.retryAfter ?? DEFAULT_HELD_POLL_SECONDS) * 1000, signal);
+      await service.wait(pollSecondsOf(held) * 1000, signal);
       const { status, seq } = await service.persist("GET", path, { signal });
       first ??= `${status} ${seq}`;
       if (`${status} ${seq}` !== first || !RESTING.includes(status)) break;
@@ -189,4 +190,19 @@ export class Follower {
 function lost(bridgeId, cause) {
   const reason = cause instanceof Error ? cause.message : "The stream closed before the turn ended.";
   return new TurnLostError(`The turn ${bridgeId} could not be followed. ${reason}`, { cause });
+}
+
+/** @param {TurnEvent} held */
+function pollSecondsOf({ retryAfter }) {
+  const isGiven = typeof retryAfter === "number" && retryAfter > 0;
+  return isGiven ? Math.max(1, Math.min(retryAfter, MAX_HELD_POLL_SECONDS)) : DEFAULT_HELD_POLL_SECONDS;
+}
+
+/**
+ * @param {TurnEvent} event
+ * @returns {string}
+ */
+function bridgeIdOf({ bridgeId }) {
+  if (typeof bridgeId === "string" && bridgeId) return bridgeId;
+  throw new InvalidResponseError("The service has started a turn without an id.");
 }

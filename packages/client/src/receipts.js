@@ -30,15 +30,15 @@ export function memoryReceipts() {
 export function storageReceipts(storage = globalThis.localStorage) {
   const full = (/** @type {string} */ key) => `${NAME}:${key}`;
   return {
-    get: async (key) => JSON.parse(storage.getItem(full(key)) ?? "null") ?? undefined,
+    get: async (key) => parseReceipt(storage.getItem(full(key))),
     set: async (key, receipt) => storage.setItem(full(key), JSON.stringify(receipt)),
     async clear(prefix, olderThan) {
       const keys = Array.from(storage, (_, index) => storage.key(index) ?? "").filter((key) =>
         key.startsWith(full("")),
       );
       for (const key of keys) {
-        const { at } = JSON.parse(storage.getItem(key) ?? "null") ?? {};
-        if (key.startsWith(full(prefix)) || !(at >= olderThan)) storage.removeItem(key);
+        const receipt = parseReceipt(storage.getItem(key));
+        if (key.startsWith(full(prefix)) || !receipt || receipt.at < olderThan) storage.removeItem(key);
       }
     },
   };
@@ -53,13 +53,18 @@ export function storageReceipts(storage = globalThis.localStorage) {
 export function indexedDbReceipts(factory = globalThis.indexedDB) {
   /** @type {Promise<IDBDatabase> | undefined} */
   let database;
+  const forget = () => {
+    database = undefined;
+  };
   /** @param {IDBTransactionMode} mode */
   const open = async (mode) => {
-    database ??= openDatabase(factory).catch((error) => {
-      database = undefined;
+    database ??= openDatabase(factory, forget);
+    try {
+      return (await database).transaction(NAME, mode).objectStore(NAME);
+    } catch (error) {
+      forget(); // it may open the next time, such as after a person has deleted what the site had stored
       throw error;
-    });
-    return (await database).transaction(NAME, mode).objectStore(NAME);
+    }
   };
   return {
     get: async (key) => resultOf((await open("readonly")).get(key)),
@@ -88,14 +93,34 @@ export function defaultReceipts() {
   return globalThis.indexedDB ? indexedDbReceipts() : memoryReceipts();
 }
 
-/** @param {IDBFactory} factory */
-function openDatabase(factory) {
+/**
+ * @param {IDBFactory} factory
+ * @param {() => void} onClose
+ */
+function openDatabase(factory, onClose) {
   const request = factory.open(NAME, 1);
   request.onupgradeneeded = () => void request.result.createObjectStore(NAME);
   return resultOf(request).then((database) => {
-    database.onversionchange = () => database.close();
+    database.onclose = onClose;
+    database.onversionchange = () => {
+      database.close();
+      onClose();
+    };
     return database;
   });
+}
+
+/**
+ * @param {string | null} text
+ * @returns {Receipt | undefined} Nothing where something else is stored.
+ */
+function parseReceipt(text) {
+  try {
+    const value = JSON.parse(text ?? "null");
+    return typeof value?.call === "string" && typeof value.at === "number" ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -4,7 +4,7 @@
 /** @import { RequestOptions } from "./transport.js" */
 /** @import { Schema } from "./schema.js" */
 import { callWithRetries, MAX_SILENT_WAIT, wait } from "./backoff.js";
-import { RefusedError } from "./errors.js";
+import { FermataError, InvalidResponseError } from "./errors.js";
 import { defaultReceipts } from "./receipts.js";
 import { pathOf, Transport } from "./transport.js";
 import { Uploads } from "./uploads.js";
@@ -13,6 +13,8 @@ import { Uploads } from "./uploads.js";
 const MAX_RESOURCE_FAILURES = 3;
 /** 404: the time is over, or the turn. 409: somebody else has answered. The turn's events say what happened. */
 const ALREADY_DECIDED = [404, 409];
+/** The service no longer has an upload, or it is another one: or what was said above. */
+const UPLOAD_LOST = [404, 409, 410];
 /** 400: the result is not one. 413: it is too large. A smaller one may be taken. */
 const RESULT_REFUSED = [400, 413];
 
@@ -46,7 +48,15 @@ export class Service {
     /** @type {ReceiptStore} */
     this.receipts = options.receipts ?? defaultReceipts();
     this.wait = options.wait ?? wait;
-    this.report = options.onProblem ?? ((/** @type {Error} */ problem) => console.warn("fermata:", problem));
+    const tell = options.onProblem ?? ((/** @type {Error} */ problem) => console.warn("fermata:", problem));
+    /** Tell a problem. Whoever is told may fail itself, and disturbs nothing. */
+    this.report = (/** @type {Error} */ problem) => {
+      try {
+        tell(problem);
+      } catch (error) {
+        console.error(error);
+      }
+    };
   }
 
   /**
@@ -108,6 +118,7 @@ export class Service {
   async #fetchTools(scope) {
     try {
       const { tools } = await this.persist("GET", pathOf("tools", scope));
+      if (!Array.isArray(tools)) throw new InvalidResponseError("The service sent no list of tools.");
       return new Map(/** @type {Tool[]} */ (tools).map((tool) => [tool.name, tool]));
     } catch (error) {
       this.#toolsByScope.delete(scope);
@@ -123,9 +134,10 @@ export class Service {
    */
   async scopeOf(bridgeId) {
     const { conversationId } = await this.persist("GET", pathOf("bridges", bridgeId));
-    const path = pathOf("conversations", conversationId);
+    const path = pathOf("conversations", String(conversationId));
     const { conversation } = await this.persist("GET", path, { query: { limit: 1 } });
-    return conversation.scope;
+    if (typeof conversation?.scope === "string") return conversation.scope;
+    throw new InvalidResponseError("The service sent a conversation without a scope.");
   }
 
   /**
@@ -139,17 +151,41 @@ export class Service {
     const forms = resultForms(answer.result);
     for (const [index, result] of forms.entries()) {
       try {
-        const body = await this.#fitAnswer({ ...answer, result }, signal);
-        await this.persist("POST", "/tool-result", { body, signal });
+        await this.#post({ ...answer, result }, signal);
         return true;
       } catch (error) {
-        const status = error instanceof RefusedError ? error.status : 0;
+        signal?.throwIfAborted();
+        const { status } = /** @type {FermataError} */ (error);
         if (ALREADY_DECIDED.includes(status)) return false;
-        if (!RESULT_REFUSED.includes(status) || index === forms.length - 1) throw error;
+        // What is no error of the service is one of the result: it cannot be written as JSON.
+        const isRefused = RESULT_REFUSED.includes(status) || !(error instanceof FermataError);
+        if (!isRefused || index === forms.length - 1) throw error;
         this.report(/** @type {Error} */ (error));
       }
     }
     return false;
+  }
+
+  /**
+   * Post an answer; with new uploads where the service no longer has those that it refers to.
+   *
+   * @param {Answer} answer
+   * @param {AbortSignal} [signal]
+   */
+  async #post(answer, signal) {
+    const body = await this.#fitAnswer(answer, signal);
+    try {
+      await this.persist("POST", "/tool-result", { body, signal });
+    } catch (error) {
+      const { status } = /** @type {FermataError} */ (error);
+      if (!UPLOAD_LOST.includes(status) || !this.#uploads.forget(body)) throw error;
+      await this.persist("POST", "/tool-result", { body: await this.#fitAnswer(answer, signal), signal });
+    }
+  }
+
+  /** Upload anew what a body refers to, the next time. @param {string} body */
+  forgetUploads(body) {
+    this.#uploads.forget(body);
   }
 
   /**

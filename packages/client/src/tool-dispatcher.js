@@ -2,6 +2,7 @@
 
 /** @import { Executor, ToolOutput, TurnEvent } from "./types.js" */
 /** @import { Service } from "./service.js" */
+import { FermataError } from "./errors.js";
 import { FallbackReceipts } from "./fallback-receipts.js";
 import { canonicalJson, checkSchema, listErrors } from "./schema.js";
 import { pathOf } from "./transport.js";
@@ -168,7 +169,7 @@ export class ToolDispatcher {
 
   /** @param {TurnEvent} request */
   async #carryOut(request) {
-    const result = await this.#resultFor(request);
+    const result = await this.#resultFor(request).catch((error) => this.#failed(request, error));
     if (this.#over.signal.aborted) return;
     const state = await this.#readEditor();
     const answer = { bridgeId: this.#bridgeId, requestId: request.requestId, result, ...state };
@@ -198,6 +199,20 @@ export class ToolDispatcher {
     if (!result.ok && this.#over.signal.aborted) return result; // it was interrupted: how far it came is unknown
     await this.#receipts.set(key, { call, at: Date.now(), result });
     return result;
+  }
+
+  /**
+   * Return the result of a request that could not even be looked at, such as one whose input is nested too deeply. Otherwise
+   * nobody would answer it.
+   *
+   * @param {TurnEvent} request
+   * @param {any} error
+   * @returns {ToolOutput}
+   */
+  #failed({ toolName }, error) {
+    if (error instanceof FermataError || this.#over.signal.aborted) throw error;
+    this.#service.report(error);
+    return { ok: false, error: `${toolName} failed in the editor: ${error?.message ?? error}` };
   }
 
   /** @param {string} name */

@@ -1,16 +1,15 @@
 /** Requests to one service. Only a refused token is tried again here. */
 
 /** @import { FermataOptions, TurnEvent } from "./types.js" */
-import { errorFromResponse, InvalidResponseError, UnreachableError } from "./errors.js";
-import { EventParser } from "./ndjson.js";
+import { Deadline, untilAborted } from "./deadline.js";
+import { errorFromResponse, FermataError, InvalidResponseError, UnreachableError } from "./errors.js";
+import { readBlob, readEvents, readJson } from "./response-body.js";
 import { ALREADY_UPLOADED } from "./uploads.js";
 
 export const API_PATH = "/admin/api/ai";
 const REQUEST_TIMEOUT = 30_000;
 /** The bytes of a body that a slow connection sends in a millisecond. */
 const BYTES_PER_MILLISECOND = 50;
-/** A stream sends at least a blank line every 10 to 15 seconds. Three times that is a dead connection. */
-const IDLE_TIMEOUT = 45_000;
 const TOOL_NAMES = { fermata: "seed", instatic: "prefixed" };
 
 /**
@@ -44,14 +43,10 @@ export class Transport {
    * @returns {Promise<any>} `undefined` for an answer without a body.
    */
   async request(method, path, options) {
-    return this.#send(method, path, options, async (response) => {
-      if (response.status === 204) return undefined;
-      const text = await response.text().catch(throwLost);
-      try {
-        return JSON.parse(text);
-      } catch (cause) {
-        throw new InvalidResponseError("The service sent something that is not JSON.", { cause });
-      }
+    return this.#send(method, path, options, async (response, watch) => {
+      if (response.status !== 204) return readJson(response, watch);
+      if (method === "GET") throw new InvalidResponseError("The service sent an answer without a body.");
+      return undefined;
     });
   }
 
@@ -63,7 +58,7 @@ export class Transport {
    * @returns {Promise<Blob>}
    */
   async fetchBlob(path, options) {
-    return this.#send("GET", path, options, (response) => response.blob().catch(throwLost));
+    return this.#send("GET", path, options, readBlob);
   }
 
   /**
@@ -78,9 +73,18 @@ export class Transport {
    */
   async put(url, bytes, headers, signal) {
     const body = /** @type {BodyInit} */ (bytes);
-    const response = await this.#fetchOnce(url, { method: "PUT", headers, body, credentials: "omit", signal });
-    if (response.ok || response.status === ALREADY_UPLOADED) return;
-    throw errorFromResponse(response.status, await readText(response), response.headers);
+    const watch = new Deadline(signal);
+    try {
+      watch.restart(timeoutOf(bytes));
+      const init = { method: "PUT", headers, body, credentials: /** @type {const} */ ("omit"), signal: watch.signal };
+      const response = await this.#fetchOnce(url, init);
+      if (response.ok || response.status === ALREADY_UPLOADED) return;
+      throw errorFromResponse(response.status, await readText(response), response.headers);
+    } catch (error) {
+      throw watch.explain(error);
+    } finally {
+      watch.end();
+    }
   }
 
   /**
@@ -109,15 +113,15 @@ export class Transport {
    * @template T
    * @param {string} method
    * @param {string} path
-   * @param {RequestOptions} [options]
-   * @param {(response: Response) => Promise<T>} [read]
+   * @param {RequestOptions | undefined} options
+   * @param {(response: Response, watch: Deadline) => Promise<T>} read
    * @returns {Promise<T>}
    */
-  async #send(method, path, options = {}, read = async () => /** @type {T} */ (undefined)) {
+  async #send(method, path, options = {}, read) {
     const watch = new Deadline(options.signal);
     try {
       watch.restart(timeoutOf(options.body));
-      return await read(await this.#open(method, path, { ...options, signal: watch.signal }));
+      return await read(await this.#open(method, path, { ...options, signal: watch.signal }), watch);
     } catch (error) {
       throw watch.explain(error);
     } finally {
@@ -150,6 +154,24 @@ export class Transport {
   }
 
   /**
+   * Ask for a token. A provider that fails is like a service that does not answer: the next attempt may succeed. One that
+   * throws an error of this package has decided itself.
+   *
+   * @param {boolean} refresh
+   * @param {AbortSignal} [signal]
+   */
+  async #fetchToken(refresh, signal) {
+    if (typeof this.#token !== "function") return this.#token?.trim();
+    try {
+      const token = await untilAborted(this.#token({ refresh }), signal);
+      return typeof token === "string" ? token.trim() : "";
+    } catch (cause) {
+      if (signal?.aborted || cause instanceof FermataError) throw cause;
+      throw new UnreachableError("There is no token to ask the service with.", { cause });
+    }
+  }
+
+  /**
    * @param {string} url
    * @param {RequestInit} init
    */
@@ -177,10 +199,10 @@ export class Transport {
    * @param {boolean} refresh
    */
   async #headersOf(options, refresh) {
-    const token = typeof this.#token === "function" ? await this.#token({ refresh }) : this.#token;
+    const token = await this.#fetchToken(refresh, options.signal);
     const headers = {
       ...(options.body !== undefined && { "content-type": "application/json" }),
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(token && { authorization: `Bearer ${token}` }),
       ...(this.#toolNames && { "fermata-tool-names": this.#toolNames }),
       ...options.headers,
     };
@@ -209,87 +231,10 @@ const toText = (body) => (typeof body === "string" ? body : JSON.stringify(body)
  * @param {unknown} body
  * @returns {number} Milliseconds until a request with this body should be answered.
  */
-const timeoutOf = (body) => REQUEST_TIMEOUT + (typeof body === "string" ? body.length / BYTES_PER_MILLISECOND : 0);
-
-/**
- * @param {unknown} cause
- * @returns {never}
- */
-function throwLost(cause) {
-  throw new UnreachableError("The connection to the service was lost.", { cause });
+function timeoutOf(body) {
+  const isMeasured = typeof body === "string" || body instanceof Uint8Array;
+  return REQUEST_TIMEOUT + (isMeasured ? body.length / BYTES_PER_MILLISECOND : 0);
 }
 
 /** @param {Response} response */
 const readText = (response) => response.text().catch(() => "");
-
-/**
- * @param {Response} response
- * @param {Deadline} watch
- */
-async function* readEvents(response, watch) {
-  const reader = response.body?.getReader();
-  if (!reader) throw new InvalidResponseError("The service sent an answer without a body.");
-  const parser = new EventParser();
-  try {
-    for (;;) {
-      watch.restart(IDLE_TIMEOUT);
-      const { done, value } = await reader.read().catch(throwLost);
-      watch.pause();
-      if (done) return;
-      yield* parser.push(value);
-    }
-  } finally {
-    watch.pause();
-    reader.cancel().catch(() => {});
-  }
-}
-
-/** A signal that is aborted with another one, or when a time has passed. */
-class Deadline {
-  #controller = new AbortController();
-  #outer;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
-  #isOver = false;
-  #abort = () => this.#controller.abort(this.#outer?.reason);
-
-  /** @param {AbortSignal} [outer] */
-  constructor(outer) {
-    this.#outer = outer;
-    outer?.throwIfAborted();
-    outer?.addEventListener("abort", this.#abort);
-  }
-
-  get signal() {
-    return this.#controller.signal;
-  }
-
-  /** @param {number} milliseconds */
-  restart(milliseconds) {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#isOver = true;
-      this.#controller.abort();
-    }, milliseconds);
-  }
-
-  pause() {
-    clearTimeout(this.#timer);
-  }
-
-  end() {
-    this.pause();
-    this.#outer?.removeEventListener("abort", this.#abort);
-  }
-
-  /**
-   * Return what an error of the request means: the caller's own abort, or a time-out.
-   *
-   * @param {unknown} error
-   */
-  explain(error) {
-    if (this.#outer?.aborted) return this.#outer.reason;
-    if (this.#isOver) return new UnreachableError("The service has stopped sending.", { cause: error });
-    return error;
-  }
-}

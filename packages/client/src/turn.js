@@ -195,7 +195,11 @@ export class Turn {
   #tell(state) {
     if (state === this.connection) return;
     this.connection = state;
-    this.#options.onConnection?.(state);
+    try {
+      this.#options.onConnection?.(state);
+    } catch (error) {
+      this.#members.service.report(/** @type {Error} */ (error)); // whoever is told disturbs nothing
+    }
   }
 }
 

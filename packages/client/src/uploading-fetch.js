@@ -22,6 +22,8 @@ export function uploadingFetch(inner = globalThis.fetch.bind(globalThis)) {
     if (base === undefined) return inner(input, init);
     const body = init?.body ?? (input instanceof Request ? await input.clone().text() : undefined);
     if (typeof body !== "string" || requestBytes(body) <= MAX_REQUEST_BYTES) return inner(input, init);
+    const content = parseBody(body);
+    if (!content) return inner(input, init);
     const { headers, credentials, signal } = { ...(input instanceof Request && memberOf(input)), ...init };
     const ask = new Headers(headers);
     ask.set("content-type", "application/json");
@@ -43,12 +45,22 @@ export function uploadingFetch(inner = globalThis.fetch.bind(globalThis)) {
         const response = await inner(to, request);
         if (response.status !== ALREADY_UPLOADED) check(response);
       };
-      return await inner(input, { ...init, body: await uploads.fit(JSON.parse(body), announce, put) });
+      return await inner(input, { ...init, body: await uploads.fit(content, announce, put) });
     } catch (refused) {
       if (refused instanceof Response) return refused;
       throw refused;
     }
   };
+}
+
+/** A body that is no object is for the service to refuse. @param {string} text */
+function parseBody(text) {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 /**

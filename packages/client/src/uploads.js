@@ -33,13 +33,9 @@ export class Uploads {
    * @returns {Promise<string>}
    */
   async fit(body, announce, put) {
-    const small = { ...body };
-    const isLarge = (/** @type {any} */ part) => part?.data?.length >= LARGE_IMAGE_CHARACTERS;
-    if (Array.isArray(body.content) && body.content.some(isLarge)) {
-      small.content = await Promise.all(
-        body.content.map((part) => (isLarge(part) ? this.#uploadImage(part, announce, put) : part)),
-      );
-    }
+    const isLarge = (/** @type {any} */ image) => image?.data?.length >= LARGE_IMAGE_CHARACTERS;
+    const upload = (/** @type {any} */ image) => this.#uploadImage(image, announce, put);
+    const small = await changeImages(body, isLarge, upload);
     let text = JSON.stringify(small);
     if (body.snapshot != null && requestBytes(text) > MAX_REQUEST_BYTES) {
       const bytes = ENCODER.encode(JSON.stringify(body.snapshot));
@@ -47,13 +43,20 @@ export class Uploads {
       small.snapshotRef = await this.#upload("snapshot", bytes, announce, put);
       text = JSON.stringify(small);
     }
-    if (Array.isArray(small.content) && requestBytes(text) > MAX_REQUEST_BYTES) {
-      small.content = await Promise.all(
-        small.content.map((part) => (part?.data ? this.#uploadImage(part, announce, put) : part)),
-      );
-      text = JSON.stringify(small);
-    }
-    return text;
+    if (requestBytes(text) <= MAX_REQUEST_BYTES) return text;
+    return JSON.stringify(await changeImages(small, (image) => Boolean(image?.data), upload));
+  }
+
+  /**
+   * Forget the uploads that a body refers to: the service no longer has them.
+   *
+   * @param {string} text
+   * @returns {boolean} Whether there are any, so that the body may be taken with others.
+   */
+  forget(text) {
+    const used = [...this.#known].filter(([, { ref }]) => text.includes(ref));
+    for (const [sha256] of used) this.#known.delete(sha256);
+    return used.length > 0;
   }
 
   /**
@@ -87,6 +90,24 @@ export class Uploads {
     this.#known.set(sha256, { ref, until: Date.now() + REUSE_MILLISECONDS });
     return ref;
   }
+}
+
+/**
+ * Return a copy of a body in which some of its images, those of a prompt and those of a result, are replaced.
+ *
+ * @param {Record<string, any>} body
+ * @param {(image: any) => boolean} isChanged
+ * @param {(image: any) => Promise<any>} change
+ * @returns {Promise<Record<string, any>>}
+ */
+async function changeImages(body, isChanged, change) {
+  const all = (/** @type {any[]} */ images) =>
+    Promise.all(images.map((image) => (isChanged(image) ? change(image) : image)));
+  const { content, result } = body;
+  const changed = { ...body };
+  if (Array.isArray(content)) changed.content = await all(content);
+  if (Array.isArray(result?.images)) changed.result = { ...result, images: await all(result.images) };
+  return changed;
 }
 
 /**

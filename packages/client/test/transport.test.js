@@ -45,13 +45,44 @@ test("without a token the cookies of the own origin are sent, with one no cookie
   }
 });
 
-test("an error of the token provider is the caller's own error", async () => {
+test("a token provider that fails is asked again like a service that does not answer, and its error is the cause", async () => {
   const service = new FakeService();
+  let asked = 0;
   const token = () => {
+    asked += 1;
     throw new TypeError("no session");
   };
-  await assert.rejects(new Fermata({ ...service.options, token }).scopes.list(), /^TypeError: no session/);
-  assert.equal(service.requests.length, 0);
+  const error = await new Fermata({ ...service.options, token }).scopes.list().catch((refused) => refused);
+  assert.ok(error instanceof UnreachableError);
+  assert.deepEqual([error.cause.message, asked, service.requests.length], ["no session", 3, 0]);
+});
+
+test("a token provider ends a request with an error of this package", async () => {
+  const service = new FakeService();
+  const token = () => {
+    throw Object.assign(new SignedOutError("The session is over."), { status: 401 });
+  };
+  await assert.rejects(new Fermata({ ...service.options, token }).scopes.list(), SignedOutError);
+});
+
+for (const [given, sent] of [
+  [null, null],
+  ["", null],
+  [" a-token\n", "Bearer a-token"],
+])
+  test(`a token ${JSON.stringify(given)} is sent as ${sent}`, async () => {
+    const service = new FakeService().on("GET", "/scopes", () => json(200, { scopes: [] }));
+    await new Fermata({ ...service.options, token: async () => given }).scopes.list();
+    assert.equal(service.requests[0].headers.get("authorization"), sent);
+  });
+
+test("a token provider that never answers holds nobody who has stopped waiting", async () => {
+  const service = new FakeService();
+  const stop = new AbortController();
+  const fermata = new Fermata({ ...service.options, token: () => new Promise(() => {}) });
+  const listed = fermata.scopes.list({ signal: stop.signal });
+  setImmediate(() => stop.abort(new Error("Enough.")));
+  await assert.rejects(listed, /^Error: Enough/);
 });
 
 test("a dialect says which names of tools the editor knows", async () => {

@@ -58,7 +58,10 @@ def test_a_404_for_an_instatic_browser_has_the_members_of_all_its_generations(
         ({"result": {"ok": True, "images": {}}}, "'result.images' must be a list"),
         ({"result": {"ok": True, "images": ["QUJD"]}}, "'result.images.0' must be an object"),
         ({"result": {"ok": True, "images": [{"data": "QUJD"}]}}, "'result.images.0.mimeType' is missing"),
-        ({"result": {"ok": True, "images": [IMAGE, {"mimeType": "image/png"}]}}, "'result.images.1.data' is missing"),
+        (
+            {"result": {"ok": True, "images": [IMAGE, {"mimeType": "image/png"}]}},
+            "'result.images.1' must hold its image: either 'data' or 'uploadRef'",
+        ),
         ({"result": {"ok": True, "revision": 7}}, "'result.revision' must be a string"),
         ({"result": {"ok": True, "revision": None}}, "'result.revision' must be a string"),
         ({"result": {"ok": True, "revision": ""}}, "'result.revision' must not be empty"),

@@ -90,10 +90,10 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .quiet { display: inline-flex; align-items: center; gap: 4px; padding: 4px 8px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
 .summary .done { display: inline-flex; align-items: center; gap: 4px; padding: 4px 8px; } .summary .done .icon { width: 14px; height: 14px; }
 .quiet .icon { width: 14px; height: 14px; } .quiet:hover:not(:disabled) { background: var(--fermata-surface-3); color: var(--fermata-ink); }
-.summary > .quiet:first-child, .summary > .done:first-child { margin-inline-start: -8px; } .note.bad .quiet { color: inherit; font-weight: 500; }
+.summary > .quiet:first-child, .summary > .done:first-child { margin-inline-start: -8px; } .note.bad .quiet { flex: none; margin: -4px -8px -4px 0; color: inherit; font-weight: 500; white-space: nowrap; }
 .cost { font-variant-numeric: tabular-nums; }
 .note { padding: 8px 12px; border-radius: var(--fermata-radius-s); background: var(--fermata-surface-2); font-size: var(--fermata-text-s); color: var(--fermata-ink-2); overflow-wrap: anywhere; }
-.note.bad, .note.warn { display: flex; align-items: flex-start; gap: 8px; } .note.bad > span { flex: 1; }
+.note.bad, .note.warn { display: flex; align-items: flex-start; gap: 8px; } .note > div { flex: 1; min-width: 0; } .note .hint { color: var(--fermata-ink-2); }
 .note.bad { background: var(--fermata-bad-soft); color: var(--fermata-bad); } .note.warn { background: var(--fermata-warn-soft); color: var(--fermata-warn); }
 .note ul { list-style: disc; padding-inline-start: 1.4em; }
 
@@ -129,7 +129,7 @@ textarea:focus-visible { outline: none; } /* the field around it shows the focus
 .sheet-list { flex: 1; overflow-y: auto; padding: 8px; } .sheet-list h3 { padding: 8px 8px 4px; font-size: var(--fermata-text-s); font-weight: 600; color: var(--fermata-ink-3); }
 .row { display: flex; align-items: center; border-radius: var(--fermata-radius-s); } .row:hover { background: var(--fermata-surface-2); }
 .row-main { flex: 1; min-width: 0; display: flex; align-items: baseline; gap: 12px; padding: 8px; text-align: start; }
-.row-title { flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; } .row-title .icon { width: 14px; height: 14px; margin-inline-start: 6px; vertical-align: -2px; color: var(--fermata-accent); }
+.row-title { flex: 1; min-width: 0; overflow: hidden; text-align: match-parent; text-overflow: ellipsis; white-space: nowrap; } .row-title .icon { width: 14px; height: 14px; margin-inline-start: 6px; vertical-align: -2px; color: var(--fermata-accent); }
 .row-detail { font-size: var(--fermata-text-s); color: var(--fermata-ink-3); white-space: nowrap; }
 .models .row-main { flex-direction: column; gap: 0; align-items: stretch; } .models .row-detail { white-space: normal; }
 .row-main[aria-current] .row-title { font-weight: 600; }

@@ -1,14 +1,69 @@
-"""Normalize the images of tool results, so that every provider accepts them (decision 0111)."""
+"""Normalize the images of tool results, so that every provider accepts them (decision 0111).
+
+An image that is too large for the request was uploaded before, and the posted result has its reference (decision 0305).
+"""
 
 import base64
 import binascii
 from typing import Any
 
+from fermata.aws import uploads
+from fermata.aws.resources import Resources
 from fermata.conversations import image_reencoding
+from fermata.domain.caller import Caller
 from fermata.domain.tools import ToolImage, ToolOutput
 
 MAX_RESULT_IMAGES = 4
 OMITTED_IMAGES_KEY = "imagesLeftOut"
+
+
+def identify_uploaded_images(posted: Any) -> Any:
+    """Return the posted result with the digest of each uploaded image in place of its reference.
+
+    The result is the same when its images were uploaded again.
+
+    Raises:
+        InvalidRequest: A reference is none.
+    """
+    images = posted.get("images") if isinstance(posted, dict) else None
+    if not isinstance(images, list) or not any(map(_get_upload_ref, images)):
+        return posted
+    return posted | {"images": [_identify_image(image) for image in images]}
+
+
+def _identify_image(image: Any) -> Any:
+    ref = _get_upload_ref(image)
+    return image | {"uploadRef": uploads.parse_upload_ref(ref, "image").sha256} if ref else image
+
+
+def fetch_uploaded_images(resources: Resources, caller: Caller, posted: Any) -> Any:
+    """Return the posted result with the data of each uploaded image in place of its reference.
+
+    Only as many as a result may have are fetched.
+
+    Raises:
+        ApiError: An upload cannot be fetched.
+    """
+    images = posted.get("images") if isinstance(posted, dict) else None
+    if not isinstance(images, list) or not any(map(_get_upload_ref, images)):
+        return posted
+    fetched = [
+        _fetch_image(resources, caller, image) if place < MAX_RESULT_IMAGES else image | {"data": ""}
+        for place, image in enumerate(images)
+    ]
+    return posted | {"images": [{name: image[name] for name in ("mimeType", "data")} for image in fetched]}
+
+
+def _fetch_image(resources: Resources, caller: Caller, image: dict[str, Any]) -> dict[str, Any]:
+    ref = _get_upload_ref(image)
+    if not ref:
+        return image
+    raw = uploads.fetch_upload(resources, caller, uploads.parse_upload_ref(ref, "image"))
+    return image | {"data": base64.b64encode(raw).decode()}
+
+
+def _get_upload_ref(image: Any) -> str:
+    return (image.get("uploadRef") or "") if isinstance(image, dict) else ""
 
 
 def normalize_result_images(output: ToolOutput) -> ToolOutput:

@@ -1,7 +1,7 @@
 """Accept the result of a tool call from a browser: idempotent, and only for the request that is open."""
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
 
 from fermata.agents.registry import get_toolset
@@ -15,7 +15,11 @@ from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.edit_results import EditResult, build_conflict_output, find_edit_tool, parse_edit_result
 from fermata.tools.calls.pipeline import apply_result_policy
 from fermata.turns.answer.journal_writes import prepare_journal_writes, skip_remaining_calls
-from fermata.turns.answer.normalize_result_images import normalize_result_images
+from fermata.turns.answer.normalize_result_images import (
+    fetch_uploaded_images,
+    identify_uploaded_images,
+    normalize_result_images,
+)
 from fermata.turns.answer.resume_turn import resume_turn
 from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.pause import Pause, build_pause_key, hash_result, pause_from_item, round_from_request_id
@@ -38,13 +42,25 @@ class ToolRequestGone(NotFound):
         super().__init__(REQUEST_GONE_MESSAGE, reason="no_open_request")
 
 
-@dataclass(frozen=True)
 class _Answer:
     """A posted result. `revision` is the document's, from the result or else from the body around it."""
 
-    result: EditResult
-    result_hash: str
-    revision: str
+    def __init__(self, resources: Resources, caller: Caller, posted: Any, revision: str) -> None:
+        self._resources = resources
+        self._caller = caller
+        self._posted = posted
+        self.result_hash = hash_result(identify_uploaded_images(posted))
+        self._revision = revision
+
+    @cached_property
+    def result(self) -> EditResult:
+        """The result with its images as providers accept them. A repeated answer needs neither it nor its uploads."""
+        result = parse_edit_result(fetch_uploaded_images(self._resources, self._caller, self._posted))
+        return replace(result, output=normalize_result_images(result.output))
+
+    @property
+    def revision(self) -> str:
+        return self.result.revision or self._revision
 
 
 def submit_tool_result(
@@ -67,13 +83,12 @@ def submit_tool_result(
 
     Raises:
         ToolRequestGone: The request is not open, or not the caller's.
-        ApiError: The snapshot cannot be fetched.
+        ApiError: The snapshot or an uploaded image cannot be fetched.
         Forbidden: The caller may not answer this call.
         Conflict: The request was answered with another result.
         ServiceUnavailable: Too many writers at once, or the workflow cannot be reached. The caller should repeat.
     """
-    edit_result = parse_edit_result(result)
-    answer = _Answer(edit_result, hash_result(result), edit_result.revision or revision)
+    answer = _Answer(resources, caller, result, revision)
     store_snapshot = partial(_store_snapshot, resources, caller, bridge_id, snapshot)
     with SnapshotStorage(resources, caller, store_snapshot) as storage:
         _submit_answer(resources, caller, bridge_id, request_id, answer, storage)
@@ -181,7 +196,7 @@ def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutp
 
     In an undo no model reads it. A conflict then keeps the editor's own words, which the report shows to the user.
     """
-    output = normalize_result_images(result.output)
+    output = result.output
     if output.conflict and not pause.undo_target:
         output = build_conflict_output(result, call.request_revision)
     tool = find_edit_tool(get_toolset(pause.scope), call.tool_name)

@@ -37,6 +37,11 @@ _ONE_SNAPSHOT: JsonDict = {
 """JSON Schemas of what the validators check: an image has one source, and a snapshot at most one."""
 
 
+def _check_one_source(data: str | None, upload_ref: str | None) -> None:
+    if (data is None) == (upload_ref is None):
+        raise ValueError("must hold its image: either 'data' or 'uploadRef'")
+
+
 class TextPart(LenientBody):
     """A text of a prompt."""
 
@@ -59,8 +64,7 @@ class ImagePart(LenientBody):
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
-        if (self.data is None) == (self.upload_ref is None):
-            raise ValueError("must hold its image: either 'data' or 'uploadRef'")
+        _check_one_source(self.data, self.upload_ref)
         if self.data is not None:
             self._check_data(self.data)
         return self
@@ -170,10 +174,21 @@ def _without_default(schema: JsonDict) -> None:
 
 
 class ToolOutputImage(LenientBody):
-    """An image of a tool's output. One that cannot be decoded is left out, with a note to the model."""
+    """An image of a tool's output, in the request itself or uploaded before.
+
+    One that cannot be decoded is left out, with a note to the model.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_ONE_IMAGE)
 
     mime_type: str
-    data: str
+    data: str | None = None
+    upload_ref: UploadRef | None = None
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        _check_one_source(self.data, self.upload_ref)
+        return self
 
 
 class ToolOutputBody(LenientBody):
