@@ -166,7 +166,10 @@ class TestToolResult:
 
 class TestOtherBodies:
     def test_an_error_about_an_unknown_scope_names_the_scopes(self) -> None:
-        assert get_error(NewConversation, {"scope": "shop"}) == "'scope' must be 'site', 'content', 'data' or 'plugin'."
+        assert (
+            get_error(NewConversation, {"scope": "shop"})
+            == "'scope' must be 'site', 'content', 'data', 'plugin' or 'planner'."
+        )
 
     def test_a_title_is_trimmed_and_not_blank(self) -> None:
         assert NewConversation.model_validate({"scope": "site", "title": "  Home "}).title == "Home"

@@ -7,6 +7,7 @@ from pkgutil import resolve_name
 from typing import Any, cast
 
 from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
+from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_text
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
 from fermata.tools.tool import Tool, compute_definition_digest
@@ -26,6 +27,8 @@ class Agent:
         prompt: A function from a ToolNaming to the stable part of the prompt.
         situation: A function from a snapshot and a ToolNaming to the part that changes from turn to turn; empty for
             none.
+        text_reader: A function from the model's text and an id to the call that the text stands for, or None; empty
+            for an agent whose text is always an answer.
         max_rounds: The agent's limit, where it is lower than the deployment's.
         policy: Which calls of the agent a person has to approve, besides the tenant's own policy.
     """
@@ -36,6 +39,7 @@ class Agent:
     toolsets: tuple[str, ...] = ()
     prompt: str
     situation: str = ""
+    text_reader: str = ""
     max_rounds: int | None = None
     policy: ApprovalPolicy = NO_POLICY
 
@@ -79,6 +83,17 @@ class Agent:
             return ""
         text = cast(Callable[[Any, ToolNaming], str], resolve_name(self.situation))(snapshot, naming)
         return escape_frames_in_text(text)
+
+    def find_call_in_text(self, text: str, call_id: str) -> ToolCallBlock | None:
+        """Return the call that a model has written into its text, or None.
+
+        Args:
+            text: All that the model has written in a round without calls.
+            call_id: The id of the call.
+        """
+        if not self.text_reader or not text:
+            return None
+        return cast(Callable[[str, str], ToolCallBlock | None], resolve_name(self.text_reader))(text, call_id)
 
     @cached_property
     def _merged_toolset(self) -> Toolset:

@@ -168,6 +168,20 @@ class ApprovalDecidedEvent(Event):
     reasons: tuple[str, ...] = ()
 
 
+class EditPlanEvent(Event):
+    """What became of a plan that the model has submitted (docs/edit-plans.md).
+
+    `outcome` has its status, the operations as they were normalized, and what was changed about them. `is_final`: the
+    turn ends with it.
+    """
+
+    visible_to = ("fermata",)
+
+    type: Literal["editPlan"] = "editPlan"
+    outcome: dict[str, Any]
+    is_final: bool
+
+
 class ContextEvent(Event):
     """How full the model's context window is after a round. It is never summed."""
 

@@ -10,6 +10,7 @@ SCOPES: dict[str, str] = {
     "content": "fermata.agents.content.agent:CONTENT_AGENT",
     "data": "fermata.agents.data.agent:DATA_AGENT",
     "plugin": "fermata.agents.plugin.agent:PLUGIN_AGENT",
+    "planner": "fermata.agents.planner.agent:PLANNER_AGENT",
 }
 """The scopes by their names, with the path `package.module:name` of the Agent that `chat/{scope}` asks.
 

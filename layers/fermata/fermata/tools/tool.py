@@ -22,7 +22,10 @@ from fermata.domain.caller import Capability
 from fermata.tools.schema.json_schema import build_json_schema
 
 if TYPE_CHECKING:
+    from fermata.domain.events import Event
+    from fermata.domain.tools import ToolOutput
     from fermata.hosts.client import HostClient
+    from fermata.plans.draft_session import DraftSession
 
 
 DIGEST_CHARS = 16
@@ -140,6 +143,10 @@ def _no_host() -> None:
     """Stand for a tenant without a content system."""
 
 
+def _no_draft() -> None:
+    """Stand for a call outside of a conversation."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """What a handler knows about its caller, turn and editor.
@@ -148,6 +155,8 @@ class ToolContext:
         effect_key: The same for every repetition of one call (`pipeline.build_effect_key`).
         snapshot: The latest raw value that the editor posted in this turn, or None.
         host: Opens the tenant's content system on behalf of the caller; returns None if the tenant has none.
+        open_draft: Opens the draft of the turn's conversation; returns None outside of one.
+        read_prompt: Returns the text of the prompt that started the turn.
     """
 
     tenant: str
@@ -158,6 +167,8 @@ class ToolContext:
     effect_key: str = ""
     snapshot: Any = None
     open_host: "Callable[[], HostClient | None]" = _no_host
+    open_draft: "Callable[[], DraftSession | None]" = _no_draft
+    read_prompt: Callable[[], str] = str
     role: str | None = None
     phase: str | None = None
     now: Callable[[], datetime] = _utc_now
@@ -228,6 +239,10 @@ class Tool:
     """Paths into the data that name entities worth remembering."""
     reads_outside_content: bool = False
     """Whether its results hold what people outside of the workspace may have written, such as web pages."""
+    ends_turn: bool = False
+    """Whether the turn ends with a call of the tool, as its event says. The other calls of its round are dropped."""
+    build_events: "Callable[[ToolOutput, int], tuple[Event, ...]] | None" = None
+    """Returns what the turn's log keeps of an output, given how many plans were refused in the turn before."""
     enabled: bool = True
 
     def __post_init__(self) -> None:

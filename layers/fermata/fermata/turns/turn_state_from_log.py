@@ -9,6 +9,7 @@ from fermata.domain.approvals import ApprovalReason
 from fermata.domain.events import (
     NOT_SENT_CODE,
     ApprovalDecidedEvent,
+    EditPlanEvent,
     Event,
     ReasoningEvent,
     RequestFailedEvent,
@@ -56,6 +57,8 @@ _STORED_NAMES = {
     "approved_new_tools": "a",
     "approved_cost": "u+",
     "is_cost_denied": "u-",
+    "refused_plans": "pr",
+    "is_answered": "pf",
 }
 
 
@@ -107,6 +110,10 @@ class TurnState:
     """The cost of the turn, in USD, when a person let it go on for the last time."""
     is_cost_denied: bool = False
     """Whether a person has not let the turn go on because of its cost."""
+    refused_plans: int = 0
+    """How many plans of the turn were refused."""
+    is_answered: bool = False
+    """Whether the turn ends with the round's calls, because a plan is its answer."""
     unknown_members: tuple[tuple[str, Any], ...] = ()
     """Stored names and values that a newer version wrote. They are written again as they are (decision 0253)."""
 
@@ -138,6 +145,8 @@ class TurnState:
                 return self._after_tool_result()
             case ApprovalDecidedEvent():
                 return self._after_approval_decided(event)
+            case EditPlanEvent():
+                return replace(self, refused_plans=self.refused_plans + 1, is_answered=event.is_final)
             case WarningEvent() if event.code:
                 return replace(self, forced_answer_reason=event.code)
             case TerminalEvent():

@@ -1,8 +1,8 @@
 """Build the JSON Schema of a pydantic model in the plain style that every provider accepts: one inlined object.
 
 It has no titles, no `$defs` and no null (an optional member is omitted, never null). Unions
-of literals are `anyOf` of constants; maps are `patternProperties`. `additionalProperties` is false for a model that
-forbids other members, and absent for all others.
+of literals are `anyOf` of constants; maps, and models that allow other members, have `patternProperties`.
+`additionalProperties` is false for a model that forbids other members, and absent for all others.
 
 The schema is read off the model's fields (decision 0101). `model_json_schema()` says the same, but builds every
 validator first, which for a whole toolset takes longer than all other work before the first request of a turn.
@@ -58,6 +58,8 @@ def _build_object(model: type[BaseModel], enclosing: _EnclosingModels) -> JsonSc
     }
     if model.model_config.get("extra") == "forbid":
         schema["additionalProperties"] = False
+    if model.model_config.get("extra") == "allow":
+        schema["patternProperties"] = {ANY_KEY_PATTERN: {}}
     required = [name for name, field in fields.items() if field.is_required()]
     return {**schema, "required": required} if required else schema
 

@@ -62,6 +62,8 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
     response = context.limits.mark_response(response)
     calls = [block for block in response.blocks if isinstance(block, ToolCallBlock)]
     forced = outcome.forced_answer
+    if not calls and not forced and (call := _find_call_in_text(context, response)):
+        response, calls = response.model_copy(update={"blocks": (*response.blocks, call)}), [call]
     if response.stop is FinishReason.REFUSAL:
         _end_turn(context, outcome, response, _build_refusal_error(response.refusal))
     elif calls and not forced:
@@ -75,6 +77,14 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
     _emit_metrics(outcome, response)
     if not context.log.state.has_open_request:  # the next round's request is sent first (decision 0146)
         last_used.record_use(context.resources, context.turn.tenant, context.turn.credential)
+
+
+def _find_call_in_text(context: TurnContext, response: ModelResponse) -> ToolCallBlock | None:
+    """Return the call that the model has written into its text, where its agent reads texts for calls."""
+    if response.stop is not FinishReason.END or not context.agent.text_reader:
+        return None
+    text = "".join(block.text for block in response.blocks if block.kind == "text")
+    return context.agent.find_call_in_text(text, f"text_{context.log.state.round}")
 
 
 def _warn_of_forced_answer(

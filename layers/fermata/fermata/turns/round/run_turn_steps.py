@@ -76,6 +76,8 @@ def _run_step(context: TurnContext, connection: ProviderConnection | None) -> bo
     try:
         if state.phase == "calls":
             return _advance_calls(context, _load_current_pause(context))
+        if state.phase == "ready" and state.is_answered:
+            return _end_answered_turn(context)
         if context.turn.undone_turn and not context.invocation.is_hold:
             return _run_undo_round(context)
         return _run_round(context, connection)
@@ -97,6 +99,13 @@ def _reload_after_refusal(context: TurnContext) -> None:
     if context.pause is None or context.pause.version == refused_pause.version:
         observability.log_warning("round.refused", turn=context.turn.id, round=seen_state.round)
         end_turn(context.resources, context.turn, context.log, UNSTORABLE_ROUND_ERROR)
+
+
+def _end_answered_turn(context: TurnContext) -> bool:
+    from fermata.turns.end.end_answered_turn import end_answered_turn  # imported here because few turns end so
+
+    end_answered_turn(context.resources, context.turn, context.log)
+    return True
 
 
 def _run_undo_round(context: TurnContext) -> bool:
@@ -165,11 +174,14 @@ def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
     if not context.owns_round:
         take_round(context, context.log.state)
     context.is_before_first_step = False
+    context.result_events.clear()
     outputs = run_server_calls(context, pause)
     pause = _load_current_pause(context)
     transition = _apply_outputs(context, pause, outputs)
-    last_events = build_next_round_started(context, transition.pause)
-    context.commit(RoundCommit.for_pause(pause, transition, last_events=last_events))
+    events = tuple(context.result_events)
+    is_answered = context.log.state.after_events(events).is_answered
+    last_events = () if is_answered else build_next_round_started(context, transition.pause)
+    context.commit(RoundCommit.for_pause(pause, transition, first_events=events, last_events=last_events))
     return True
 
 

@@ -38,6 +38,9 @@ UNKNOWN_OUTCOME_OUTPUT = ToolOutput.failure(
 CHANGED_CALL_OUTPUT = ToolOutput.failure(
     "The tool was changed after this call was decided about, so nothing was done. Call it again if it is still needed."
 )
+DROPPED_CALL_OUTPUT = ToolOutput.failure(
+    "This call was dropped, because another call of the same reply ends the work. Nothing was done."
+)
 
 CallOutputs = dict[str, tuple[ToolOutput, str]]
 """By effect key: the output of a call and the hash of the posted result (empty for the server's own calls)."""
@@ -58,7 +61,19 @@ def build_round_calls(
         is_truncated: Whether the response was cut off.
     """
     judge = CallJudge(context, cost)
-    return [_build_call(context, judge, index, block, is_truncated) for index, block in enumerate(blocks)]
+    calls = [_build_call(context, judge, index, block, is_truncated) for index, block in enumerate(blocks)]
+    last = next((call for call in calls if _ends_turn(context, call)), None)
+    return calls if last is None else [call if call is last else _drop_call(call) for call in calls]
+
+
+def _ends_turn(context: TurnContext, call: RoundCall) -> bool:
+    tool = context.toolset.find_tool(call.tool_name) if call.runner == "server" else None
+    return tool is not None and tool.ends_turn
+
+
+def _drop_call(call: RoundCall) -> RoundCall:
+    dropped = {"runner": "settled", "is_edit": False, "wait_seconds": 0, "known_output": DROPPED_CALL_OUTPUT}
+    return call.model_copy(update={**dropped, "input": None, "state": "waiting", "approval": None})
 
 
 def _build_call(
@@ -177,4 +192,7 @@ def _run_cancellably(context: TurnContext, call: RoundCall, admitted: AdmittedCa
 
 def _run(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolOutput:
     tool_context = replace(context.build_tool_context(call.effect_key), snapshot=context.load_snapshot())
-    return apply_result_policy(admitted.tool, run_tool(admitted, tool_context, clock=context.resources.clock))
+    output = run_tool(admitted, tool_context, clock=context.resources.clock)
+    if admitted.tool.build_events is not None:
+        context.result_events += admitted.tool.build_events(output, context.log.state.refused_plans)
+    return apply_result_policy(admitted.tool, output)

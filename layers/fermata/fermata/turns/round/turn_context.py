@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.errors import ApiError
+from fermata.domain.events import Event
 from fermata.domain.message_fold_cache import MessageFoldCache
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
@@ -43,6 +44,7 @@ from fermata.turns.turn_log import TurnLog
 
 if TYPE_CHECKING:
     from fermata.hosts.client import HostClient
+    from fermata.plans.draft_session import DraftSession
 
 MAX_RELOADS = 50
 """How often one invocation reads the turn again because others moved it on. More means that stored rows disagree."""
@@ -64,6 +66,8 @@ class TurnContext:
     """Whether nothing was asked or run yet. A fresh invocation works even if its time looks too short for it."""
     history: ConversationHistory | None = None
     """The newest messages, once read. Only this invocation adds to them, until another one moves the turn on."""
+    result_events: list[Event] = field(default_factory=list)
+    """What the log keeps of the outputs of the calls that are run now, besides their results."""
     reload_count: int = 0
     last_host_client: "HostClient | None" = None
     """The content system that a tool has called last."""
@@ -240,7 +244,23 @@ class TurnContext:
             effect_key=effect_key,
             snapshot=snapshot,
             open_host=self._open_host_client,
+            open_draft=self._open_draft,
+            read_prompt=self._read_prompt,
         )
+
+    def _open_draft(self) -> "DraftSession":
+        """Open the draft of the turn's conversation."""
+        from fermata.plans.draft_session import DraftSession  # imported here because few agents have drafts
+        from fermata.plans.drafts.draft_rows import DraftLocation
+
+        return DraftSession(self.resources, DraftLocation(self.turn.tenant, self.turn.conversation))
+
+    def _read_prompt(self) -> str:
+        """Return the text of the user's prompt."""
+        self.load_history()
+        messages = self.history.stored_messages if self.history else ()
+        blocks = [block for one in messages if one.turn == self.turn.id and one.role == "user" for block in one.content]
+        return "\n".join(block.text for block in blocks if block.kind == "text")
 
     def _open_host_client(self) -> "HostClient | None":
         """Open the tenant's content system with the identity and rights of the user who started the turn."""

@@ -1,0 +1,1 @@
+"""The agent that plans the changes of a site's pages."""
