@@ -1,17 +1,19 @@
 """Store a browser's answer to a tool request or a person's decision about a call, and resume the round."""
 
-from fermata.aws.resources import prepare_function
+from fermata.aws.resources import Resources, prepare_function
 from fermata.domain.errors import NotFound
 from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
 from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
 from fermata.turns.approvals.list_approvals import build_approval_view, get_approval
 from fermata.wire.bodies.approval_requests import ApprovalDecision
+from fermata.wire.bodies.callback_requests import NewCallbackToken, RemoteResultBody
 from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import ToolResultBody
 from fermata.wire.http.dispatch import make_handler
-from fermata.wire.http.messages import Response
+from fermata.wire.http.json_body import parse_body
+from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import approvals, turns
+from fermata.wire.operations import approvals, callbacks, turns
 
 BRIDGE_GONE_MESSAGE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
@@ -58,6 +60,61 @@ def decide_about_call(context: RequestContext) -> Response:
 def _respond_to_instatic(error: NotFound) -> Response:
     """Respond with both members: older Instatic browsers read `ok`, newer ones show `error`."""
     return Response(error.status, {"ok": False, "error": BRIDGE_GONE_MESSAGE})
+
+
+@router.handles(callbacks.ISSUE_CALLBACK_TOKEN)
+def issue_token(context: RequestContext) -> Response:
+    from fermata.turns.answer.callback_tokens import (
+        issue_callback_token,  # imported here: few answers come from servers
+    )
+
+    body = parse_body(context.request, NewCallbackToken) if context.request.body.strip() else NewCallbackToken()
+    token = issue_callback_token(
+        context.resources,
+        context.caller,
+        context.path_parameters["bridgeId"],
+        request_ids=body.request_ids or (),
+        seconds=body.expires_in_seconds,
+    )
+    return Response(201, {"token": token.text, "expiresAt": token.expires_at})
+
+
+@router.handles_public_request(callbacks.POST_CALLBACK_RESULT)
+def post_callback_result(resources: Resources, request: HttpRequest) -> Response:
+    """Submit the result of a server that has a callback token."""
+    from fermata.turns.answer.callback_tokens import open_callback_token, require_grant
+
+    grant = open_callback_token(resources, request.headers.get(callbacks.CALLBACK_TOKEN_HEADER.lower(), ""))
+    body = parse_body(request, ToolResultBody)
+    require_grant(grant, body.bridge_id, body.request_id)
+    submit_tool_result(
+        resources,
+        grant.caller,
+        bridge_id=body.bridge_id,
+        request_id=body.request_id,
+        result=body.result.posted,
+        snapshot=find_snapshot(resources, grant.caller, body),
+        revision=body.revision or "",
+    )
+    return Response(200, {"ok": True})
+
+
+@router.handles_public_request(callbacks.POST_REMOTE_RESULT)
+def post_remote_result(resources: Resources, request: HttpRequest) -> Response:
+    """Submit the result of a remote tool. Its signature is checked when the call is known."""
+    from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
+
+    body = parse_body(request, RemoteResultBody)
+    result = RemoteResult(
+        body.tenant,
+        body.bridge_id,
+        body.request_id,
+        body.data,
+        body.error.message if body.error else None,
+        is_retryable=body.error.retryable if body.error else False,
+    )
+    submit_remote_result(resources, result, request.headers, request.body)
+    return Response(200, {"ok": True})
 
 
 handler = make_handler(router)

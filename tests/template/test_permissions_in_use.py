@@ -24,6 +24,10 @@ from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.privacy_job import create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
+from fermata.remote_tools.tool_registry import ToolChange, change_tool, list_registered_tools, register_tool
+from fermata.signed_requests.signature import sign_request
+from fermata.turns.answer.callback_tokens import issue_callback_token, open_callback_token
+from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.journal_pages import get_journal_page
@@ -47,6 +51,7 @@ from tests.fixed_response_server import run_fixed_response_server
 from tests.images import make_image, open_image, to_base64
 from tests.resources import TestClock, resources_of_new_process
 from tests.scripted_host import scripted_host
+from tests.scripted_tool_server import run_scripted_tool_server
 from tests.strict.model_lists import run_model_list_server
 from tests.template import iam
 from tests.template.iam import Role, Statement
@@ -54,6 +59,7 @@ from tests.template.permission_guard import GuardedResources, NeededPermission, 
 from tests.template.templates import Template
 from tests.tenant_tokens import make_tenant
 from tests.unit.privacy.filled_tenant import count_ledger, fill_tenant
+from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
 from tests.uploads import announce_test_upload, put_upload
 from tests.waiting import BACKSTOP_SECONDS
@@ -150,6 +156,41 @@ def test_a_round_requests_the_tenants_own_content_system(
         assert at("round").run_workflow() == "finished"
         assert [request.path for request in host.requests] == ["tables"]
     assert NeededPermission("kms:Decrypt", "Key", "host-secret") in functions["round"].guard.requested
+
+
+def test_a_remote_tool_is_registered_called_and_sends_its_result_later(
+    resources: Resources, at: StageOf, functions: dict[str, Any], clock: TestClock
+) -> None:
+    make_tenant(resources_of_new_process(resources))
+    caller, tools = functions["stage"].caller, functions["credentials"]
+    for function in ("credentials", "round"):
+        here = functions[function].settings.model_copy(update={"fermata_stage": "local"})
+        object.__setattr__(functions[function], "settings", here)
+    with run_scripted_tool_server() as vendor:
+        vendor.script_answer({}, 202)
+        secret = register_tool(tools, caller, make_manifest_json(), vendor.url).signing_secret or ""
+        change_tool(tools, caller, "pim.getProduct", ToolChange(headers={"x-api-key": "k"}))
+        clock.advance(tools.settings.turn_lifetime_seconds + 1)
+        change_tool(tools, caller, "pim.getProduct", ToolChange(enabled=True))
+        assert list_registered_tools(tools, caller.tenant)
+        turn = at("stream_turns").start_turn()
+        at("round").script_replies(reply_with_calls(tool_call_block("pim.getProduct")), "Done.")
+        assert at("round").run_workflow() == "waiting"
+    body = b"{}"
+    headers = sign_request([secret], "msg_1", clock.time(), body)
+    result = RemoteResult(caller.tenant, turn.id, "1.0.remote", {"title": "Bread"})
+    submit_remote_result(functions["tool_result"], result, headers, body)
+    assert at("round").run_workflow() == "finished"
+
+
+def test_a_server_answers_with_a_callback_token(at: StageOf, functions: dict[str, Any]) -> None:
+    turn = at("stream_turns").start_turn()
+    at("round").script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n")), "Done.")
+    assert at("round").run_workflow() == "waiting"
+    token = issue_callback_token(functions["tool_result"], functions["stage"].caller, turn.id)
+    grant = open_callback_token(functions["tool_result"], token.text)
+    at("tool_result").answer_request(OK, caller=grant.caller)
+    assert at("round").run_workflow() == "finished"
 
 
 def test_an_upload_is_presigned_by_one_function_and_read_by_two(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fermata.remote_tools.manifest_schema import find_schema_violation, measure_schema_depth
+from fermata.tools.schema.manifest_schema import find_schema_violation, measure_schema_depth
 
 CLOSED_QUERY = {
     "type": "object",

@@ -134,6 +134,7 @@ TURN = {
     "tool_names": "seed",
     "generation": "0.0.6",
     "withheld_tools": [],
+    "remote_tools": [],
     "prompt_version": "p",
     "situation": "s",
     "max_rounds": 5,

@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails
 
 from fermata.domain.base import DomainModel
 from fermata.domain.dialect import Dialect
+from fermata.domain.tools import ToolExecution
 
 EVENT_CLASSES: dict[str, type["Event"]] = {}
 """Every registered event class by its `type`, in the order of definition."""
@@ -115,7 +116,10 @@ class ToolRequestEvent(Event):
 
 
 class ToolResultEvent(Event):
-    """The outcome of a tool call. `conflict`: nothing was done, because the document has changed meanwhile."""
+    """The outcome of a tool call. `conflict`: nothing was done, because the document has changed meanwhile.
+
+    `execution` is there for tools with a manifest: how the call went.
+    """
 
     type: Literal["toolResult"] = "toolResult"
     tool_call_id: str
@@ -123,6 +127,18 @@ class ToolResultEvent(Event):
     ok: bool
     error: str | None = None
     conflict: bool | None = None
+    execution: ToolExecution | None = None
+
+
+class ToolAwaitedEvent(Event):
+    """A remote tool has accepted a call, and sends the result until the instant `until`."""
+
+    visible_to = ("fermata",)
+
+    type: Literal["toolAwaited"] = "toolAwaited"
+    tool_call_id: str
+    tool_name: str
+    until: str
 
 
 class ApprovalRequestedEvent(Event):

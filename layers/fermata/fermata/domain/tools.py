@@ -27,6 +27,11 @@ class ToolExecution(DomainModel):
     latency_ms: int = 0
     attempts: int = 1
     deferred: bool | None = None
+    """Set for a result that stands for one that comes later."""
+
+
+AWAITED_CODE = "awaited"
+"""The code of a call whose tool sends its result later. No client sees it."""
 
 
 class ToolOutput(DomainModel):
@@ -42,6 +47,17 @@ class ToolOutput(DomainModel):
     conflict: bool | None = None
     execution: ToolExecution | None = None
     """Set for tools with a manifest."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the tool has accepted the call, and sends its result later."""
+        return self.execution is not None and self.execution.code == AWAITED_CODE
+
+    @classmethod
+    def awaited(cls, seconds: float) -> "ToolOutput":
+        """Return what stands for the result of a call that is awaited for so many seconds."""
+        execution = ToolExecution(code=AWAITED_CODE, attempts=0)
+        return cls(ok=False, data={"seconds": seconds}, error="The result is awaited.", execution=execution)
 
     @classmethod
     def success(cls, data: Any = None) -> "ToolOutput":

@@ -67,6 +67,7 @@ class RegisteredTool(StoredModel):
     name: str
     definition: str
     enabled: bool = True
+    scopes: tuple[str, ...] = ()
     registered_at: str
     updated_at: str
 

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from fermata.domain.tools import ToolExecution, ToolOutput
-from fermata.remote_tools.manifest_schema import find_schema_violation
 from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name
+from fermata.tools.schema.manifest_schema import find_schema_violation
 
 MAX_MESSAGE_CHARS = 240
 MAX_TOTAL_SECONDS = 150.0
@@ -172,7 +172,13 @@ def check_tool_input(manifest: ToolManifest, arguments: Any) -> ToolOutput | Non
 
 
 def check_tool_data(manifest: ToolManifest, data: Any, execution: ToolExecution) -> ToolOutput:
-    """Return the output of a call that brought `data`, or the failure of data that break the output schema."""
+    """Return the output of a call that brought `data`, or the failure of data that break the output schema.
+
+    Args:
+        manifest: Of the tool.
+        data: What it has returned.
+        execution: How the call went.
+    """
     violation = find_schema_violation(manifest.output_schema, data)
     if violation is None:
         return ToolOutput(ok=True, data=data, execution=execution)
@@ -192,7 +198,10 @@ def _attempt_until_final(
             wait = _get_wait(manifest, failure, attempts, clock)
             if wait is None or clock.monotonic() - started_at + wait > MAX_TOTAL_SECONDS:
                 return _describe_failure(manifest, failure, _measure(clock, started_at, attempts))
-            clock.sleep(wait)
+            try:
+                clock.sleep(wait)
+            except AttemptFailed as stopped:
+                return _describe_failure(manifest, stopped, _measure(clock, started_at, attempts))
             continue
         if isinstance(data, AnswerLater):
             return data

@@ -110,6 +110,7 @@ def register_tool(
         name=manifest.name,
         definition=definition.id,
         enabled=manifest.enabled,
+        scopes=definition.scopes,
         registered_at=old.registered_at if old else now,
         updated_at=now,
     )

@@ -19,6 +19,7 @@ from pydantic import ConfigDict
 
 from fermata.domain.base import DomainModel
 from fermata.domain.caller import Capability
+from fermata.domain.tools import ToolOutput
 from fermata.tools.schema.json_schema import build_json_schema
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ class ToolInput(DomainModel):
 
 class NoInput(ToolInput):
     """The input of a tool that takes no arguments."""
+
+
+class JsonInput(ToolInput):
+    """The input of a tool whose schema is data: any members, which were validated against `Tool.declared_schema`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The members as they were sent."""
+        return dict(self.model_extra or {})
 
 
 class Execution(StrEnum):
@@ -147,6 +159,17 @@ def _no_draft() -> None:
     """Stand for a call outside of a conversation."""
 
 
+def refuse_remote_call(_definition: str, _arguments: Mapping[str, Any], _effect_key: str) -> ToolOutput:
+    """Stand for a turn without remote tools.
+
+    Args:
+        _definition: The id of a tool's version.
+        _arguments: Of the call.
+        _effect_key: Of the call.
+    """
+    return ToolOutput.failure("Remote tools cannot be called here.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """What a handler knows about its caller, turn and editor.
@@ -154,9 +177,10 @@ class ToolContext:
     Attributes:
         effect_key: The same for every repetition of one call (`pipeline.build_effect_key`).
         snapshot: The latest raw value that the editor posted in this turn, or None.
-        host: Opens the tenant's content system on behalf of the caller; returns None if the tenant has none.
+        open_host: Opens the tenant's content system on behalf of the caller; returns None if the tenant has none.
         open_draft: Opens the draft of the turn's conversation; returns None outside of one.
         read_prompt: Returns the text of the prompt that started the turn.
+        call_remote_tool: Calls the version of a remote tool with this id: its arguments, and the call's effect key.
     """
 
     tenant: str
@@ -169,6 +193,7 @@ class ToolContext:
     open_host: "Callable[[], HostClient | None]" = _no_host
     open_draft: "Callable[[], DraftSession | None]" = _no_draft
     read_prompt: Callable[[], str] = str
+    call_remote_tool: Callable[[str, Mapping[str, Any], str], ToolOutput] = refuse_remote_call
     role: str | None = None
     phase: str | None = None
     now: Callable[[], datetime] = _utc_now
@@ -196,6 +221,8 @@ class Tool:
     execution: Execution
     access: Access
     input_model: type[ToolInput] = NoInput
+    declared_schema: Mapping[str, Any] | None = None
+    """The input schema of a tool that a tenant has registered; its input model is `JsonInput` (decision 0326)."""
     output_schema: dict[str, Any] | None = None
     handler: ToolHandler[Any] | None = None
     aliases: tuple[str, ...] = ()
@@ -255,8 +282,8 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the input, which models and editors receive; without references."""
-        return build_json_schema(self.input_model)
+        """The JSON Schema of the input, which models and editors receive."""
+        return build_json_schema(self.input_model) if self.declared_schema is None else dict(self.declared_schema)
 
     @cached_property
     def definition(self) -> dict[str, Any]:

@@ -111,6 +111,7 @@ def _answer_call(
         ok=output.ok,
         error=output.error,
         conflict=output.conflict,
+        execution=output.execution,
     )
     return Transition(
         transition.pause.with_call(done), (*transition.events, event), (*transition.outputs, (call, output))

@@ -77,6 +77,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """Digests of the tools that the tenant had approved, where its policy asks for new ones."""
     withheld_tools: tuple[str, ...] = ()
     """Canonical names of tools that are not offered, because they need a content system and there is none."""
+    remote_tools: tuple[str, ...] = ()
+    """The ids of the versions of the tenant's remote tools that the turn is offered (decision 0328)."""
     prompt_version: str
     situation: str
     max_rounds: int

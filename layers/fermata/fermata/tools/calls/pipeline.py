@@ -19,8 +19,9 @@ from pydantic import ValidationError
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Capability
 from fermata.domain.json_shortening import shorten_data, shorten_text
-from fermata.domain.tools import ToolOutput
+from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
+from fermata.tools.schema.manifest_schema import find_schema_violation
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import iter_name_keys, make_name_key
@@ -28,6 +29,7 @@ from fermata.tools.toolset import Toolset, list_tool_names
 
 MAX_NEAREST_NAMES = 3
 MIN_NAME_SIMILARITY = 0.7
+INVALID_INPUT_CODE = "invalid_tool_input"
 _DEFAULT_ERROR = "Tool call failed."
 
 
@@ -79,7 +81,8 @@ def admit_call(
     try:
         arguments, tool_input = parse_tool_input(tool, call)
     except InvalidToolInput as error:
-        return ToolOutput.failure(str(error))
+        execution = ToolExecution(code=INVALID_INPUT_CODE, retryable=False) if tool.declared_schema else None
+        return ToolOutput(ok=False, error=str(error), execution=execution)
     return AdmittedCall(
         tool,
         tool_input,
@@ -128,6 +131,8 @@ def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], T
             f"The arguments of {call.tool_name} were not valid JSON or were cut off, so nothing was done. "
             f"Call it again with complete and smaller arguments, for example one part at a time.{problem}"
         )
+    if tool.declared_schema is not None:
+        return _parse_declared_input(tool, call)
     _check_members_of_other_generations(tool, call)
     try:
         arguments = coerce_arguments(tool.input_schema, call.input)
@@ -137,6 +142,15 @@ def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], T
     except ValidationError as error:
         errors = join_errors(describe_pydantic_errors(error))
         raise InvalidToolInput(f"Invalid input for {call.tool_name}: {errors}.") from None
+
+
+def _parse_declared_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolInput]:
+    """Validate the arguments of a tool that a tenant has registered. Nothing is coerced (decision 0326)."""
+    arguments = {} if call.input in (None, "", []) else call.input
+    violation = find_schema_violation(tool.input_schema | {"type": "object"}, arguments)
+    if violation is not None:
+        raise InvalidToolInput(f"Invalid input for {call.tool_name}: {violation}.")
+    return arguments, tool.input_model.from_wire(arguments)
 
 
 def _check_members_of_other_generations(tool: Tool, call: ToolCallBlock) -> None:
@@ -157,7 +171,9 @@ def split_own_members(tool: Tool, call_input: dict[str, Any]) -> tuple[dict[str,
 
 
 def _list_ignored_members(tool: Tool, call: ToolCallBlock) -> tuple[str, ...]:
-    """Members that the service itself sets are not among them."""
+    """Members that the service itself sets are not among them, and no tool of a tenant ignores any."""
+    if tool.declared_schema is not None:
+        return ()
     own = {*tool.extra_browser_input, tool.vision_flag}
     return tuple(name for name in list_ignored_members(tool.input_schema, call.input) if name not in own)
 
@@ -247,4 +263,5 @@ def apply_result_policy(tool: Tool, output: ToolOutput) -> ToolOutput:
         data=shorten_data(output.data, max_chars),
         error=None if output.error is None else shorten_text(output.error, max_chars),
         images=output.images if tool.result_policy.images else None,
+        execution=output.execution,
     )

@@ -141,7 +141,7 @@ def _load_pause(resources: Resources, caller: Caller, bridge_id: str, request_id
 
 def _find_call(pause: Pause, caller: Caller, request_id: str) -> RoundCall:
     call = pause.find_call(request_id)
-    if call is None:
+    if call is None or call.runner != "browser":
         raise ToolRequestGone
     if not caller.has_capability(Capability.WRITE if call.is_edit else Capability.CHAT):
         raise Forbidden("Forbidden")

@@ -13,6 +13,7 @@ from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound,
 from fermata.tools.calls.pipeline import parse_tool_input, split_own_members
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.tools.tool import Tool
+from fermata.tools.toolset import Toolset
 from fermata.turns.answer.resume_turn import resume_turn
 from fermata.turns.approvals.approval_record import (
     ApprovalPlace,
@@ -30,6 +31,7 @@ from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, write_round_commit
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
 from fermata.turns.turn_log import TurnEnded, TurnLog
+from fermata.turns.turn_toolset import open_turn_toolset
 
 MAX_DECISION_ATTEMPTS = 30
 _ATTEMPT_WAIT_SECONDS = 0.05
@@ -70,6 +72,7 @@ class _StoredApproval:
     turn: Turn
     pause: Pause
     head: TrailHead
+    toolset: Toolset
 
 
 def decide_approval(resources: Resources, caller: Caller, approval_id: str, answer: ApprovalAnswer) -> ApprovalRecord:
@@ -118,7 +121,8 @@ def _read_approval(resources: Resources, caller: Caller, approval_id: str) -> _S
         raise NotFound(APPROVAL_NOT_FOUND_MESSAGE)
     if not caller.allows_scope(turn.scope):
         raise NotFound(APPROVAL_NOT_FOUND_MESSAGE)
-    return _StoredApproval(record, turn, pause_from_item(resources, pause_item), TrailHead.from_item(head_item))
+    pause, head = pause_from_item(resources, pause_item), TrailHead.from_item(head_item)
+    return _StoredApproval(record, turn, pause, head, open_turn_toolset(resources, turn))
 
 
 def _list_keys(resources: Resources, tenant: str, place: ApprovalPlace) -> tuple[ItemKey, ...]:
@@ -215,8 +219,7 @@ def _is_current(stored: _StoredApproval, call: RoundCall) -> bool:
 
 
 def _find_tool(stored: _StoredApproval) -> Tool | None:
-    agent = open_agent(stored.turn.agent or stored.turn.scope)
-    return agent.get_toolset(stored.turn.generation).find_tool(stored.record.tool_name)
+    return stored.toolset.find_tool(stored.record.tool_name)
 
 
 def _build_decision(stored: _StoredApproval, call: RoundCall, caller: Caller, answer: ApprovalAnswer) -> Decision:

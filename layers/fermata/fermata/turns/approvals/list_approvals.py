@@ -101,9 +101,10 @@ def _read_whole_input(resources: Resources, record: ApprovalRecord, pause_item: 
     call = pause_from_item(resources, pause_item).calls[record.place.call_index]
     agent = find_agent(record.scope)
     tool = agent.toolset.find_tool(record.tool_name) if agent else None
-    if call.state != "approval" or tool is None:
+    if call.state != "approval":
         return {}
-    return {"input": split_own_members(tool, call.input)[0]}
+    # A remote tool is none of the agent's. It sends the model's arguments and nothing else.
+    return {"input": split_own_members(tool, call.input)[0] if tool else call.input}
 
 
 def build_approval_view(record: ApprovalRecord) -> dict[str, Any]:

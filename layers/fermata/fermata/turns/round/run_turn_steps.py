@@ -12,6 +12,7 @@ from fermata.turns.approvals.expire_approvals import expire_approvals
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, load_pause, store_pause_version
+from fermata.turns.remote_results import await_remote_results, build_expired_output
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.open_turn import open_turn_context
@@ -164,7 +165,10 @@ def _advance_calls(context: TurnContext, pause: Pause) -> bool:
 
 def _apply_outputs(context: TurnContext, pause: Pause, outputs: CallOutputs) -> Transition:
     """Apply outputs. An invocation that requests a browser call waits for the answer with its own token."""
-    transition = apply_outputs(pause, outputs, now=context.resources.clock.time(), nonce=context.new_nonce())
+    now = context.resources.clock.time()
+    final_outputs = {key: output for key, output in outputs.items() if not output[0].is_awaited}
+    transition = apply_outputs(pause, final_outputs, now=now, nonce=context.new_nonce())
+    transition = await_remote_results(transition, outputs, now)
     if not transition.is_waiting_for_browser:
         return transition
     return transition.with_token(context.invocation.token, context.invocation.epoch)
@@ -213,9 +217,17 @@ def _store_hold_token(context: TurnContext, pause: Pause) -> bool:
 
 
 def _expire(context: TurnContext, pause: Pause) -> bool:
-    """Give up the open request: the turn ends, or where the setting says so the model reads an error."""
-    if pause.requested_call is None:
+    """Give up the open request: the turn ends, or where the setting says so the model reads an error.
+
+    Of a remote tool's call the model always reads it.
+    """
+    call = pause.requested_call
+    if call is None:
         return expire_approvals(context, pause)
+    if call.runner == "server":
+        outputs: CallOutputs = {call.effect_key: (build_expired_output(), "")}
+        context.commit(RoundCommit.for_pause(pause, _apply_outputs(context, pause, outputs)))
+        return True
     if context.resources.settings.unanswered_calls == "tell_model" and not context.turn.undone_turn:
         transition = expire_request(pause, f"{UNANSWERED_MESSAGE} The call was given up.")
         context.commit(RoundCommit.for_pause(pause, transition))

@@ -140,6 +140,8 @@ def run_server_calls(context: TurnContext, pause: Pause) -> CallOutputs:
         if isinstance(admitted, AdmittedCall) and needs_started_mark(admitted.tool):
             return outputs or _mark_and_run(context, pause, call, admitted)
         outputs[call.effect_key] = (_run_cancellably(context, call, admitted), "")
+        if outputs[call.effect_key][0].is_awaited:
+            break
     return outputs
 
 

@@ -22,7 +22,7 @@ from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
-from fermata.tools.tool import Access, ToolContext
+from fermata.tools.tool import Access, ToolContext, refuse_remote_call
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.next_invocation_hint import InvocationHint
@@ -41,10 +41,12 @@ from fermata.turns.round.invocation import Invocation
 from fermata.turns.round_commit import RoundCommit, write_round_commit
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import TurnLog
+from fermata.turns.turn_toolset import open_turn_toolset
 
 if TYPE_CHECKING:
     from fermata.hosts.client import HostClient
     from fermata.plans.draft_session import DraftSession
+    from fermata.turns.round.remote_calls import TurnRemoteTools
 
 MAX_RELOADS = 50
 """How often one invocation reads the turn again because others moved it on. More means that stored rows disagree."""
@@ -186,8 +188,8 @@ class TurnContext:
 
     @cached_property
     def toolset(self) -> Toolset:
-        """The tools of the turn's agent, as the turn's editor knows them."""
-        return self.agent.get_toolset(self.turn.generation)
+        """The tools of the turn's agent, as the turn's editor knows them, and the tenant's remote tools."""
+        return open_turn_toolset(self.resources, self.turn)
 
     @property
     def tool_names(self) -> ToolNaming:
@@ -246,6 +248,7 @@ class TurnContext:
             open_host=self._open_host_client,
             open_draft=self._open_draft,
             read_prompt=self._read_prompt,
+            call_remote_tool=self.remote_tools.call if self.remote_tools else refuse_remote_call,
         )
 
     def _open_draft(self) -> "DraftSession":
@@ -262,6 +265,15 @@ class TurnContext:
         blocks = [block for one in messages if one.turn == self.turn.id and one.role == "user" for block in one.content]
         return "\n".join(block.text for block in blocks if block.kind == "text")
 
+    @cached_property
+    def remote_tools(self) -> "TurnRemoteTools | None":
+        """The tenant's tools that the turn has pinned; None without any."""
+        if not self.turn.remote_tools:
+            return None
+        from fermata.turns.round.remote_calls import TurnRemoteTools  # imported here because few turns have such tools
+
+        return TurnRemoteTools(self.resources, self.turn, lambda: self.history.stored_messages if self.history else ())
+
     def _open_host_client(self) -> "HostClient | None":
         """Open the tenant's content system with the identity and rights of the user who started the turn."""
         from fermata.hosts.auth import HostCaller  # imported here because most turns never call a host
@@ -274,8 +286,9 @@ class TurnContext:
 
     def abort_host_call(self) -> None:
         """Abort the call of the running tool, because the turn ended or went on without it."""
-        if self.last_host_client is not None:
-            self.last_host_client.abort()
+        for client in (self.last_host_client, self.remote_tools):
+            if client is not None:
+                client.abort()
 
     @property
     def invocation_hint(self) -> dict[str, Any]:

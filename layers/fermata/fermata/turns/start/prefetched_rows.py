@@ -12,6 +12,7 @@ from fermata.credentials.scope_defaults import build_default_key
 from fermata.domain.caller import Caller
 from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import list_count_keys
+from fermata.remote_tools.tool_definition import build_tools_key
 from fermata.turns.approvals.decision_trail import build_known_tools_key
 from fermata.turns.start.idempotency import build_idempotency_key
 from fermata.usage.budgets.budget_limits import build_budgets_key
@@ -22,8 +23,8 @@ CREDENTIAL_GUESS_SECONDS = 3600
 class PrefetchedRows:
     """The rows of a prompt, read at once.
 
-    They are its conversation, the scope's default, the credential, budgets, host, policy, known tools, Idempotency-Key
-    and counts.
+    They are its conversation, the scope's default, the credential, budgets, host, policy, known tools, remote tools,
+    Idempotency-Key and counts.
 
     Which credential it will be is known only from the rows. The scope's last one is guessed, and read anew each time.
     If it is another one, `read_item` reads that with a request of its own.
@@ -62,6 +63,7 @@ class PrefetchedRows:
         yield build_host_key(resources, tenant)
         yield build_policy_key(resources, tenant)
         yield build_known_tools_key(resources, tenant)
+        yield build_tools_key(resources, tenant)
         yield from list_count_keys(resources, caller, turn_id)
         if idempotency_key:
             yield build_idempotency_key(resources, tenant, caller.user, idempotency_key)

@@ -22,6 +22,7 @@ from fermata.domain.messages import Message
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import UseCounter
+from fermata.remote_tools.pinned_tools import pin_remote_tools
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.approvals.decision_commit import read_known_tools
@@ -115,6 +116,8 @@ def _start(
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
     turn = _build_turn(resources, caller, prompt, agent, turn_id, chosen_model, situation, budgets, withheld_tools)
     turn = _pin_policy(resources, turn, agent, rows)
+    remote_tools = pin_remote_tools(resources, caller.tenant, prompt.scope, rows.read_item)
+    turn = turn.model_copy(update={"remote_tools": remote_tools})
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
     commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot, counter)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)

@@ -46,6 +46,7 @@ class RequestContext:
 
 RequestHandler: TypeAlias = Callable[[RequestContext], Response]
 PublicHandler: TypeAlias = Callable[[Resources], Response]
+PublicRequestHandler: TypeAlias = Callable[[Resources, HttpRequest], Response]
 Precondition: TypeAlias = Callable[[HttpRequest], None]
 """A check of the request before its caller is authenticated. It raises the error to respond with."""
 
@@ -64,7 +65,7 @@ class PublicRoute:
     """A public operation and its handler."""
 
     operation: PublicOperation
-    handler: PublicHandler
+    handler: PublicRequestHandler
 
 
 Routes: TypeAlias = Sequence[Route | PublicRoute]
@@ -98,6 +99,17 @@ class Router:
         """Bind the decorated function to a public operation of this Lambda function."""
 
         def bind(handler: PublicHandler) -> PublicHandler:
+            self._add(operation, PublicRoute(operation, lambda resources, _request: handler(resources)))
+            return handler
+
+        return bind
+
+    def handles_public_request(
+        self, operation: PublicOperation
+    ) -> Callable[[PublicRequestHandler], PublicRequestHandler]:
+        """Bind a function that reads the request to a public operation, and checks itself who has sent it."""
+
+        def bind(handler: PublicRequestHandler) -> PublicRequestHandler:
             self._add(operation, PublicRoute(operation, handler))
             return handler
 

@@ -16,6 +16,7 @@ from fermata.wire.bodies.responses import (
     agents,
     api_keys,
     approvals,
+    callbacks,
     common,
     conversations,
     credentials,
@@ -40,7 +41,8 @@ from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
 _RESPONSE_MODULES = (
-    agents, api_keys, approvals, common, conversations, credentials, defaults, editor, privacy, remote_tools, turns,
+    agents, api_keys, approvals, callbacks, common, conversations, credentials, defaults, editor, privacy,
+    remote_tools, turns,
     usage,
 )  # fmt: skip
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")

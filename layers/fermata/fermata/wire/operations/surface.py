@@ -8,6 +8,7 @@ from fermata.wire.operations import (
     agents,
     api_keys,
     approvals,
+    callbacks,
     conversations,
     credentials,
     defaults,
@@ -22,8 +23,8 @@ from fermata.wire.operations import (
 from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
-    turns, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys, remote_tools, privacy,
-    usage, service,
+    turns, callbacks, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys, remote_tools,
+    privacy, usage, service,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

@@ -1,0 +1,125 @@
+"""Choose the remote tools that a turn is offered when it starts, and build their records in its rounds."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import ReadItem
+from fermata.aws.resources import Resources
+from fermata.domain.tools import ToolOutput
+from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
+from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, build_tools_key
+from fermata.remote_tools.tool_execution import MAX_TOTAL_SECONDS
+from fermata.remote_tools.tool_manifest import ToolManifest
+from fermata.remote_tools.tool_registry import read_definitions
+from fermata.tools.tool import Access, Approval, Execution, JsonInput, Risk, Tool, ToolContext
+from fermata.tools.toolset import Toolset, list_tool_names
+
+REMOTE_TOOLSET = "remote"
+_DEFINITION_CACHE_SECONDS = 3600
+"""A version never changes; the limit only bounds the memory."""
+
+
+def pin_remote_tools(resources: Resources, tenant: str, scope: str, read_item: ReadItem) -> tuple[str, ...]:
+    """Return the ids of the versions that a turn of this scope starts with.
+
+    Args:
+        tenant: The tenant's name.
+        scope: The turn's scope.
+        read_item: Reads the tenant's list of tools, or returns it as it was read with other rows.
+    """
+    registered = RegisteredTools.from_item(read_item(build_tools_key(resources, tenant)))
+    return tuple(
+        tool.definition
+        for _, tool in sorted(registered.tools.items())
+        if tool.enabled and (not tool.scopes or scope in tool.scopes)
+    )
+
+
+def load_definitions(resources: Resources, tenant: str, ids: Sequence[str]) -> dict[str, ToolDefinition]:
+    """Return the versions with these ids, which a process reads once; those that are gone are missing.
+
+    Args:
+        resources: The settings table, and the cache of the process.
+        tenant: The tenant's name.
+        ids: As a turn has pinned them.
+    """
+    cached = {one: resources.cache.get_value(("tool", tenant, one)) for one in ids}
+    missing = [one for one, definition in cached.items() if definition is None]
+    read = read_definitions(resources, tenant, missing)
+    for one, version in read.items():
+        resources.cache.put_value(("tool", tenant, one), _DEFINITION_CACHE_SECONDS, version)
+    found = {one: cached[one] or read.get(one) for one in ids}
+    return {one: definition for one, definition in found.items() if definition is not None}
+
+
+def add_remote_tools(toolset: Toolset, definitions: Mapping[str, ToolDefinition]) -> Toolset:
+    """Return the toolset of a turn with its remote tools, each under an alias that no other tool has.
+
+    Args:
+        toolset: The tools of the turn's agent.
+        definitions: The versions that the turn has pinned, in their order.
+    """
+    if not definitions:
+        return toolset
+    used = set(RESERVED_ALIASES).union(*map(list_tool_names, toolset.tools))
+    remote_tools = []
+    for definition in definitions.values():
+        alias = make_provider_alias(definition.parsed_manifest.name, used)
+        remote_tools.append(build_remote_tool(definition, alias, used))
+        used |= list_tool_names(remote_tools[-1])
+    return Toolset(toolset.name, (*toolset.tools, *remote_tools))
+
+
+@dataclass(frozen=True)
+class RemoteToolHandler:
+    """Calls one version of a remote tool through the turn that runs it."""
+
+    definition: str
+
+    def __call__(self, tool_input: JsonInput, context: ToolContext, /) -> ToolOutput:
+        return context.call_remote_tool(self.definition, tool_input.arguments, context.effect_key)
+
+
+def build_remote_tool(definition: ToolDefinition, alias: str, used: Collection[str] = ()) -> Tool:
+    """Return the record of a remote tool.
+
+    Args:
+        definition: The version.
+        alias: The name that models and clients know.
+        used: The names of other tools, none of which becomes an alias of this one.
+    """
+    manifest = definition.parsed_manifest
+    is_write = manifest.capability == "write"
+    other_names = {manifest.name} - {alias} - set(used)
+    return Tool(
+        name=alias,
+        toolset=REMOTE_TOOLSET,
+        description=manifest.description,
+        execution=Execution.REMOTE,
+        access=Access.WRITE if is_write else Access.READ,
+        input_model=JsonInput,
+        declared_schema=_complete_schema(manifest.input_schema),
+        handler=RemoteToolHandler(definition.id),
+        aliases=tuple(other_names),
+        tenant=definition.tenant,
+        risk=Risk.HIGH if is_write else Risk.SAFE,
+        approval=Approval.ALWAYS if is_write else Approval.NEVER,
+        timeout_seconds=compute_total_seconds(manifest),
+        idempotent=manifest.idempotent,
+        reads_outside_content=True,
+        enabled=manifest.enabled,
+    )
+
+
+def _complete_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what providers require of an input schema."""
+    return {"type": "object", "properties": {}} | dict(schema)
+
+
+def compute_total_seconds(manifest: ToolManifest) -> float:
+    """Return how long all attempts of a call may take, with the waits between them."""
+    attempts = manifest.retry_policy.max_attempts
+    waits = sum(2 * manifest.retry_policy.backoff_ms / 1000 * attempt + 1 for attempt in range(1, attempts))
+    all_attempts = manifest.timeout_seconds * attempts + waits
+    return min(all_attempts, MAX_TOTAL_SECONDS + manifest.timeout_seconds) + 1

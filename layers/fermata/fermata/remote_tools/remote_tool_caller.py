@@ -1,0 +1,119 @@
+"""Call the remote tools of one turn."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fermata.aws.resources import Resources
+from fermata.domain.errors import ProviderError
+from fermata.domain.tools import ToolExecution, ToolOutput
+from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.remote_tools.pinned_tools import load_definitions
+from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
+from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, open_tool_secrets
+from fermata.remote_tools.tool_execution import (
+    APPROVED,
+    AnswerLater,
+    AttemptFailed,
+    EarlierResults,
+    ExecutionClock,
+    ManifestTool,
+    ToolErrorCode,
+    execute_tool,
+)
+from fermata.remote_tools.tool_manifest import normalize_tool_name
+from fermata.remote_tools.tool_registry import read_registered_tools
+from fermata.signed_requests.signed_post import open_guarded_connection
+
+TOOL_LIST_CACHE_SECONDS = 60
+MAX_ANSWER_SECONDS = 86_400
+"""How long the result of a call is awaited that was answered 202."""
+
+
+class RemoteToolCaller:
+    """Calls remote tools for one turn. It sends one call at a time; `abort` may be called from any thread."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        tenant: str,
+        build_context: Callable[[str], RemoteCallContext],
+        find_earlier_results: Callable[[], EarlierResults],
+    ) -> None:
+        """Create the caller.
+
+        Args:
+            tenant: The turn's tenant.
+            build_context: Returns what a tool is told about the call with an effect key.
+            find_earlier_results: Returns the results that idempotent calls of the turn have had.
+        """
+        self._resources = resources
+        self._tenant = tenant
+        self._build_context = build_context
+        self._find_earlier_results = find_earlier_results
+        self._connection: ProviderConnection | None = None
+
+    def call(self, definition_id: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
+        """Call a tool and return its outcome; nothing is raised. The output is awaited if the tool has said so.
+
+        Args:
+            definition_id: The version that the turn has pinned.
+            arguments: Valid arguments.
+            effect_key: The id of the call, the same for its repetitions.
+        """
+        definition = load_definitions(self._resources, self._tenant, [definition_id]).get(definition_id)
+        if definition is None or not self._is_still_offered(definition):
+            return _refuse(ToolErrorCode.NOT_FOUND, "This tool was removed or turned off after the turn had started.")
+        secrets = open_tool_secrets(self._resources, definition)
+        if secrets is None:
+            message = "The secrets of this tool can no longer be opened. An administrator has to register it again."
+            return _refuse(ToolErrorCode.EXECUTION_FAILED, message)
+        endpoint = RemoteEndpoint(definition.endpoint, secrets.signing_secrets, secrets.headers)
+        outcome = self._execute(definition, endpoint, arguments, effect_key)
+        return ToolOutput.awaited(MAX_ANSWER_SECONDS) if isinstance(outcome, AnswerLater) else outcome
+
+    def abort(self) -> None:
+        """End the call under way, because its result is no longer needed."""
+        connection = self._connection
+        if connection is not None:
+            connection.abort()
+
+    def _execute(
+        self, definition: ToolDefinition, endpoint: RemoteEndpoint, arguments: Mapping[str, Any], effect_key: str
+    ) -> ToolOutput | AnswerLater:
+        manifest, clock = definition.parsed_manifest, self._resources.clock
+        loopback = self._resources.settings.is_loopback_allowed
+        with open_guarded_connection(loopback=loopback, seconds=manifest.timeout_seconds) as connection:
+            self._connection = connection
+            try:
+                context = self._build_context(effect_key)
+                call = RemoteCall(manifest.name, endpoint, effect_key, context, connection, clock.time)
+                execution_clock = ExecutionClock(clock.monotonic, _make_sleep(connection))
+                tool = ManifestTool(manifest, call.attempt)
+                earlier = self._find_earlier_results()
+                return execute_tool(tool, arguments, execution_clock, policy=APPROVED, earlier=earlier)
+            finally:
+                self._connection = None
+
+    def _is_still_offered(self, definition: ToolDefinition) -> bool:
+        """Return whether the tenant still has the tool, in whatever version."""
+        registered: RegisteredTools = self._resources.cache.get_or_load(
+            ("tools", self._tenant),
+            TOOL_LIST_CACHE_SECONDS,
+            lambda: read_registered_tools(self._resources, self._tenant),
+        )
+        tool = registered.tools.get(normalize_tool_name(definition.parsed_manifest.name))
+        return tool is not None and tool.enabled
+
+
+def _make_sleep(connection: ProviderConnection) -> Callable[[float], None]:
+    def sleep(seconds: float) -> None:
+        try:
+            connection.sleep(seconds)
+        except ProviderError as error:
+            raise AttemptFailed("It was not waited for: the turn is over.") from error
+
+    return sleep
+
+
+def _refuse(code: ToolErrorCode, message: str) -> ToolOutput:
+    return ToolOutput(ok=False, error=message, execution=ToolExecution(code=code.value, retryable=False))

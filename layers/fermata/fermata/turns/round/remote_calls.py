@@ -1,0 +1,100 @@
+"""Connect the remote tools of a turn to its round: what they are told, and what they have answered before."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
+from typing import Any
+
+from fermata.aws.clock import iso_from_epoch
+from fermata.aws.resources import Resources
+from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
+from fermata.domain.messages import Message
+from fermata.domain.tools import ToolOutput
+from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions
+from fermata.remote_tools.remote_call import RemoteCallContext
+from fermata.remote_tools.remote_tool_caller import MAX_ANSWER_SECONDS, RemoteToolCaller
+from fermata.remote_tools.tool_definition import ToolDefinition
+from fermata.remote_tools.tool_execution import EarlierResults
+from fermata.tools.toolset import Toolset
+from fermata.turns.remote_results import build_remote_request_id
+from fermata.turns.turn import Turn
+from fermata.turns.turn_toolset import open_turn_toolset
+
+CALLBACK_PATH = "/admin/api/ai/tool-callbacks"
+
+
+class TurnRemoteTools:
+    """The remote tools of a turn. `abort` may be called from any thread."""
+
+    def __init__(self, resources: Resources, turn: Turn, get_messages: Callable[[], Iterable[Message]]) -> None:
+        """Create it without reading anything.
+
+        Args:
+            get_messages: Returns the messages of the conversation that were read so far.
+        """
+        self._resources = resources
+        self._turn = turn
+        self._get_messages = get_messages
+        build_context = partial(build_remote_call_context, resources, turn)
+        self._caller = RemoteToolCaller(resources, turn.tenant, build_context, self._find_earlier_results)
+
+    @cached_property
+    def definitions(self) -> dict[str, ToolDefinition]:
+        """The versions that the turn has pinned, by their ids."""
+        return load_definitions(self._resources, self._turn.tenant, self._turn.remote_tools)
+
+    def call(self, definition: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
+        """Call a tool, as `RemoteToolCaller.call`."""
+        return self._caller.call(definition, arguments, effect_key)
+
+    def abort(self) -> None:
+        """End the call under way, because its result is no longer needed."""
+        self._caller.abort()
+
+    def _find_earlier_results(self) -> EarlierResults:
+        toolset = open_turn_toolset(self._resources, self._turn)
+        return find_earlier_results(self._get_messages(), self._turn.id, toolset, self.definitions)
+
+
+def build_remote_call_context(resources: Resources, turn: Turn, effect_key: str) -> RemoteCallContext:
+    """Return what a remote tool is told about a call."""
+    return RemoteCallContext(
+        site=turn.tenant,
+        session=turn.conversation,
+        user=turn.user,
+        trace=turn.id,
+        provider=turn.provider,
+        callback=_build_callback(resources, turn, effect_key),
+    )
+
+
+def _build_callback(resources: Resources, turn: Turn, effect_key: str) -> dict[str, Any]:
+    public_url = resources.settings.public_url.rstrip("/")
+    return {
+        "path": CALLBACK_PATH,
+        **({"url": public_url + CALLBACK_PATH} if public_url else {}),
+        "tenant": turn.tenant,
+        "bridgeId": turn.id,
+        "requestId": build_remote_request_id(effect_key),
+        "expiresAt": iso_from_epoch(resources.clock.time() + MAX_ANSWER_SECONDS),
+    }
+
+
+def find_earlier_results(
+    messages: Iterable[Message], turn_id: str, toolset: Toolset, definitions: Mapping[str, ToolDefinition]
+) -> EarlierResults:
+    """Return the results that remote tools have had in this turn. Those that are stored as blobs are left out."""
+    own = [message for message in messages if message.turn == turn_id]
+    calls = {
+        block.tool_call_id: block for message in own for block in message.content if isinstance(block, ToolCallBlock)
+    }
+    earlier = EarlierResults()
+    for message in own:
+        call = calls.get(message.tool_call_id or "")
+        tool = toolset.find_tool(call.tool_name) if call else None
+        if call is None or tool is None or not isinstance(tool.handler, RemoteToolHandler):
+            continue
+        definition = definitions.get(tool.handler.definition)
+        for block in message.content:
+            if definition is not None and isinstance(block, ToolResultBlock) and block.ok:
+                earlier.add(definition.parsed_manifest, call.input, block.data)
+    return earlier

@@ -1,0 +1,339 @@
+"""A turn calls the remote tools it has started with: in place, or with a result that comes later."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fermata.domain.caller import Caller
+from fermata.domain.errors import Conflict, NotFound, Unauthorized
+from fermata.domain.events import ApprovalRequestedEvent, ToolAwaitedEvent, ToolResultEvent
+from fermata.remote_tools.tool_registry import ToolChange, change_tool, register_tool, remove_tool
+from fermata.signed_requests.signature import make_signing_secret, sign_request, verify_request
+from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
+from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.list_approvals import get_approval
+from fermata.turns.remote_results import NO_RESULT_MESSAGE
+from fermata.turns.round.remote_calls import CALLBACK_PATH
+from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
+from tests.tenant_tokens import make_tenant
+from tests.unit.remote_tools.manifests import make_manifest_json
+from tests.unit.turns import invariants
+from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
+
+ADMIN = Caller(tenant="bakery", user="root", capabilities=frozenset({"ai.tools.manage"}))
+CAN_APPROVE = frozenset({"ai.tools.approve", "ai.tools.write", "ai.chat"})
+APPROVER = Caller(tenant="bakery", user="root", capabilities=CAN_APPROVE)
+ALIAS = "pim_getProduct"
+SKU = {"sku": "SKU-123"}
+
+
+@pytest.fixture
+def vendor() -> Iterator[ScriptedToolServer]:
+    with run_scripted_tool_server() as server:
+        yield server
+
+
+@pytest.fixture
+def stage(staged: MakeStage) -> Stage:
+    """A stage whose tools may be on this machine."""
+    made = staged(fermata_stage="local")
+    make_tenant(made.resources, "bakery")
+    return made
+
+
+def register(stage: Stage, vendor: ScriptedToolServer, **changes: Any) -> str:
+    """Register a tool and return its signing secret."""
+    members = {"headers": changes.pop("headers", None), "scopes": changes.pop("scopes", ())}
+    stored = register_tool(stage.resources, ADMIN, make_manifest_json(**changes), vendor.url, **members)
+    return stored.signing_secret or ""
+
+
+def call_tool(stage: Stage, *arguments: dict[str, Any], name: str = ALIAS) -> str:
+    """Run a turn whose model calls the tool once for each of `arguments`, and then answers."""
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(*[tool_call_block(name, **one) for one in arguments]), "Done.")
+    return stage.run_workflow()
+
+
+def results(stage: Stage) -> list[ToolResultEvent]:
+    return [event for event in stage.events() if isinstance(event, ToolResultEvent)]
+
+
+def post_result(stage: Stage, secret: str, request_id: str = "1.0.remote", **members: Any) -> None:
+    """Send a result as the tool's server does."""
+    payload = {"tenant": "bakery", "bridgeId": stage.turn.id, "requestId": request_id, **members}
+    body = json.dumps(payload).encode()
+    headers = sign_request([secret], "msg_1", stage.clock.time(), body)
+    result = RemoteResult("bakery", stage.turn.id, request_id, members.get("data"), members.get("error"))
+    submit_remote_result(stage.resources, result, headers, body)
+
+
+def test_a_model_is_offered_the_tool_and_reads_its_data(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor, headers={"x-api-key": "k"})
+    vendor.script_answer({"data": {"title": "Bread"}})
+    assert call_tool(stage, SKU) == "finished"
+    spec = next(spec for spec in stage.driver.requests[0].tools if spec.name == ALIAS)
+    assert spec.input_schema == {"type": "object", "properties": {}}
+    assert stage.results_sent_to_model()[0].data == {"title": "Bread"}
+    [call] = vendor.calls
+    verify_request([secret], call.headers, stage.clock.time(), call.raw)
+    assert call.headers["x-api-key"] == "k"
+    assert call.headers["idempotency-key"] == f"{stage.turn.id}/1/0"
+    assert call.body["toolName"] == "pim.getProduct"
+    assert call.body["arguments"] == SKU
+    assert call.body["context"] == {
+        "siteId": "bakery",
+        "sessionId": stage.conversation.id,
+        "userId": "ada",
+        "traceId": stage.turn.id,
+        "plannerProvider": "anthropic",
+    }
+    assert call.body["callback"]["requestId"] == "1.0.remote"
+    assert call.body["callback"]["path"] == CALLBACK_PATH
+    [result] = results(stage)
+    assert result.execution is not None
+    assert (result.ok, result.execution.attempts, result.execution.code) == (True, 1, None)
+    invariants.check_invariants(stage)
+
+
+@pytest.mark.parametrize("name", ["pim.getProduct", "functions.pim_getProduct"])
+def test_the_tool_is_found_under_its_own_name_too(stage: Stage, vendor: ScriptedToolServer, name: str) -> None:
+    register(stage, vendor)
+    call_tool(stage, SKU, name=name)
+    assert len(vendor.calls) == 1
+
+
+def test_a_failure_is_read_by_the_model_and_described_to_clients(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor, retryPolicy={"maxAttempts": 1})
+    vendor.script_answer(b"down", 503)
+    assert call_tool(stage, SKU) == "finished"
+    [result] = results(stage)
+    assert result.error == "pim.getProduct answered 503: down"
+    assert result.execution is not None
+    assert (result.execution.code, result.execution.retryable) == ("tool_execution_failed", True)
+
+
+def test_wrong_arguments_never_leave_the_service(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor, inputSchema={"type": "object", "required": ["sku"]})
+    call_tool(stage, {"number": 1})
+    assert vendor.calls == []
+    [result] = results(stage)
+    assert "$.sku" in (result.error or "")
+    assert result.execution is not None
+    assert result.execution.code == "invalid_tool_input"
+
+
+def test_a_tool_of_another_scope_or_one_that_is_off_is_not_offered(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor, name="a", scopes=["content"])
+    register(stage, vendor, name="b", enabled=False)
+    call_tool(stage, SKU, name="a")
+    assert not {"a", "b"} & {spec.name for spec in stage.driver.requests[0].tools}
+    assert vendor.calls == []
+
+
+def test_a_turn_keeps_the_version_it_has_started_with(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor)
+    stage.start_turn()
+    manifest = make_manifest_json(inputSchema={"type": "object", "required": ["other"]})
+    register_tool(stage.resources, ADMIN, manifest, "https://93.184.216.34/elsewhere", replace=True)
+    vendor.script_answer({"data": 1})
+    stage.script_replies(reply_with_calls(tool_call_block(ALIAS, **SKU)), "Done.")
+    stage.run_workflow()
+    assert len(vendor.calls) == 1
+
+
+@pytest.mark.parametrize("removes", [True, False])
+def test_a_tool_that_was_removed_or_turned_off_is_not_called(
+    stage: Stage, vendor: ScriptedToolServer, removes: bool
+) -> None:
+    register(stage, vendor)
+    stage.start_turn()
+    if removes:
+        remove_tool(stage.resources, ADMIN, "pim.getProduct")
+    else:
+        change_tool(stage.resources, ADMIN, "pim.getProduct", ToolChange(enabled=False))
+    stage.script_replies(reply_with_calls(tool_call_block(ALIAS, **SKU)), "Done.")
+    stage.run_workflow()
+    assert vendor.calls == []
+    [result] = results(stage)
+    assert result.execution is not None
+    assert result.execution.code == "tool_not_found"
+
+
+def test_the_same_call_twice_in_a_turn_is_sent_once(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor)
+    vendor.script_answer({"data": {"title": "Bread"}})
+    stage.start_turn()
+    call = reply_with_calls(tool_call_block(ALIAS, **SKU))
+    stage.script_replies(call, reply_with_calls(tool_call_block(ALIAS, **SKU)), "Done.")
+    assert stage.run_workflow() == "finished"
+    assert [result.ok for result in results(stage)] == [True, True]
+    assert len(vendor.calls) == 1
+
+
+def test_a_result_may_come_later(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor)
+    vendor.script_answer({}, 202)
+    assert call_tool(stage, SKU) == "waiting"
+    [event] = [event for event in stage.events() if isinstance(event, ToolAwaitedEvent)]
+    assert event.tool_name == ALIAS
+    assert stage.tool_requests() == []
+    post_result(stage, secret, data={"title": "Bread"})
+    assert stage.run_workflow() == "finished"
+    assert stage.results_sent_to_model()[0].data == {"title": "Bread"}
+    invariants.check_invariants(stage)
+
+
+def test_a_result_may_be_a_failure(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor)
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    post_result(stage, secret, error="There is no such product.")
+    assert stage.run_workflow() == "finished"
+    assert results(stage)[0].error == "There is no such product."
+
+
+def test_a_result_that_breaks_the_output_schema_is_a_failure(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor, outputSchema={"type": "object", "required": ["title"]})
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    post_result(stage, secret, data={})
+    assert stage.run_workflow() == "finished"
+    execution = results(stage)[0].execution
+    assert execution is not None
+    assert execution.code == "invalid_tool_output"
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_result_may_come_before_the_202(stage: Stage, vendor: ScriptedToolServer, idempotent: bool) -> None:
+    secret = register(stage, vendor, idempotent=idempotent)
+
+    def send_early(_call: ReceivedCall) -> None:
+        for _ in range(2):
+            post_result(stage, secret, data={"title": "Bread"})
+        with pytest.raises(Conflict):
+            post_result(stage, secret, data={"title": "Cake"})
+
+    vendor.script_answer({}, 202, before=send_early)
+    assert call_tool(stage, SKU) == "finished"
+    assert stage.results_sent_to_model()[0].data == {"title": "Bread"}
+    assert len(vendor.calls) == 1
+    assert len(results(stage)) == 1
+    invariants.check_invariants(stage)
+
+
+def test_the_same_result_twice_is_one_and_another_is_a_conflict(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor)
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    for _ in range(3):
+        post_result(stage, secret, data=1)
+    with pytest.raises(Conflict):
+        post_result(stage, secret, data=2)
+    assert len(results(stage)) == 1
+    assert stage.run_workflow() == "finished"
+
+
+def test_a_result_after_the_deadline_is_refused_and_the_model_has_read_of_it(
+    stage: Stage, vendor: ScriptedToolServer
+) -> None:
+    secret = register(stage, vendor)
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    stage.pass_time(86_401)
+    assert stage.run_workflow() == "finished"
+    assert results(stage)[0].error == NO_RESULT_MESSAGE
+    with pytest.raises(NotFound):
+        post_result(stage, secret, data=1)
+
+
+def test_a_result_after_the_turn_was_cancelled_is_refused(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor)
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    stage.cancel_turn()
+    with pytest.raises(NotFound):
+        post_result(stage, secret, data=1)
+    invariants.check_invariants(stage)
+
+
+def test_only_the_tool_that_was_called_may_send_a_result(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor)
+    other_secret = register(stage, vendor, name="other")
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    for wrong in (make_signing_secret(), other_secret):
+        with pytest.raises(Unauthorized):
+            post_result(stage, wrong, data=1)
+    for request_id in ("1.1.remote", "9.0.remote", "x", "1.0.abc"):
+        with pytest.raises(Unauthorized):
+            post_result(stage, secret, request_id, data=1)
+    stage.pass_time(1)
+    assert results(stage) == []
+
+
+def test_a_signature_that_was_sent_before_is_refused_when_it_is_old(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor)
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    body = json.dumps({"data": 1}).encode()
+    headers = sign_request([secret], "msg_1", stage.clock.time() - 301, body)
+    with pytest.raises(Unauthorized) as refused:
+        submit_remote_result(stage.resources, RemoteResult("bakery", stage.turn.id, "1.0.remote", 1), headers, body)
+    assert refused.value.reason == "stale"
+
+
+def test_a_browser_cannot_answer_for_a_remote_tool(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor)
+    vendor.script_answer({}, 202)
+    call_tool(stage, SKU)
+    with pytest.raises(NotFound):
+        stage.answer_request({"ok": True, "data": 1}, "1.0.remote")
+
+
+def test_two_calls_of_one_round_may_both_come_later_in_any_order(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor)
+
+    def send_second(_call: ReceivedCall) -> None:
+        post_result(stage, secret, "1.1.remote", data=2)
+
+    vendor.script_answer({}, 202)
+    vendor.script_answer({}, 202, before=send_second)
+    assert call_tool(stage, {"sku": 1}, {"sku": 2}) == "waiting"
+    post_result(stage, secret, "1.0.remote", data=1)
+    assert stage.run_workflow() == "finished"
+    assert [result.data for result in stage.results_sent_to_model()] == [1, 2]
+    invariants.check_invariants(stage)
+
+
+def test_a_write_is_sent_only_after_a_person_has_approved_it(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor, capability="write", idempotent=False)
+    vendor.script_answer({"data": 1})
+    assert call_tool(stage, SKU) == "waiting"
+    assert vendor.calls == []
+    [approval] = [event for event in stage.events() if isinstance(event, ApprovalRequestedEvent)]
+    assert get_approval(stage.resources, APPROVER, approval.approval_id)["input"] == SKU
+    answer = ApprovalAnswer(is_approved=True, input={"sku": "SKU-456"})
+    decide_approval(stage.resources, APPROVER, approval.approval_id, answer)
+    assert stage.run_workflow() == "finished"
+    assert [call.body["arguments"] for call in vendor.calls] == [{"sku": "SKU-456"}]
+    invariants.check_invariants(stage)
+
+
+def test_a_write_that_was_denied_is_not_sent(stage: Stage, vendor: ScriptedToolServer) -> None:
+    register(stage, vendor, capability="write")
+    call_tool(stage, SKU)
+    [approval] = [event for event in stage.events() if isinstance(event, ApprovalRequestedEvent)]
+    decide_approval(stage.resources, APPROVER, approval.approval_id, ApprovalAnswer(is_approved=False))
+    assert stage.run_workflow() == "finished"
+    assert vendor.calls == []
+
+
+def test_no_result_is_accepted_for_a_call_that_waits_for_a_person(stage: Stage, vendor: ScriptedToolServer) -> None:
+    secret = register(stage, vendor, capability="write")
+    call_tool(stage, SKU)
+    with pytest.raises(NotFound):
+        post_result(stage, secret, data=1)
