@@ -68,7 +68,7 @@ function listView(turns, cursor, context, reload, addOlder) {
   if (open.length) {
     sections.push(h("section", {}, turnsTable(words.turns.open, open, context, reload)));
   }
-  const container = h("section", {}, turnsTable(words.turns.ended, ended, context, reload));
+  const container = h("section", {}, turnsTable(words.turns.ended, ended, context));
   if (!ended.length) container.append(h("p", { class: "quiet-text" }, words.turns.noneEnded));
   if (cursor) container.append(moreButton(cursor, container, context, addOlder));
   return [...sections, container];
@@ -102,11 +102,11 @@ function moreButton(cursor, container, context, addOlder) {
   return button;
 }
 
-/** @param {string} caption @param {any[]} turns @param {PageContext} context @param {() => void} reload */
+/** @param {string} caption @param {any[]} turns @param {PageContext} context @param {() => void} [reload] of those that can be cancelled */
 function turnsTable(caption, turns, context, reload) {
   const { when, state, rounds, actions } = words.turns;
   const { user, scope, model, cost } = words.usage;
-  const columns = [when, state, user, scope, model, number(rounds), number(cost), actions];
+  const columns = [when, state, user, scope, model, number(rounds), number(cost), ...(reload ? [actions] : [])];
   const view = table(caption, columns, []);
   view.querySelector("tbody")?.append(...turns.map((turn) => rowOf(turn, context, reload)));
   return view;
@@ -130,11 +130,7 @@ function rowOf(turn, context, reload) {
     h("td", {}, turn.undoes ? words.turns.undo : turn.modelId),
     h("td", { class: "number" }, formatCount(turn.rounds)),
     h("td", { class: "number" }, formatCost(turn.costUsd)),
-    h(
-      "td",
-      {},
-      h("div", { class: "row-actions" }, isOpen(turn.status) && reload && cancelButton(turn, context, reload)),
-    ),
+    reload && h("td", {}, h("div", { class: "row-actions" }, cancelButton(turn, context, reload))),
   ];
   return h("tr", {}, ...cells);
 }
