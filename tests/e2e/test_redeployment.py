@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from fermata_client import follow_turn
-from local import cloud as local_cloud
-from local import deploy, deployed_stack, template
+from local import deploy, template
 from local.cloud import LocalCloud
 from local.deployed_stack import ALIAS
 from tests.e2e import turn_checks
@@ -119,8 +118,8 @@ def test_turns_that_run_and_wait_survive_the_upgrade_of_a_stack_from_before_alia
     faults.folder.mkdir()
     remove_rollouts = deploy.remove_rollouts
     monkeypatch.setattr(deploy, "remove_rollouts", remove_aliases)
-    for module in (local_cloud, deployed_stack):
-        monkeypatch.setattr(module, "ALIAS", "$LATEST")
+    for module in ("cloud", "deployed_stack"):
+        monkeypatch.setattr(f"local.{module}.ALIAS", "$LATEST")
     environment = SHORT_START_GRACE | {"FERMATA_FAULTS": faults.folder}
     with LocalCloud(tmp_path / "cloud", parameters=SHORT_TIMINGS, environment=environment) as cloud:
         assert not cloud.get_client("lambda").list_aliases(FunctionName=cloud.function_name("round"))["Aliases"]

@@ -9,7 +9,7 @@ as long as the conversation (decision 0014). Storing a blob again renews its age
 import hashlib
 import json
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BLOB_THRESHOLD_BYTES = 32 * 1024
 """A block or event whose JSON is at least this large is stored as a blob; its row keeps only the key."""
 _MAX_PARALLEL_READS = 8
+_MAX_DELETED = 1000
 _S3_PARAMETERS_BY_HEADER = {
     "content-length": "ContentLength",
     "content-type": "ContentType",
@@ -33,6 +34,13 @@ _GZIP_MAGIC = b"\x1f\x8b"
 """The first bytes of gzip data. No JSON text starts with them."""
 _GZIP_WINDOW_BITS = 31
 _FASTEST_LEVEL = 1
+
+
+class ObjectVersion(NamedTuple):
+    """A version of an object, or a mark that the object was deleted."""
+
+    key: str
+    version_id: str
 
 
 class CompressedJson(NamedTuple):
@@ -179,13 +187,18 @@ class BlobStore:
             count += len(entries)
         return count
 
-    def list_subfolders(self, folder: str) -> list[str]:
-        """Return the names of the folders under `folder`, also of those whose objects are deleted, in all versions."""
-        pages = self._client.get_paginator("list_object_versions").paginate(
-            Bucket=self._bucket, Prefix=f"{folder}/", Delimiter="/"
-        )
-        found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
-        return [prefix.removeprefix(f"{folder}/").rstrip("/") for prefix in found]
+    def list_versions(self, folder: str) -> list[ObjectVersion]:
+        """Return every version and every mark of deletion of the objects under `folder`."""
+        pages = self._client.get_paginator("list_object_versions").paginate(Bucket=self._bucket, Prefix=f"{folder}/")
+        entries = [entry for page in pages for entry in (*page.get("Versions", []), *page.get("DeleteMarkers", []))]
+        return [ObjectVersion(entry["Key"], entry["VersionId"]) for entry in entries]
+
+    def erase_versions(self, versions: Sequence[ObjectVersion]) -> int:
+        """Delete versions and marks of deletion for good, a thousand per request; return how many there were."""
+        for start in range(0, len(versions), _MAX_DELETED):
+            few = versions[start : start + _MAX_DELETED]
+            self._delete([{"Key": version.key, "VersionId": version.version_id} for version in few])
+        return len(versions)
 
     def list_keys(self, folder: str) -> list[str]:
         """Return the keys of all objects under `folder`."""

@@ -152,10 +152,13 @@ def _erase_other_snapshots(resources: Resources, job: PrivacyJob, subject: DataS
     """Delete the snapshots of a user for what was never the user's, but not those of conversations that are new."""
     folder = snapshots_folder(subject.tenant, subject.id)
     # Listed first: whoever sends a snapshot for a new conversation has begun it before.
-    stored = resources.blobs.list_subfolders(folder)
+    stored = resources.blobs.list_versions(folder)
     new = {row["id"] for row in iter_conversations(resources, subject)} - set(job.conversations)
     new |= {turn for one in new for turn in list_turns_of_conversation(resources, subject.tenant, one)}
-    return sum(resources.blobs.erase_folder(f"{folder}/{name}") for name in stored if name not in new)
+    names = [version.key.removeprefix(f"{folder}/").partition("/")[0] for version in stored]
+    return resources.blobs.erase_versions(
+        [version for version, name in zip(stored, names, strict=True) if name not in new]
+    )
 
 
 def _is_before_first_pass(job: PrivacyJob, row: Item) -> bool:
