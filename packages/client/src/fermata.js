@@ -25,6 +25,8 @@ export class Fermata {
     this.budgets = resources.budgets;
     this.audit = resources.audit;
     this.bridges = resources.bridges;
+    this.agents = resources.agents;
+    this.approvals = resources.approvals;
     this.scopes = resources.scopes;
     this.tools = resources.tools;
     this.apiKeys = resources.apiKeys;

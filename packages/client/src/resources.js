@@ -2,6 +2,7 @@
 
 /** @import { CallOptions } from "./types.js" */
 /** @import { Service } from "./service.js" */
+import { makeAgents, makeApprovals } from "./agent-resources.js";
 import { makeApiKeys, makeBudgets, makeCredentials, makeDefaults, makePrivacyJobs } from "./settings-resources.js";
 import { pathOf } from "./transport.js";
 
@@ -46,6 +47,8 @@ export function makeResources(service) {
         return service.request("GET", pathOf("audit"), { query: { since: from, tz, billable }, signal });
       },
     },
+    agents: makeAgents(service),
+    approvals: makeApprovals(service),
     scopes: {
       /**
        * List the scopes.

@@ -15,6 +15,10 @@ const LEFT_OUT = {
   showVersion: "for monitoring",
   showVersionHere: "for monitoring",
   showOpenApi: "for generators",
+  listRemoteTools: "for servers, which register the tools that they carry out",
+  registerRemoteTool: "for servers",
+  changeRemoteTool: "for servers",
+  removeRemoteTool: "for servers",
 };
 
 test("every operation of the service has a method, and every method an operation", async () => {

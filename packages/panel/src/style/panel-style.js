@@ -115,6 +115,7 @@ textarea:focus-visible { outline: none; } /* the field around it shows the focus
 .model:hover:not(:disabled) { background: var(--fermata-surface-3); } .model .icon { width: 14px; height: 14px; }
 .model-label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .send { background: var(--fermata-accent); color: var(--fermata-accent-ink); border-radius: 50%; }
+.send .icon.solid { fill: currentColor; }
 .send:hover:not([aria-disabled=true]) { background: var(--fermata-accent); color: var(--fermata-accent-ink); opacity: .9; }
 .send[aria-disabled=true] { cursor: default; background: var(--fermata-surface-3); color: var(--fermata-ink-3); opacity: 1; }
 .thumbnails { display: flex; flex-wrap: wrap; gap: 8px; padding: 10px 12px 0; }

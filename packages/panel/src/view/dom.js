@@ -47,7 +47,9 @@ const SHAPES = {
  * @param {keyof typeof SHAPES} name
  */
 export function icon(name) {
-  return drawIcon(SHAPES[name]);
+  const drawn = drawIcon(SHAPES[name]);
+  drawn.classList.toggle("solid", name === "stop");
+  return drawn;
 }
 
 /**

@@ -28,15 +28,23 @@ export function formatBytes(bytes, language) {
   return new Intl.NumberFormat(language, { style: "unit", unit, maximumFractionDigits: 1 }).format(amount);
 }
 
-/** @param {string | Date} when @param {string} language */
-export function formatTime(when, language) {
+/**
+ * A moment: its time if it is today, otherwise with its date.
+ *
+ * @param {string | Date} when
+ * @param {string} language
+ * @param {Date} [now]
+ */
+export function formatTime(when, language, now = new Date()) {
   const date = new Date(when);
   if (Number.isNaN(date.getTime())) return "…";
-  return new Intl.DateTimeFormat(language, { timeStyle: "short" }).format(date);
+  const isToday = date.toDateString() === now.toDateString();
+  const style = isToday ? {} : /** @type {const} */ ({ dateStyle: "medium" });
+  return new Intl.DateTimeFormat(language, { ...style, timeStyle: "short" }).format(date);
 }
 
 /**
- * The day of a conversation: a time today, otherwise a date.
+ * The day of a conversation: a time today, otherwise a date, with the year where it is another one.
  *
  * @param {string} when
  * @param {string} language
@@ -45,6 +53,7 @@ export function formatTime(when, language) {
 export function formatDay(when, language, now = new Date()) {
   const date = new Date(when);
   if (Number.isNaN(date.getTime())) return "";
-  if (date.toDateString() === now.toDateString()) return formatTime(date, language);
-  return new Intl.DateTimeFormat(language, { day: "numeric", month: "short" }).format(date);
+  if (date.toDateString() === now.toDateString()) return formatTime(date, language, now);
+  const year = date.getFullYear() === now.getFullYear() ? {} : /** @type {const} */ ({ year: "numeric" });
+  return new Intl.DateTimeFormat(language, { day: "numeric", month: "short", ...year }).format(date);
 }
