@@ -273,6 +273,31 @@ test("a turn that could not be followed to its end can be followed again", async
   session.close();
 });
 
+test("a turn that was left for a conversation that cannot be opened can be followed again", async () => {
+  const client = fakeClient();
+  const session = await loaded(client);
+  await session.send("Hello");
+  const known = client.conversations.get;
+  client.conversations.get = async () => Promise.reject(refused(503, "Busy."));
+  await session.openConversation("conv2").catch(() => {});
+  assert.deepEqual([session.state.problem.message, session.state.items[1].isLost], ["Busy.", true]);
+  client.conversations.get = async (id) => ({
+    conversation: { ...(await known(id)).conversation, activeTurn: { bridgeId: "b1" } },
+  });
+  await session.followAgain();
+  assert.deepEqual(client.calls.at(-1).slice(0, 2), ["follow", "b1"]);
+  session.close();
+});
+
+test("a new chat that is begun while a conversation loads does not load for ever", async () => {
+  const get = later();
+  const session = await loaded(fakeClient({ conversations: { get: () => get.promise } }));
+  session.openConversation("conv2");
+  session.startNewChat();
+  assert.equal(session.state.isLoading, false);
+  session.close();
+});
+
 test("older messages that are asked for twice are shown once", async () => {
   const line = (id) => ({ id, role: "user", content: [{ kind: "text", text: id }] });
   const get = async (id, { before } = {}) =>

@@ -203,10 +203,13 @@ export class OpenConversation {
   /** Stop showing the conversation. @returns {number} */
   #leave() {
     const { store, followed } = this.#parts;
+    const { running } = store.state;
+    if (running && !running.view.end) running.isLost = true; // it is shown on if nothing else can be opened
     followed.detach();
     store.epoch += 1;
     this.#hasMissedTurn = false;
-    store.set({ running: null, isStarting: false, connection: "online" });
+    // What loads is for the one before.
+    store.set({ running: null, isStarting: false, isLoading: false, connection: "online" });
     return store.epoch;
   }
 }
