@@ -80,7 +80,7 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .call-name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .call-input { padding-block: 0 8px; padding-inline: 34px 10px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
 .call-input pre { margin-top: 4px; max-height: 200px; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; font-family: var(--fermata-mono); font-size: 11px; }
-.call-input code { font-family: var(--fermata-mono); font-size: 11px; }
+.call-input code { font-family: var(--fermata-mono); font-size: 11px; overflow-wrap: anywhere; }
 .call-error { padding-block: 0 8px; padding-inline: 34px 10px; font-size: var(--fermata-text-s); color: var(--fermata-warn); overflow-wrap: anywhere; }
 
 .status { margin-top: 10px; color: var(--fermata-ink-3); font-size: var(--fermata-text-s); display: flex; align-items: center; gap: 8px; min-height: 20px; }
