@@ -24,10 +24,7 @@ from tests.chaos.users import User
 ABANDON_RATE = 0.3
 SECOND_TAB_RATE = 0.3
 SECOND_CLICK_RATE = 0.15
-LOST_ANSWER_RATE = 0.2
-LEAVE_RATE = 0.4
 SECOND_READER_RATE = 0.2
-SLOW_RATE = 0.03
 UPLOAD_RATE = 0.2
 IMAGE_RATE = 0.1
 READER_SECONDS = 840.0
@@ -229,7 +226,7 @@ class Browser:
 
     def _leaves_early(self) -> bool:
         """Return whether the tab is closed, and opened again later, where the service sees that."""
-        return self.cloud.sees_departures and self.scheduler.random.random() < LEAVE_RATE
+        return self.cloud.sees_departures and self.scheduler.random.random() < self.cloud.habits.leaving_reader
 
     def _receive(self, reader: Reader, entry: LogEntry, dialect: Any) -> None:
         after = reader.received[-1][0] if reader.received else 0
@@ -246,8 +243,8 @@ class Browser:
 
     def _answer(self, request: dict[str, Any]) -> None:
         draw = self.scheduler.random
-        if draw.random() < SLOW_RATE:
-            self.scheduler.switch("slow browser", draw.uniform(30, 130))
+        if draw.random() < self.cloud.habits.slow_browser:
+            self.scheduler.switch("slow browser", draw.uniform(*self.cloud.habits.slow_seconds))
         result = self.page.carry_out(request)
         self._effect_keys[request["requestId"]] = request["effectKey"]
         body = {"bridgeId": self.turn.bridge, "requestId": request["requestId"], "result": result}
@@ -270,7 +267,8 @@ class Browser:
                 return
             if answer.status == 409:
                 self.turn.complaints.append(f"the same answer to {request_id} was refused: {answer.error}")
-            if answer.is_final or (answer.status >= 500 and self.scheduler.random.random() < LOST_ANSWER_RATE):
+            gives_up = answer.status >= 500 and self.scheduler.random.random() < self.cloud.habits.lost_answer
+            if answer.is_final or gives_up:
                 return
             self.scheduler.switch("browser retry", 3.0)
 

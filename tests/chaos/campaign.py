@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 
 from tests.chaos.fault_rules import RULES
+from tests.chaos.habits import RARE_DAY_EVERY, RARE_DAYS
 from tests.chaos.judge import judge, judge_after_expiry
 from tests.chaos.world import World
 
@@ -41,6 +42,9 @@ class RunReport:
 
 def make_world(seed: int) -> World:
     """Draw rate, budget and rules from the seed. With half of the rules, the others come to strike more often."""
+    if seed % RARE_DAY_EVERY == RARE_DAY_EVERY - 1:
+        day = RARE_DAYS[seed // RARE_DAY_EVERY % len(RARE_DAYS)]
+        return World(seed, fault_rate=day.rate, fault_budget=day.budget, rules=day.rules, focus=day.focus, day=day)
     draw = random.Random(f"plan {seed}")
     rules = tuple(rule for rule in RULES if draw.random() < 0.5) or RULES
     rules = RULES if draw.random() < 0.3 else rules

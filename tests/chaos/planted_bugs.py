@@ -85,13 +85,13 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
         replace("fermata.usage.budgets.budget_limits._with_limits", lambda account, _: account),
     ),
     "only the first request of a turn is held": (
-        1,
+        3,
         replace("fermata.turns.round.begin_round._awaits_budget_hold", _no),
     ),
     # undo
     "an undo undoes nothing": (13, replace("fermata.turns.undo.undo_round._find_next_inverse", _never)),
     "an undo undoes the newest edit only": (
-        13,
+        7,
         change("fermata.turns.undo.undo_round._find_next_inverse", _undo_newest_edit_only),
     ),
     "the report of an undo is empty": (13, replace(f"{OUTCOME}.report", NO_REPORT)),
@@ -106,13 +106,13 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
         replace("fermata.turns.start.start_turn._store_snapshot", _empty),
     ),
     "the snapshot of an answer is not stored": (
-        1,
+        2,
         replace("fermata.turns.answer.submit_tool_result._store_snapshot", _empty),
     ),
     "a new title is lost": (7, replace("fermata.conversations.conversation_store._write_changes", _yes)),
     # recovery
     "a turn is recovered a quarter of an hour late": (
-        94,
+        19,
         together(
             change("tests.chaos.platform_invocations.recover_turn", _recover_late),
             change("fermata.turns.recover.recover_open_turns.recover_turn", _recover_late),

@@ -29,7 +29,6 @@ BROWSER_CALLS = (
 )
 SERVER_CALLS = (("list_documents", {}), ("list_tokens", {}))
 STALL_SECONDS = 120.0
-SLOW_RATE = 0.06
 SLOW_SECONDS = 150.0
 """On a day without faults some answers take longer than the workflow waits for a heartbeat."""
 TOTAL_SECONDS = 480.0
@@ -50,6 +49,8 @@ class SimulatedProvider:
     served: list[ServedRequest] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     """What a strict provider would have refused about a request; must stay empty."""
+    slow_rate: float = 0.0
+    """How often a response takes minutes, on a day without faults."""
 
     def respond(
         self, connection: "SimulatedConnection", url: str, headers: Mapping[str, str], body: bytes, name: str
@@ -102,7 +103,7 @@ class SimulatedProvider:
     ) -> Iterator[bytes]:
         chunks = protocol.encode(response)
         delays = random.Random(f"{served.name}")
-        pace = SLOW_SECONDS / len(chunks) / 0.3 if not self.faults.budget and delays.random() < SLOW_RATE else 1.0
+        pace = SLOW_SECONDS / len(chunks) / 0.3 if not self.faults.budget and delays.random() < self.slow_rate else 1.0
         for index, chunk in enumerate(chunks):
             is_middle = index == (len(chunks) - 1) // 2
             connection.wait(pace * delays.uniform(0.01, 0.6))

@@ -24,6 +24,7 @@ from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
 from tests.chaos.fault_rules import FaultPlan
+from tests.chaos.habits import USUAL_HABITS, Habits
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
 from tests.chaos.memory_aws.kms import MemoryKms
 from tests.chaos.memory_aws.s3 import MemoryS3
@@ -92,6 +93,7 @@ class SimulatedCloud:
     scheduler: Scheduler
     faults: FaultPlan
     settings_changes: Mapping[str, Any] = field(default_factory=dict)
+    habits: Habits = USUAL_HABITS
     errors: list[str] = field(default_factory=list)
     """Errors that functions raised or logged and that are neither AWS's nor the API's."""
 
@@ -100,7 +102,7 @@ class SimulatedCloud:
         self.dynamodb = MemoryDynamoDB(tables, lambda: self.scheduler.now)
         self.s3 = MemoryS3(lambda: self.scheduler.now)
         self.kms = MemoryKms()
-        self.provider = SimulatedProvider(self.scheduler, self.faults)
+        self.provider = SimulatedProvider(self.scheduler, self.faults, slow_rate=self.habits.slow_provider)
         self.settings = _build_settings(self.settings_changes)
         self.step_functions: Any = None
         self._numbers = itertools.count(1)

@@ -1,4 +1,4 @@
-"""The judge notices each rule of the protocol that is missing, most of them within a hundred simulations."""
+"""The judge notices each rule of the protocol that is missing within a hundred simulations."""
 
 import itertools
 
@@ -11,12 +11,6 @@ from tests.chaos.planted_bugs import PLANTED_BUGS
 pytestmark = pytest.mark.exhaustive
 
 MAX_SEEDS = 100
-RARELY_NOTICED = {
-    "no heartbeat is sent",
-    "a cancelled turn leaves its paused execution",
-    "rollups change whatever their version is",
-}
-"""Of the first hundred seeds none shows that these rules are missing. One of the fixed seeds of `make test` does."""
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
@@ -39,7 +33,7 @@ def test_every_catching_seed_is_that_of_a_mutant() -> None:
     assert CATCHING_SEEDS.keys() == MUTANTS.keys()
 
 
-def test_a_missing_rule_is_noticed_by_one_of_the_first_hundred_seeds_unless_it_is_listed() -> None:
+def test_a_missing_rule_is_noticed_by_one_of_the_first_hundred_seeds() -> None:
     seeds = CATCHING_SEEDS | {bug: seed for bug, (seed, _plant) in PLANTED_BUGS.items()}
-    assert {rule for rule, seed in seeds.items() if seed >= MAX_SEEDS} == RARELY_NOTICED
-    assert all(seed in FIXED_SEEDS for seed in seeds.values())
+    assert [rule for rule, seed in seeds.items() if seed >= MAX_SEEDS] == []
+    assert max(seeds.values()) in FIXED_SEEDS

@@ -14,12 +14,9 @@ from tests.chaos.scheduler import Process, Task
 from tests.chaos.simulated_cloud import FunctionProcess, HttpAnswer, SimulatedCloud
 from tests.chaos.users import TENANT, User
 
-CANCEL_RATE = 0.3
-RIVAL_RATE = 0.25
 UNDO_RATE = 0.55
 THROUGH_RATE = 0.3
 AUDIT_RATE = 0.3
-REBUILD_RATE = 0.35
 KEY_CHANGE_RATE = 0.15
 SECOND_USER_RATE = 0.4
 DELETION_RATE = 0.5
@@ -68,7 +65,7 @@ class UserActions:
         self._begin("ada", self._work)
         for rate, name, act in (
             (AUDIT_RATE, "auditor", self._read_audits),
-            (REBUILD_RATE, "operator", self._rebuild_twice),
+            (self.cloud.habits.rebuild, "operator", self._rebuild_twice),
             (KEY_CHANGE_RATE, "owner", self._change_key),
             (RENAMING_RATE, "owner", self._rename),
             (SECOND_USER_RATE, "bob", self._work_in_a_new_conversation),
@@ -86,10 +83,10 @@ class UserActions:
         for number in range(self.turn_count):
             undone = self._choose_turn_to_undo() if self._draw.random() < UNDO_RATE else None
             browser = self.make_prompt(f"t{number}") if undone is None else self.make_undo(f"u{number}", undone)
-            if self._draw.random() < CANCEL_RATE:
+            if self._draw.random() < self.cloud.habits.cancel:
                 delay = self._draw.choice((0.0, 0.0, self._draw.uniform(0, 3), self._draw.uniform(0, 40)))
                 self._begin("user", lambda browser=browser, delay=delay: browser.cancel(delay))  # type: ignore[misc]
-            if self._draw.random() < RIVAL_RATE:
+            if self._draw.random() < self.cloud.habits.rival:
                 rival = self.make_prompt(f"r{number}", max_rounds=1)
                 self._begin("rival", rival.run)
             browser.run()
@@ -159,9 +156,10 @@ class UserActions:
 
     def _rebuild_twice(self) -> None:
         """Rebuild the rollups while another rebuild is under way."""
-        self._scheduler.switch("operator", self._draw.uniform(1, 30))
-        self._begin("operator", self._rebuild, self._draw.uniform(0.0, 6.0))
-        self._rebuild()
+        for _ in range(self.cloud.habits.rebuilds):
+            self._scheduler.switch("operator", self._draw.uniform(1, 30 / self.cloud.habits.rebuilds))
+            self._begin("operator", self._rebuild, self._draw.uniform(0.0, 6.0))
+            self._rebuild()
 
     def _rebuild(self) -> None:
         def rebuild(process: FunctionProcess) -> None:

@@ -18,7 +18,6 @@ import pytest
 from fermata.aws import observability
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
-from fermata.domain.dialect import Dialect
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
@@ -29,6 +28,7 @@ from fermata.wire.auth.tenant_store import add_tenant
 from tests.chaos.account_recorder import AccountRecorder, list_landed_writes, to_plain_row
 from tests.chaos.evidence import Evidence, Row
 from tests.chaos.fault_rules import RULES, FaultPlan, FaultRule
+from tests.chaos.habits import GOOD_DAY_HABITS, USUAL_HABITS, DayKind
 from tests.chaos.page import Page
 from tests.chaos.platform_invocations import PlatformInvocations
 from tests.chaos.provider_responses import HOSTS
@@ -64,7 +64,7 @@ CALM_SECONDS = 7200.0
 RECOVERY_SECONDS = 400.0
 """Of a turn whose function was struck last: what a provider may be silent, two sweeps, and their grace."""
 SLOW_DAY_SECONDS = 1800.0
-"""What slow providers may take on a day without faults."""
+"""What slow providers may take on a day without faults, and browsers that are always slow on any day."""
 MUCH_LATER_SECONDS = 40 * 86_400.0
 """Longer than turns are kept, and deleted conversations."""
 MUCH_LATER_EVERY = 5
@@ -82,19 +82,22 @@ class World:
         turns: int = 0,
         rules: tuple[FaultRule, ...] = RULES,
         focus: str = "",
+        day: DayKind | None = None,
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler(seed, _choose_start(seed))
         self.faults = FaultPlan(self.scheduler.random, fault_rate, fault_budget, rules, focus)
-        self.cloud = SimulatedCloud(self.scheduler, self.faults, SETTINGS[seed % len(SETTINGS)] | _choose_stage(seed))
+        self._day = day or _choose_day(seed, is_good=not fault_budget)
+        self.cloud = SimulatedCloud(self.scheduler, self.faults, self._day.settings, habits=self._day.habits)
         self.events = PlatformInvocations(self.cloud)
         self.page = Page()
-        self._has_small_budget = seed % SMALL_BUDGET_EVERY == 3
+        self._has_small_budget = day is None and seed % SMALL_BUDGET_EVERY == 3
         self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[self._has_small_budget])
         self._turns = TurnRecorder(self.cloud.dynamodb.tables["bridges"], lambda: self.scheduler.now)
-        has_narrow_limits = seed % NARROW_LIMITS_EVERY == 4
+        has_narrow_limits = day is None and seed % NARROW_LIMITS_EVERY == 4
         self._limits = NARROW_LIMITS if has_narrow_limits else TenantLimits()
-        self._rush_rate = RUSH_RATES[self._has_small_budget or has_narrow_limits]
+        rush_rate = RUSH_RATES[self._has_small_budget or has_narrow_limits]
+        self._rush_rate = rush_rate if self._day.habits.rush is None else self._day.habits.rush
         self._turn_count = turns or TURN_COUNTS[seed % len(TURN_COUNTS)]
         self._credentials: dict[str, str] = {}
         self.evidence = Evidence(struck_requests=self.scheduler.struck_requests, freezes=self.scheduler.freezes)
@@ -188,7 +191,7 @@ class World:
         def set_up() -> None:
             resources = self.cloud.resources_of(self.scheduler.current.process)
             ada = User("ada").caller
-            dialect: Dialect = "instatic" if _is_instatic(self.seed) else "fermata"
+            dialect = self._day.dialect
             add_tenant(
                 resources,
                 TENANT,
@@ -250,7 +253,7 @@ class World:
         evidence.owners = {name: user.name for name, user in actions.conversations.items()}
         evidence.titles = {**actions.titles}
         evidence.seconds_allowed = (
-            SLOW_DAY_SECONDS * evidence.is_undisturbed
+            SLOW_DAY_SECONDS * (evidence.is_undisturbed or self._day.habits.slow_browser == 1)
             + RECOVERY_SECONDS
             + self.cloud.settings_changes.get("browser_wait_seconds", 0)
         )
@@ -266,13 +269,18 @@ class World:
             yield to_plain_row(item)
 
 
-def _is_instatic(seed: int) -> bool:
-    return seed % INSTATIC_EVERY == 2
+def _choose_day(seed: int, *, is_good: bool) -> DayKind:
+    """Choose who uses which editors, and where they run.
 
-
-def _choose_stage(seed: int) -> dict[str, Any]:
-    """Run every second workspace of Instatic's editors on one machine, where the service sees that readers leave."""
-    return {"fermata_stage": "local"} if _is_instatic(seed) and seed % 2 else {}
+    Every second workspace of Instatic's editors is on one machine, where the service sees that readers leave.
+    """
+    is_instatic = seed % INSTATIC_EVERY == 2
+    stage = {"fermata_stage": "local"} if is_instatic and seed % 2 else {}
+    return DayKind(
+        settings=SETTINGS[seed % len(SETTINGS)] | stage,
+        dialect="instatic" if is_instatic else "fermata",
+        habits=GOOD_DAY_HABITS if is_good else USUAL_HABITS,
+    )
 
 
 def _choose_start(seed: int) -> float:

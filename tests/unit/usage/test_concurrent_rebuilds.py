@@ -1,6 +1,7 @@
 """Rebuilds of rollups at once, with copies of their writes that land late, and with audits that read meanwhile."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,13 @@ from fermata.domain.errors import Conflict
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.budgets.budget_accounts import BudgetDate
 from fermata.usage.budgets.holds import load_spending_rollups
-from fermata.usage.rollups.edition_row import RollupEdition, begin_edition, read_edition_row, read_editions
+from fermata.usage.rollups.edition_row import (
+    RollupEdition,
+    begin_edition,
+    read_edition_row,
+    read_editions,
+    store_edition_row,
+)
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from tests.faults import FaultScript
 from tests.late_writes import WriteRecorder, repeat_single_writes
@@ -82,6 +89,27 @@ def test_two_rebuilds_at_once_and_a_row_between_them_leave_the_audit_right(
     assert read_audit_counts(resources) == (400, 3)
     write_and_count(resources, make_usage(clock.now, conversation="chat-3"))
     assert read_audit_counts(resources) == (500, 3)
+
+
+def test_a_row_that_an_audit_shows_is_in_the_edition_that_is_being_built(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an audit after the switch would show less than one before."""
+    count_three_rows(resources, clock)
+    begun = begin_edition(resources, TENANT)
+    store_edition_row(resources, replace(begun, building=begun.last))
+    built, write = RollupEdition(TENANT, begun.last), resources.tables.write_items
+    seen: list[tuple[int, int]] = []
+
+    def write_and_look(*writes: Any) -> None:
+        write(*writes)
+        rows_of_built = resources.tables.query_items("usage", built.period_partition("day"))
+        seen.append((read_audit_counts(resources)[0], len(rows_of_built)))
+
+    monkeypatch.setattr(resources.tables, "write_items", write_and_look)
+    write_and_count(resources, make_usage(clock.now))
+    assert seen[-1] == (400, 1)
+    assert (400, 0) not in seen
 
 
 def test_a_rebuild_that_another_one_replaces_says_so_and_leaves_nothing_behind(

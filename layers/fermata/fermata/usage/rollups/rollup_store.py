@@ -53,9 +53,10 @@ def count_records(
     current, *building = read_editions(resources, tenant)
     unique = {record.key: record for record in records if record.increments}
     for batch in _split_for_transactions(unique.values()):
-        on_counted(_count_in_transaction(resources, current, batch))
+        # An edition that becomes current in between has all that an audit has shown already.
         for edition in building:
             _count_in_transaction(resources, edition, batch)
+        on_counted(_count_in_transaction(resources, current, batch))
 
 
 def count_records_into(resources: Resources, edition: RollupEdition, records: Iterable[LedgerRecord]) -> None:
