@@ -1,1 +1,1 @@
-"""What commands of all groups share: options, errors, output, the connection to the service."""
+"""Parts that commands of all groups share: options, errors, output, the connection to the service."""
