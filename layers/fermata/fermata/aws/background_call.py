@@ -27,7 +27,11 @@ class BackgroundCall(Generic[BackgroundResult]):
         self._thread.join()
 
     def result(self) -> BackgroundResult:
-        """Return what the call returned, or raise what it raised."""
+        """Wait for the call, and return what it returned.
+
+        Raises:
+            BaseException: What the call raised.
+        """
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -141,7 +141,13 @@ class BlobStore:
         return dict(zip(distinct_keys, bodies, strict=True))
 
     def presign_put(self, key: str, headers: dict[str, str], seconds: int) -> str:
-        """Return a URL that accepts a PUT of `key` with exactly these headers for `seconds`."""
+        """Return a URL that accepts a PUT with exactly these headers. Makes no request.
+
+        Args:
+            key: Where the PUT stores its body.
+            headers: The headers that the PUT must have, by their lower-case names.
+            seconds: How long the URL is valid.
+        """
         parameters = {_S3_PARAMETERS_BY_HEADER[name]: value for name, value in headers.items()}
         return self._client.generate_presigned_url(
             "put_object", Params={"Bucket": self._bucket, "Key": key, **parameters}, ExpiresIn=seconds
@@ -206,7 +212,13 @@ class BlobStore:
         return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
 
     def put_file(self, key: str, body: bytes, mime_type: str) -> None:
-        """Store bytes under a key of the caller's choice, in place of what is there."""
+        """Store bytes under a key of the caller's choice, in place of what is there.
+
+        Args:
+            key: The whole key, with its folder.
+            body: The bytes, which need not be text.
+            mime_type: The content type with which they are downloaded.
+        """
         self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
 
     def presign_get(self, key: str, seconds: int) -> str:

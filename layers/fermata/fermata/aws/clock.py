@@ -111,6 +111,15 @@ class Clock:
     def map_in_threads(
         self, function: Callable[[MapArgument], MapResult], arguments: Sequence[MapArgument], max_threads: int
     ) -> list[MapResult]:
-        """Call a function for each argument, several at a time; return the results in the order of the arguments."""
+        """Call a function for each argument, several at a time.
+
+        Args:
+            function: Called once for each argument. What it raises is raised here.
+            arguments: At least one.
+            max_threads: The greatest number of calls at a time.
+
+        Returns:
+            The results, in the order of the arguments.
+        """
         with ThreadPoolExecutor(min(max_threads, len(arguments)), thread_name_prefix=function.__name__) as pool:
             return list(pool.map(function, arguments))

@@ -50,6 +50,7 @@ class Failure(Enum):
         self.is_retryable = is_retryable
 
     def to_error(self, message: str) -> ProviderError:
+        """Build the error that a turn ends with, or that is retried."""
         return ProviderError(self.code, message, retryable=self.is_retryable)
 
 

@@ -34,6 +34,11 @@ class ReaderLease:
     def take(cls, resources: Resources, caller: Caller, limits: CallerLimits) -> "ReaderLease":
         """Count a reader.
 
+        Args:
+            resources: The AWS resources and the clock.
+            caller: The user who reads, and the user's tenant.
+            limits: How many readers both may have at once.
+
         Raises:
             TooManyRequests: The user or the tenant has as many readers as it may have at once.
         """

@@ -55,10 +55,12 @@ class SignedPostResponse:
 
     @property
     def is_success(self) -> bool:
+        """Whether the status says that the message was taken."""
         return 200 <= self.status < 300
 
     @property
     def is_too_large(self) -> bool:
+        """Whether the body has more than MAX_RESPONSE_BYTES, and was cut."""
         return len(self.body) > MAX_RESPONSE_BYTES
 
 

@@ -310,18 +310,22 @@ class Tool:
         return compute_definition_digest(self.definition)
 
     def is_available_in(self, scope: str, tenant: str) -> bool:
+        """Return whether the tool is enabled, and one of this tenant and scope."""
         return self.enabled and self.tenant in (None, tenant) and (not self.scopes or scope in self.scopes)
 
     def permits(self, capabilities: frozenset[str], role: str | None = None) -> bool:
+        """Return whether a caller with these capabilities and this role may use the tool."""
         may_write = self.access is Access.READ or Capability.WRITE in capabilities
         has_permission = not self.permissions or not self.permissions.isdisjoint(capabilities)
         return may_write and has_permission and (not self.roles or role in self.roles)
 
     def is_in_phase(self, phase: str | None) -> bool:
+        """Return whether the tool is offered in this phase of the document's workflow."""
         return not self.phases or phase in self.phases
 
     @property
     def needs_approval(self) -> bool:
+        """Whether a person decides about each call. By risk: about writes, and about reads of high risk."""
         if self.approval is Approval.BY_RISK:
             return self.access is Access.WRITE or self.risk is Risk.HIGH
         return self.approval is Approval.ALWAYS

@@ -100,7 +100,15 @@ class Toolset:
         role: str | None = None,
         phase: str | None = None,
     ) -> Iterator[Tool]:
-        """Yield the tools that the caller may use: server tools first, each group in the order of definition."""
+        """Yield the tools that the caller may use: server tools first, each group in the order of definition.
+
+        Args:
+            capabilities: The caller's.
+            scope: The scope of the turn.
+            tenant: The caller's tenant, which may have tools of its own.
+            role: The caller's role; tools that name roles need one of theirs.
+            phase: The phase of the document's workflow; tools that name phases need one of theirs.
+        """
         for tool in sorted(self.tools, key=lambda tool: tool.execution is not Execution.SERVER):
             if tool.is_available_in(scope, tenant) and tool.permits(capabilities, role) and tool.is_in_phase(phase):
                 yield tool

@@ -41,6 +41,7 @@ class LearnedLimits:
 
     @property
     def is_empty(self) -> bool:
+        """Whether no refusal has said anything."""
         return self.window_tokens is None and self.reads_images
 
     def build_mark(self, key: ModelKey) -> ReasoningBlock:

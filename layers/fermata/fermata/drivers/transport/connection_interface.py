@@ -68,7 +68,13 @@ class ProviderConnection(Protocol):
         """
 
     def get(self, label: str, url: str, headers: Mapping[str, str]) -> AbstractContextManager[ProviderResponse]:
-        """Send one GET request. Arguments and errors are those of `post`."""
+        """Send one GET request. It raises what `post` raises.
+
+        Args:
+            label: How error messages call the provider.
+            url: The address, with its query.
+            headers: Sent in addition to those of the client.
+        """
 
     def sleep(self, seconds: float) -> None:
         """Wait between two requests of a call.

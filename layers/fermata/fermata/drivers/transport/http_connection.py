@@ -96,7 +96,13 @@ class HttpConnection:
 
     @contextlib.contextmanager
     def get(self, label: str, url: str, headers: Mapping[str, str]) -> Iterator[ProviderResponse]:
-        """Send one GET request. Arguments and errors are those of `post`."""
+        """Send one GET request. It raises what `post` raises.
+
+        Args:
+            label: How error messages call the provider.
+            url: The address, with its query.
+            headers: Sent in addition to those of the client.
+        """
         with self._send_request(label, "GET", url, headers, None) as response:
             yield response
 

@@ -93,6 +93,7 @@ class LogPoller:
         return follower
 
     def unfollow(self, follower: LogFollower) -> None:
+        """Deliver nothing more to a follower. Safe to repeat."""
         with self._changed:
             self._followers.discard(follower)
             self._changed.notify()

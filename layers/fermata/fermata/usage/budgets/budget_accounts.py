@@ -73,13 +73,22 @@ class BudgetAccount:
 
     @classmethod
     def for_tenant(cls, tenant: str) -> "BudgetAccount":
+        """Make the account of all users of a tenant, without limits."""
         return cls(tenant, f"t#{tenant}#budget#tenant", "The workspace's")
 
     @classmethod
     def for_user(cls, tenant: str, user: str) -> "BudgetAccount":
+        """Make the account of one user, without limits."""
         return cls(tenant, f"t#{tenant}#budget#user#{user}", "Your", user)
 
     def with_limits(self, daily: Decimal | None, monthly: Decimal | None, since: str = "") -> "BudgetAccount":
+        """Return the account with limits.
+
+        Args:
+            daily: USD a day, in UTC; None for no limit.
+            monthly: USD a month, in UTC; None for no limit.
+            since: ISO instant from which spending counts against them.
+        """
         return replace(self, daily_limit=daily, monthly_limit=monthly, limits_since=since)
 
 

@@ -32,6 +32,7 @@ class BudgetLimits(StoredModel):
 
     @property
     def has_limits(self) -> bool:
+        """Whether a day or a month has a limit."""
         return self.daily_usd is not None or self.monthly_usd is not None
 
 
@@ -55,6 +56,7 @@ class Budgets(StoredModel, alias_generator=StoredNames({"lifted_month_by_owner":
 
     @property
     def has_limits(self) -> bool:
+        """Whether the tenant, each user or any one user has a limit."""
         return any(limits.has_limits for limits in (self.tenant, self.each_user, *self.users.values()))
 
     def to_row(self, tenant: str) -> Item:
@@ -83,6 +85,7 @@ class Budgets(StoredModel, alias_generator=StoredNames({"lifted_month_by_owner":
         return any(self.lifted_month_by_owner.get(owner) == month for owner in owners)
 
     def get_user_limits(self, user: str) -> BudgetLimits:
+        """Return the limits of a user's own entry, or else those of every user."""
         return self.users.get(user, self.each_user)
 
 

@@ -26,15 +26,19 @@ class RollupEdition:
 
     @property
     def partition_prefix(self) -> str:
+        """How the partition keys of all its rows begin."""
         return f"t#{self.tenant}#rollup#{self.number}"
 
     def period_partition(self, level: RollupLevel) -> str:
+        """Return the partition of its rollups by day or by quarter of an hour."""
         return f"{self.partition_prefix}#{level}"
 
     def activity_partition(self, conversation: str) -> str:
+        """Return the partition that says in which days a conversation was active."""
         return f"{self.partition_prefix}#chat#{conversation}"
 
     def counted_mark_partition(self, key: str) -> str:
+        """Return the partition of the mark that a ledger row is counted, by the row's key."""
         return f"{self.partition_prefix}#counted#{key}"
 
 

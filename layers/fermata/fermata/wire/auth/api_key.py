@@ -75,6 +75,7 @@ class ServerApiKey(RecordModel):
         return f"{API_KEY_MARK}_{self.tenant}_{self.id}"
 
     def to_caller(self) -> Caller:
+        """Return who calls with this key, and what the caller may do."""
         allowed = self.capabilities if self.scopes is None else self.capabilities - TENANT_WIDE_CAPABILITIES
         return Caller(
             tenant=self.tenant,
@@ -111,6 +112,7 @@ class ServerApiKey(RecordModel):
         return any(hmac.compare_digest(digest, expected) for expected in valid)
 
     def is_revoked_before(self, instant: float) -> bool:
+        """Return whether the key was revoked before an instant (epoch seconds)."""
         return self.revoked_at is not None and self.revoked_at < instant
 
 
