@@ -13,6 +13,7 @@ from fermata_client.commands.turns.chat import chat
 from fermata_client.commands.turns.edit import edit
 from fermata_client.commands.turns.undo import undo
 from fermata_client.commands.workspace.api_keys import api_keys
+from fermata_client.commands.workspace.approvals import approvals
 from fermata_client.commands.workspace.audit import audit
 from fermata_client.commands.workspace.conversations import conversations
 from fermata_client.commands.workspace.credentials import credentials
@@ -40,6 +41,7 @@ main.add_command(conversations)
 main.add_command(credentials)
 main.add_command(api_keys)
 main.add_command(tools)
+main.add_command(approvals)
 main.add_command(models)
 main.add_command(defaults)
 main.add_command(audit)

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.agents.policy_store import set_policy
 from fermata.aws import uploads
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store, message_views
@@ -28,6 +30,8 @@ from fermata.remote_tools.tool_registry import ToolChange, change_tool, list_reg
 from fermata.signed_requests.signature import sign_request
 from fermata.turns.answer.callback_tokens import issue_callback_token, open_callback_token
 from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
+from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.list_approvals import get_approval, list_waiting_approvals
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.journal_pages import get_journal_page
@@ -315,6 +319,33 @@ def test_a_long_wait_is_held_and_answered(resources: Resources, at: StageOf, fun
     assert held.token not in at("store_hold_token").workflow.outputs
     request = at("stream_turns").tool_requests()[-1].request_id
     at("tool_result").answer_request(OK, request)
+    assert at("round").run_workflow() == "finished"
+
+
+@pytest.mark.parametrize("outcome", ["approved", "denied", "expired", "cancelled"])
+def test_a_call_waits_for_a_person(at: StageOf, functions: dict[str, Any], clock: TestClock, outcome: str) -> None:
+    """Its input and its result are large, and the tool is new to the tenant."""
+    policy = ApprovalPolicy(rules=(PolicyRule(effect="ask"),), new_tools=True)
+    set_policy(functions["api"], at("api").caller, policy)
+    at("stream_turns").start_turn()
+    at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)), "Done.")
+    wake = at("round").advance_turn()
+    held = at("store_hold_token").advance_turn(holds=True, hint=at("round").workflow.outputs[wake.token]["hint"])
+    approver = at("api").caller
+    [listed] = list_waiting_approvals(functions["api"], approver, "", 50).approvals
+    assert get_approval(functions["tool_result"], approver, listed.id)["input"]["html"] == LARGE
+    if outcome == "expired":
+        clock.advance(8 * 86_400)
+        at("store_hold_token").advance_turn(holds=True)
+    elif outcome == "cancelled":
+        at("api").cancel_turn()
+        return
+    else:
+        answer = ApprovalAnswer(is_approved=outcome == "approved", reason="x")
+        assert decide_approval(functions["tool_result"], approver, listed.id, answer).state == outcome
+    assert held.token
+    if outcome == "approved":
+        at("tool_result").answer_request(OK)
     assert at("round").run_workflow() == "finished"
 
 

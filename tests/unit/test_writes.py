@@ -17,6 +17,7 @@ CLIENT_WRITES = ("batch_delete", "put_object", "delete_objects")
 UNCONDITIONAL: dict[str, str] = {
     "turns/edit_journal.py:build_mark_put": "stands beside a log entry",
     "turns/approvals/approval_record.py:_build_cancellation": "stands beside the last log entry of its turn",
+    "turns/approvals/confirmations.py:_keep": "stands beside the log entry of its round",
     "turns/approvals/decision_commit.py:_build_known_tool_updates": "stands beside the log entry of its decision",
     "turns/end/end_turn.py:_build_turn_update": "stands beside a log entry",
     "usage/budgets/holds.py:_build_account_writes": "stands beside a log entry, and names the hold",

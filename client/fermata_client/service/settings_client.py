@@ -80,6 +80,29 @@ class SettingsClient:
         """Revoke a key. Revoking again succeeds."""
         self._request("DELETE", path_of("api-keys", key_id))
 
+    def list_approvals(self, *, cursor: str | None = None) -> JsonObject:
+        """Return a page of the tool calls that wait for a decision: `{approvals, nextCursor?}`."""
+        params = without_none({"limit": 100, "cursor": cursor})
+        return self._request("GET", path_of("approvals"), params=params)
+
+    def get_approval(self, approval_id: str) -> JsonObject:
+        """Return an approval, while it waits with the whole input of its call."""
+        return require_member(self._request("GET", path_of("approvals", approval_id)), "approval", dict)
+
+    def decide_approval(
+        self,
+        approval_id: str,
+        *,
+        approved: bool,
+        reason: str = "",
+        changed_input: JsonObject | None = None,
+        input_hash: str = "",
+    ) -> JsonObject:
+        """Approve or deny a call. With `input_hash` it is refused (409) if the call has another input."""
+        body = {"approved": approved, "reason": reason, "input": changed_input, "inputHash": input_hash}
+        response = self._request("POST", path_of("approvals", approval_id), without_none(body))
+        return require_member(response, "approval", dict)
+
     def list_remote_tools(self) -> list[JsonObject]:
         """Return the tenant's remote tools without the values of their headers, by name."""
         return require_member(self._request("GET", path_of("tools"), base_path=""), "tools", list)

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.agents.policy_store import set_policy
 from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store
 from fermata.credentials import last_used, scope_defaults
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
+from fermata.domain.events import ApprovalRequestedEvent
 from fermata.hosts import registry
+from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
 from fermata.usage.audit.user_labels import store_user_label
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.ledger.ledger_parsing import load_ledger_records
@@ -59,6 +63,7 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     put_upload(resources, caller, "snapshot", b'{"page": "page-of-ada"}')
     conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
     run_edited_turn(stage)
+    run_approved_turn(stage)
     deleted = stage.new_conversation()
     run_edited_turn(stage)
     conversation_store.delete_conversation(resources, caller, deleted.id)
@@ -76,6 +81,20 @@ def run_edited_turn(stage: Stage) -> None:
     inverse = {"tool": "restore", "input": {"patch": {"html": LARGE}}}
     stage.answer_request(OK | {"data": {"text": "result-for-ada"}, "inverse": inverse}, snapshot=SNAPSHOT)
     stage.run_workflow()
+
+
+def run_approved_turn(stage: Stage) -> None:
+    """Run a turn with a call that its own user approves, and leave another one that waits for a decision."""
+    set_policy(stage.resources, stage.caller, ApprovalPolicy(rules=(PolicyRule(effect="ask"),)))
+    call = tool_call_block("insertHtml", parentId="p", html="page-of-ada")
+    stage.start_turn("my-prompt-is-private", snapshot=SNAPSHOT)
+    stage.script_replies(reply_with_calls(call), "answer-to-ada")
+    stage.run_workflow()
+    [request] = [event for event in stage.events() if isinstance(event, ApprovalRequestedEvent)]
+    answer = ApprovalAnswer(is_approved=False, reason="result-for-ada")
+    decide_approval(stage.resources, stage.caller, request.approval_id, answer)
+    stage.run_workflow()
+    set_policy(stage.resources, stage.caller, ApprovalPolicy())
 
 
 def leave_turn_open(stage: Stage) -> None:

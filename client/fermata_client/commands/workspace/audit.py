@@ -23,8 +23,10 @@ SECTION_TITLES = {"byUser": "by user", "byScope": "by scope", "byModel": "by mod
 @service_options
 @click.option("--reconcile", is_flag=True, help="Compare ledger, rollups and log lines, and list differences.")
 @click.option("--rebuild", is_flag=True, help="Rebuild the rollups from the ledger, and write missing log lines.")
+@click.option("--verify", is_flag=True, help="Check the trail of decisions about tool calls, link by link.")
+@click.option("--hash", "noted_hash", default="", metavar="HASH", help="A hash that an earlier --verify has printed.")
 @click.option(
-    "--tenant", metavar="NAME", default="local", show_default=True, help="The tenant to reconcile or rebuild."
+    "--tenant", metavar="NAME", default="local", show_default=True, help="The tenant to reconcile, rebuild or verify."
 )
 @click.option("--stack", metavar="NAME", help="The CloudFormation stack. [default: the one that `make run` keeps]")
 @click.option("--region", help="The stack's AWS region.")
@@ -37,22 +39,26 @@ def audit(
     token: str | None,
     reconcile: bool,
     rebuild: bool,
+    verify: bool,
+    noted_hash: str,
     tenant: str,
     stack: str | None,
     region: str | None,
 ) -> None:
     """Show the usage by user, scope, model and day.
 
-    --reconcile and --rebuild are for operators: they read and write a deployment's own tables and logs, with the
-    credentials of its AWS account.
+    --reconcile, --rebuild and --verify are for operators: they read and write a deployment's own tables and logs, with
+    the credentials of its AWS account.
     """
-    if not (reconcile or rebuild):
+    if not (reconcile or rebuild or verify):
         with connect_to_service(url, token) as client:
             _print_audit(client.get_audit(since=since, tz=tz), as_json=as_json)
         return
     location = StackLocation(stack, region) if stack else find_local_stack(region) or StackLocation(None, region)
     if rebuild:
         run_reporting_stack_errors(lambda: _rebuild(location, tenant))
+    if verify:
+        run_reporting_stack_errors(lambda: _verify(location, tenant, noted_hash))
     if reconcile:
         run_reporting_stack_errors(lambda: _reconcile(location, tenant, since, tz))
 
@@ -100,6 +106,18 @@ def _rebuild(location: StackLocation, tenant: str) -> None:
     logs = location.create_client("logs")
     if written_count := write_missing_usage_records(resources, tenant, logs, rollup_log_group(location.stack)):
         click.echo(f"Wrote the missing log lines of {written_count:,} of them.")
+
+
+def _verify(location: StackLocation, tenant: str, noted_hash: str) -> None:
+    from fermata.turns.approvals.decision_trail import verify_trail
+
+    report = verify_trail(open_stack_resources(location), tenant, noted_hash)
+    if report.problem:
+        raise CommandError(
+            f"The trail of {tenant} is broken at entry {report.broken_number:,}. {report.problem} "
+            f"{report.entries:,} entries before it hold."
+        )
+    click.echo(f"The trail of {tenant} holds: {report.entries:,} decisions. Its newest hash is {report.hash}.")
 
 
 def _reconcile(location: StackLocation, tenant: str, since: str | None, tz: str | None) -> None:

@@ -22,6 +22,7 @@ from fermata.privacy.export import expire_exports
 from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_rows, list_turns_of_conversation
 from fermata.privacy.ledger_pseudonyms import rename_user_in_ledger
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, add_counts, save_privacy_job
+from fermata.privacy.trail_names import erase_trail_names
 from fermata.usage.rollups.edition_row import RollupEdition, read_edition_row
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from fermata.wire.auth.tenant_erasure_mark import build_erasure_mark_delete
@@ -96,6 +97,8 @@ def _erase_person_or_conversation(
         if number % _STEPS_PER_SAVE == 0:
             job = save_privacy_job(resources, job)
     job = save_privacy_job(resources, job)
+    names = erase_trail_names(resources, subject.tenant, subject.id if subject.kind == "user" else "", turns)
+    job = add_counts(job, rows=names)
     if subject.kind == "user":
         if not (job.passes and _is_user_back(resources, subject)):
             job = add_counts(job, **erase_user_rows(resources, subject, job.erased_name))

@@ -28,6 +28,7 @@ from fermata.privacy.find_subject_rows import (
     list_turns_of_conversation,
 )
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, list_open_jobs, save_privacy_job
+from fermata.privacy.trail_names import iter_trail_entries_of
 from fermata.turns.turn import build_turn_pk
 from fermata.usage.audit.user_labels import labels_partition
 
@@ -148,6 +149,8 @@ def _iter_user_rows(resources: Resources, subject: DataSubject) -> Iterator[Line
         yield from (_to_line("bridges", row) for row in rows)
     for row in iter_settings_by_user(resources, subject):
         yield _to_line("settings", {name: value for name, value in row.items() if name not in _ABOUT_OTHERS})
+    for entry in iter_trail_entries_of(resources, subject.tenant, subject.id):
+        yield _to_line("bridges", entry)
     yield from _iter_own_budget(resources, subject)
     yield from _iter_blobs(resources, upload_folder(subject.tenant, subject.id))
     yield from _iter_blobs(resources, snapshots_folder(subject.tenant, subject.id))

@@ -20,6 +20,7 @@ from fermata.turns.approvals.approval_record import (
     build_approval_record,
     hash_call_input,
 )
+from fermata.turns.approvals.confirmations import ConfirmationCheck
 from fermata.turns.pause import Pause
 from fermata.turns.round_call import CallApproval
 
@@ -45,9 +46,13 @@ class CallJudge:
 
     context: "TurnContext"
     cost: Decimal
+    confirmations: ConfirmationCheck = field(init=False)
     _has_outside_content: bool | None = None
     _asked_reasons: set[ApprovalReason] = field(default_factory=set)
     _asked_count: int = 0
+
+    def __post_init__(self) -> None:
+        self.confirmations = ConfirmationCheck(self.context)
 
     def judge(self, call_index: int, admitted: AdmittedCall) -> CallApproval | ToolOutput | None:
         """Return the approval that a call needs, or why it is refused; None if it may run.
@@ -56,6 +61,8 @@ class CallJudge:
             call_index: The call's index in its round.
             admitted: The call.
         """
+        if refusal := self.confirmations.check(admitted):
+            return refusal
         verdict = judge_call(self._collect_facts(admitted), self.context.turn.policy, self.context.agent.policy)
         if admitted.tool.reads_outside_content:
             self._has_outside_content = True

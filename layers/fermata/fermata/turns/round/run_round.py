@@ -11,7 +11,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse, TokenUsage
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.accounting import add_usage
-from fermata.turns.approvals.request_approval import build_approval_requests
+from fermata.turns.approvals.request_approval import CallJudge, build_approval_requests
 from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
@@ -131,8 +131,8 @@ def _commit_calls(
     """
     state = context.log.state
     invocation = context.invocation
-    cost = add_usage(state, outcome.request_usages).cost_usd
-    calls = build_round_calls(context, blocks, cost, is_truncated=response.stop is FinishReason.MAX_TOKENS)
+    judge = CallJudge(context, add_usage(state, outcome.request_usages).cost_usd)
+    calls = build_round_calls(context, judge, blocks, is_truncated=response.stop is FinishReason.MAX_TOKENS)
     pause = build_pause(context.turn, state.round, calls, planned_on_revision=state.revision)
     pause = pause.with_token(invocation.token, invocation.epoch)
     requests = build_approval_requests(context, pause)
@@ -146,7 +146,7 @@ def _commit_calls(
         replace(
             _build_commit(context, outcome, response),
             first_events=(*outcome.unwritten_events, *call_events, *requests.events, *_build_notices(response)),
-            build_extra_writes=lambda _entry: requests.puts,
+            build_extra_writes=lambda _entry: (*requests.puts, *judge.confirmations.puts),
             transition=transition,
             last_events=build_next_round_started(context, transition.pause),
         )

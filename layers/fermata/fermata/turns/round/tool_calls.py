@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
@@ -47,7 +46,7 @@ CallOutputs = dict[str, tuple[ToolOutput, str]]
 
 
 def build_round_calls(
-    context: TurnContext, blocks: Sequence[ToolCallBlock], cost: Decimal, *, is_truncated: bool
+    context: TurnContext, judge: CallJudge, blocks: Sequence[ToolCallBlock], *, is_truncated: bool
 ) -> list[RoundCall]:
     """Return the response's calls in its order.
 
@@ -56,11 +55,10 @@ def build_round_calls(
 
     Args:
         context: The invocation.
+        judge: Of this round.
         blocks: The calls as the model made them.
-        cost: What the turn has cost, including the request that has made the calls.
         is_truncated: Whether the response was cut off.
     """
-    judge = CallJudge(context, cost)
     calls = [_build_call(context, judge, index, block, is_truncated) for index, block in enumerate(blocks)]
     last = next((call for call in calls if _ends_turn(context, call)), None)
     return calls if last is None else [call if call is last else _drop_call(call) for call in calls]
