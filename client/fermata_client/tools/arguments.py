@@ -29,6 +29,8 @@ def optional_integer(
     value = arguments.get(name)
     if value is None:
         return None
+    if isinstance(value, float) and value.is_integer():  # JSON makes no difference between 1 and 1.0
+        value = int(value)
     limit = f"from {min_value} up" if max_value is None else f"from {min_value} to {max_value}"
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     if not is_integer or value < min_value or (max_value is not None and value > max_value):

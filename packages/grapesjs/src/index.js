@@ -36,6 +36,7 @@ export default function fermata(editor, opts = {}) {
   editor.I18n.addMessages(MESSAGES);
   if (opts.messages) editor.I18n.addMessages(opts.messages);
   if (opts.parserCss !== false) useOwnCssParser(editor);
+  keepTextsOfPictures(editor);
   keepUndoSteps(editor, opts.undoSteps ?? UNDO_STEPS);
   const executor = createExecutor(editor, { runScripts: opts.runScripts });
   const assistant = new Assistant(editor, executor, opts);
@@ -53,6 +54,19 @@ function useOwnCssParser(editor) {
       editor.log(`fermata: ${message}`, { level: "warning", ns: "fermata" });
     return parseCss(css, { onRefusal }).flatMap(rulesToGrapes);
   };
+}
+
+/**
+ * Within an SVG, GrapesJS takes texts for elements without a name, and loses those beside elements.
+ * @param {any} editor
+ */
+function keepTextsOfPictures(editor) {
+  const { model } = editor.Components.getType("svg-in") ?? {};
+  if (!model || model.keepsTexts) return;
+  const { isComponent } = model;
+  model.keepsTexts = true; // the type is the same one for all editors of a page
+  model.isComponent = (/** @type {Node} */ node, /** @type {any} */ options) =>
+    node.nodeType === Node.ELEMENT_NODE && isComponent(node, options);
 }
 
 /**

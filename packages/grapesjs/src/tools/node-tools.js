@@ -39,18 +39,15 @@ export function insertHtml(document, input, edit) {
   const [target, at] = placeFor(parent, fragment, index);
   const json = parseComponents(document, fragment);
   const place = { index: childIndex(target, at), ...placeBefore(document, target, at) };
-  const made = edit.apply({ op: "insert", parent: document.ids.of(target), at: place, json });
+  const before = new Set(elementsIn(target));
+  edit.apply({ op: "insert", parent: document.ids.of(target), at: place, json });
+  const made = elementsIn(target).filter((one) => !before.has(one));
   const count = elementsIn(parent).length - (target === parent ? made.length : 0);
   const isBehind = index !== undefined && index > count;
   const note = isBehind
     ? `<${tagOf(parent)}> has ${count} elements, so index ${index} is behind the last of them.`
     : "";
-  return report(
-    document,
-    made.map(({ id }) => document.ids.find(id)),
-    fragment,
-    note,
-  );
+  return report(document, made, fragment, note);
 }
 
 /**
