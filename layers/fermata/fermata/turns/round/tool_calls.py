@@ -78,28 +78,21 @@ def _build_call(
     context: TurnContext, judge: CallJudge, index: int, block: ToolCallBlock, is_truncated: bool
 ) -> RoundCall:
     effect_key = build_effect_key(context.turn.id, context.log.state.round, index)
-    wire_name = context.to_wire_name(block.tool_name)
     tool_context = context.build_tool_context(effect_key)
     admitted = (
         TRUNCATED_RESPONSE_OUTPUT
         if is_truncated
         else admit_call(context.toolset, block, tool_context, context.to_wire_name)
     )
-    approval = admitted if isinstance(admitted, ToolOutput) else judge.judge(index, admitted)
-    if isinstance(admitted, ToolOutput) or isinstance(approval, ToolOutput):
-        return RoundCall(
-            tool_call_id=block.tool_call_id,
-            tool_name=wire_name,
-            runner="settled",
-            is_edit=False,
-            effect_key=effect_key,
-            wait_seconds=0,
-            known_output=admitted if isinstance(admitted, ToolOutput) else approval,
-        )
+    if isinstance(admitted, ToolOutput):
+        return _build_settled_call(context, block, effect_key, admitted)
+    approval = judge.judge(index, admitted)
+    if isinstance(approval, ToolOutput):
+        return _build_settled_call(context, block, effect_key, approval)
     tool = admitted.tool
     return RoundCall(
         tool_call_id=block.tool_call_id,
-        tool_name=wire_name,
+        tool_name=context.to_wire_name(block.tool_name),
         runner="browser" if tool.execution is Execution.BROWSER else "server",
         is_edit=tool.access is Access.WRITE,
         effect_key=effect_key,
@@ -108,6 +101,19 @@ def _build_call(
         ignored_members=admitted.ignored_members,
         state="approval" if approval else "waiting",
         approval=approval,
+    )
+
+
+def _build_settled_call(context: TurnContext, block: ToolCallBlock, effect_key: str, output: ToolOutput) -> RoundCall:
+    """Build a call that nobody runs, because what the model reads of it is known."""
+    return RoundCall(
+        tool_call_id=block.tool_call_id,
+        tool_name=context.to_wire_name(block.tool_name),
+        runner="settled",
+        is_edit=False,
+        effect_key=effect_key,
+        wait_seconds=0,
+        known_output=output,
     )
 
 
