@@ -132,6 +132,21 @@ def test_whoever_has_only_keys_reaches_everything_and_each_thing_has_a_name(brow
     assert [html for html in nameless if 'role="status"' not in html and 'role="alert"' not in html] == []
 
 
+def test_a_title_in_another_direction_begins_where_the_other_titles_begin(browser: Chromium, page: Page) -> None:
+    play_panel(page)
+    page.evaluate(
+        "() => { client.conversations.list = async () => ({conversations: ['شعار', 'Logo'].map((title, id) => ({"
+        "id: String(id), title, updatedAt: '2020-01-01T00:00:00Z'}))}); }"
+    )
+    page.get_by_role("button", name="Conversations").click()
+    page.wait_for_selector("fermata-panel .row-title")
+    sides = page.evaluate(
+        f"() => [...{SHADOW}.querySelectorAll('.row-title')].map(each => {{ const range = document.createRange();"
+        "range.selectNodeContents(each); return Math.round(range.getBoundingClientRect().left); })"
+    )
+    assert sides[0] == sides[1]
+
+
 def test_at_twice_the_size_everything_can_still_be_pressed(browser: Chromium, page: Page) -> None:
     page.set_viewport_size({"width": 320, "height": 256})  # 640 by 512 at 200 %
     play_panel(page, LONE_PANEL)

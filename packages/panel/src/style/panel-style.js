@@ -58,7 +58,7 @@ h1 { flex: 1; min-width: 0; font-size: var(--fermata-text-m); font-weight: 600; 
 /* Each paragraph runs as its own words do, whatever the page's direction is; code runs to the right. */
 .prose p, .prose li, .prose h3, .prose h4, .prose h5, .prose h6, .prose td, .prose th, .user p, .note, .note p, .problem p, .lock p, .empty p,
 .thoughts, .status, textarea, ::placeholder { unicode-bidi: plaintext; }
-header h1 { text-align: match-parent; }
+header h1 { text-align: -webkit-match-parent; text-align: match-parent; }
 .prose pre, .call-input { direction: ltr; text-align: left; }
 
 summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
@@ -127,10 +127,11 @@ textarea:focus-visible { outline: none; } /* the field around it shows the focus
 .sheet-head { display: flex; align-items: center; gap: 4px; padding: 8px; min-height: 49px; border-bottom: 1px solid var(--fermata-line); }
 .sheet-head h2 { font-size: var(--fermata-text-m); font-weight: 600; }
 .sheet > input { margin: 12px 16px 4px; padding: 8px 12px; border: 1px solid var(--fermata-line); border-radius: var(--fermata-radius-s); background: var(--fermata-surface); }
+.sheet > input:focus-visible { outline: none; border-color: var(--fermata-accent); }
 .sheet-list { flex: 1; overflow-y: auto; padding: 8px; } .sheet-list h3 { padding: 8px 8px 4px; font-size: var(--fermata-text-s); font-weight: 600; color: var(--fermata-ink-3); }
 .row { display: flex; align-items: center; border-radius: var(--fermata-radius-s); } .row:hover { background: var(--fermata-surface-2); }
 .row-main { flex: 1; min-width: 0; display: flex; align-items: baseline; gap: 12px; padding: 8px; text-align: start; }
-.row-title { flex: 1; min-width: 0; overflow: hidden; text-align: match-parent; text-overflow: ellipsis; white-space: nowrap; } .row-title .icon { width: 14px; height: 14px; margin-inline-start: 6px; vertical-align: -2px; color: var(--fermata-accent); }
+.row-title { flex: 1; min-width: 0; overflow: hidden; text-align: -webkit-match-parent; text-align: match-parent; text-overflow: ellipsis; white-space: nowrap; } .row-title .icon { width: 14px; height: 14px; margin-inline-start: 6px; vertical-align: -2px; color: var(--fermata-accent); }
 .row-detail { font-size: var(--fermata-text-s); color: var(--fermata-ink-3); white-space: nowrap; }
 .models .row-main { flex-direction: column; gap: 0; align-items: stretch; } .models .row-detail { white-space: normal; }
 .row-main[aria-current] .row-title { font-weight: 600; }
