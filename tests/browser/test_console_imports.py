@@ -69,10 +69,30 @@ def test_a_folder_is_imported_with_its_styles_and_pictures(console: ConsolePage,
         canvas.locator(".far").evaluate("element => getComputedStyle(element).backgroundImage").startswith('url("data:')
     )
     expect(page.locator(".site-button")).to_have_text("Boulangerie")
-    names = page.evaluate(
-        "document.querySelector('fermata-panel').executor.editor.Pages.getAll().map(p => p.getName())"
-    )
-    assert names == ["index", "contact"]
+    page.get_by_label("Page", exact=True).select_option(label="contact")
+    expect(canvas.locator("h1")).to_have_text("Café")
+
+
+def test_a_person_adds_and_deletes_pages(console: ConsolePage) -> None:
+    page = console.page
+    page.get_by_role("button", name="Add a page").click()
+    page.get_by_label("Name").fill("About us")
+    page.get_by_role("button", name="Add", exact=True).click()
+    chooser = page.get_by_label("Page", exact=True)
+    expect(chooser.locator("option")).to_have_text(["index", "About us"])
+    expect(canvas_of(page).locator("h1")).to_have_count(0)
+    console.ask("Add a pricing section")
+    expect(canvas_of(page).locator("h2").first).to_be_attached()
+    expect(page.locator(".saved")).to_have_text("Saved in this browser")
+    page.reload()
+    expect(chooser.locator("option")).to_have_text(["index", "About us"])
+    chooser.select_option(label="About us")
+    expect(canvas_of(page).locator("h2").first).to_be_attached()
+    page.get_by_role("button", name="Delete this page").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(canvas_of(page).locator("h1")).to_have_text("A quiet place for good bread")
+    expect(chooser).to_be_hidden()
+    assert console.complaints == []
 
 
 def test_an_exported_page_has_the_head_and_the_language_of_the_imported_one(console: ConsolePage) -> None:

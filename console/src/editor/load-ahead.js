@@ -2,6 +2,7 @@
 
 import "@fermata/panel";
 import "./make-editor.js";
+import "./page-chooser.js";
 import "./saver.js";
 import { LANGUAGE_NAME } from "../words/index.js";
 import { loadGrapesJs, loadMessages } from "./load-grapesjs.js";

@@ -85,8 +85,9 @@ class EditorView {
     workbench.append(this.#toolsPane(), h("div", { class: "canvas-pane" }, places.canvas), agentPane);
     this.toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": words.editor.toolbar });
     this.target.append(this.toolbar, workbench);
-    const [{ makeEditor }, { Saver }] = await Promise.all([
+    const [{ makeEditor }, { pageChooser }, { Saver }] = await Promise.all([
       import("../editor/make-editor.js"),
+      import("../editor/page-chooser.js"),
       import("../editor/saver.js"),
       import("@fermata/panel"),
     ]);
@@ -99,7 +100,7 @@ class EditorView {
     this.editor = editor;
     this.saver = new Saver(this.editor, this.store, this.site.id, (state) => this.#showState(state));
     this.context.signal.addEventListener("abort", () => this.#close());
-    this.#fillToolbar();
+    this.#fillToolbar(pageChooser(editor));
     this.#mountPanel();
   }
 
@@ -153,7 +154,8 @@ class EditorView {
     return h("aside", { class: "tools-pane", "aria-label": words.editor.tools }, list, ...tabs.map(({ body }) => body));
   }
 
-  #fillToolbar() {
+  /** @param {HTMLElement} pages */
+  #fillToolbar(pages) {
     const { editor, workbench } = this;
     const devices = DEVICES.map(({ id, shape }) => {
       const choose = () => {
@@ -180,6 +182,7 @@ class EditorView {
         this.siteName,
         icon("chevron"),
       ),
+      pages,
       this.saved,
       h("div", { class: "spacer" }),
       h("div", { class: "group device-group", role: "group", "aria-label": words.editor.pageWidth }, ...devices),

@@ -110,6 +110,14 @@ export const DE = {
     noRoom: "Dieser Browser hat keinen Platz für die Website. Löschen Sie eine andere, und versuchen Sie es erneut.",
     noText: (name) => `${name} ist keine HTML-Datei: Sie lässt sich nicht als Text lesen.`,
   },
+  pages: {
+    pages: "Seiten",
+    page: "Seite",
+    addPage: "Seite hinzufügen",
+    deletePage: "Diese Seite löschen",
+    deleteText: "Links von anderen Seiten führen danach ins Leere. „Rückgängig“ holt sie nicht zurück.",
+    needsName: "Eine Seite braucht einen Namen.",
+  },
   exports: {
     title: "Exportieren",
     lead: "HTML, das seine Stile enthält. Es braucht nichts vom Editor.",

@@ -108,6 +108,14 @@ export const EN = {
     noRoom: "This browser has no room for the site. Delete another one, and try again.",
     noText: (/** @type {string} */ name) => `${name} is no HTML file: it cannot be read as text.`,
   },
+  pages: {
+    pages: "Pages",
+    page: "Page",
+    addPage: "Add a page",
+    deletePage: "Delete this page",
+    deleteText: "Links to it from other pages will lead nowhere. The editor's undo does not bring it back.",
+    needsName: "A page needs a name.",
+  },
   exports: {
     title: "Export",
     lead: "HTML with its styles in it. It needs nothing of the editor.",
