@@ -22,7 +22,7 @@ class Quota:
     """A limit of AWS, in units that can be in use at once or that can be taken each second."""
 
     key: str
-    """The rate of a turn that it limits: a member of `bench.scale.TurnRates`."""
+    """The rate of a turn that it limits: a member of `bench.scaling_limits.TurnRates`."""
     name: str
     value: int
     """In us-east-1, us-west-2 and eu-west-1."""

@@ -1,11 +1,11 @@
-"""Write docs/scale.md from the arithmetic of `scale.py`: `make docs`."""
+"""Write docs/scale.md from the arithmetic of `scaling_limits.py`: `make docs`."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from bench import aws_prices
 from bench.aws_quotas import NEW_ACCOUNT_CONCURRENCY, QUOTAS, Quota
-from bench.scale import (
+from bench.scaling_limits import (
     CELL_TURNS,
     INSTANCES,
     LEVELS,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench.scale import PROCESSORS_PER_INSTANCE, READERS_PER_INSTANCE, STREAMS_PER_ENVIRONMENT
+from bench.scaling_limits import PROCESSORS_PER_INSTANCE, READERS_PER_INSTANCE, STREAMS_PER_ENVIRONMENT
 from local.instances_template import render_instances_template
 from tests.template import templates
 from tests.template.templates import ALIAS_SUFFIX, Template, resources_of_type

@@ -1,12 +1,12 @@
 import { StyleRules } from "./css/style-rules.js";
 import { CodeAssets } from "./state/code-assets.js";
-import { isTextNode, tagOf } from "./state/components.js";
+import { isTextNode, tagOf } from "./state/component-tree.js";
 import { StateReader } from "./state/document-state.js";
 import { NodeIds } from "./state/node-ids.js";
 import { Typing } from "./state/typing.js";
 import { ToolError } from "./tool-error.js";
 
-/** @typedef {import("./state/components.js").Component} Component */
+/** @typedef {import("./state/component-tree.js").Component} Component */
 /** @typedef {{type: "page" | "template" | "visualComponent", id: string}} DocumentRef */
 
 const MAX_DESCRIBED_CHARS = 300;

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.limits.count_row_update import CountRowUpdate
-from fermata.limits.count_values import is_count
+from fermata.limits.is_count import is_count
 
 UPLOADS, STORED_BYTES = "uploads", "bytes"
 _DAY = "day"

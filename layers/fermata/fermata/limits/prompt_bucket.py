@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.limits.count_row_update import CountRowUpdate
-from fermata.limits.count_values import is_count
+from fermata.limits.is_count import is_count
 
 _SECOND_US = 1_000_000
 _MINUTE_US = 60 * _SECOND_US

@@ -1,4 +1,4 @@
-import { isTextNode, tagOf, walk } from "../state/components.js";
+import { isTextNode, tagOf, walk } from "../state/component-tree.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
 

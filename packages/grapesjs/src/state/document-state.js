@@ -1,8 +1,8 @@
-import { childrenOf, classesOf, isTextNode } from "./components.js";
+import { childrenOf, classesOf, isTextNode } from "./component-tree.js";
 import { hashText } from "./hash.js";
 import { attributeOf } from "./operations.js";
 
-/** @typedef {import("./components.js").Component} Component */
+/** @typedef {import("./component-tree.js").Component} Component */
 /**
  * Hashes of one element.
  * @typedef {object} NodeState

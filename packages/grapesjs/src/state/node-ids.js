@@ -1,7 +1,7 @@
 import { refuse } from "../tool-error.js";
-import { ancestorsOf, childrenOf, isTextNode, walk } from "./components.js";
+import { ancestorsOf, childrenOf, isTextNode, walk } from "./component-tree.js";
 
-/** @typedef {import("./components.js").Component} Component */
+/** @typedef {import("./component-tree.js").Component} Component */
 
 const ID_MEMBER = "fermataId";
 const OWN_ID_MEMBER = "fermataOwnId";

@@ -1,8 +1,8 @@
 import { ToolError } from "../tool-error.js";
-import { childrenOf, classesOf, isMember, isTextNode, jsonOf } from "./components.js";
+import { childrenOf, classesOf, isMember, isTextNode, jsonOf } from "./component-tree.js";
 import { PAGE_OPERATIONS } from "./page-operations.js";
 
-/** @typedef {import("./components.js").Component} Component */
+/** @typedef {import("./component-tree.js").Component} Component */
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
 /** @typedef {import("./document-state.js").DocumentState} DocumentState */
 /** @typedef {{op: string, [member: string]: any}} Operation JSON that survives a reload. `is` is what it expects. */

@@ -1,7 +1,7 @@
 import { ConflictError, refuse } from "../tool-error.js";
-import { isWithin, textOf } from "./components.js";
+import { isWithin, textOf } from "./component-tree.js";
 
-/** @typedef {import("./components.js").Component} Component */
+/** @typedef {import("./component-tree.js").Component} Component */
 
 /** Protects what a person types: it is in the page only, not in the editor's model, until the editing ends. */
 export class Typing {

@@ -1,7 +1,7 @@
-import { walk } from "../state/components.js";
+import { walk } from "../state/component-tree.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
-/** @typedef {import("../state/components.js").Component} Component */
+/** @typedef {import("../state/component-tree.js").Component} Component */
 
 /**
  * Return definitions of copies with ids of their own, and these ids.

@@ -1,9 +1,9 @@
 import { checkBrowserKeeps, checkNesting, checkPlace, VOID_TAGS } from "../html/places.js";
-import { ancestorsOf, isTextNode, tagOf, walk } from "../state/components.js";
+import { ancestorsOf, isTextNode, tagOf, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
-/** @typedef {import("../state/components.js").Component} Component */
+/** @typedef {import("../state/component-tree.js").Component} Component */
 /** @typedef {import("../html/clean-html.js").CleanFragment} CleanFragment */
 
 const FIXED_TAGS = ["html", "head", "body"];

@@ -10,7 +10,7 @@ import {
   isWithin,
   tagOf,
   walk,
-} from "../state/components.js";
+} from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { optionalInteger, requiredText } from "./arguments.js";
 import { makeCopies } from "./copies.js";
@@ -18,7 +18,7 @@ import { MODULE_BY_TAG } from "./module-names.js";
 import { checkComponentPlace, checkFragment, findContainer, findMovable, TEXT_ONLY_TAGS } from "./node-checks.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
-/** @typedef {import("../state/components.js").Component} Component */
+/** @typedef {import("../state/component-tree.js").Component} Component */
 /** @typedef {import("../state/edit.js").Edit} Edit */
 /** @typedef {import("./arguments.js").ToolInput} ToolInput */
 /** @typedef {import("../html/clean-html.js").CleanFragment} CleanFragment */

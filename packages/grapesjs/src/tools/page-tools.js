@@ -1,5 +1,5 @@
 import { HOMEPAGE_SLUG } from "../document.js";
-import { childrenOf } from "../state/components.js";
+import { childrenOf } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { optionalNumber, optionalObject, optionalText, requiredText, requiredTexts } from "./arguments.js";
 

@@ -1,12 +1,12 @@
 import { isActiveAddress } from "../html/active-content.js";
 import { casedAttributeName, describeAttributes, isSettableAttribute } from "../html/attributes.js";
 import { VOID_TAGS } from "../html/places.js";
-import { elementsIn, tagOf, walk } from "../state/components.js";
+import { elementsIn, tagOf, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { optionalObject, optionalText, requiredText } from "./arguments.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
-/** @typedef {import("../state/components.js").Component} Component */
+/** @typedef {import("../state/component-tree.js").Component} Component */
 /** @typedef {import("../state/edit.js").Edit} Edit */
 /** @typedef {import("./arguments.js").ToolInput} ToolInput */
 

@@ -1,4 +1,4 @@
-import { tagOf } from "../state/components.js";
+import { tagOf } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { optionalInteger, requiredText } from "./arguments.js";
 

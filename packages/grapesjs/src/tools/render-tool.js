@@ -1,11 +1,11 @@
 import { describeBreakpoints } from "../snapshot.js";
-import { isTextNode, tagOf, textOf, walk } from "../state/components.js";
+import { isTextNode, tagOf, textOf, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { optionalText } from "./arguments.js";
 import { takePicture } from "./picture.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
-/** @typedef {import("../state/components.js").Component} Component */
+/** @typedef {import("../state/component-tree.js").Component} Component */
 /** @typedef {import("./arguments.js").ToolInput} ToolInput */
 
 /** @type {import("./picture.js").Picture} */

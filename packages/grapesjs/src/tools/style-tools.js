@@ -1,5 +1,5 @@
 import { stripMarkdownFence } from "../html/markdown-fences.js";
-import { classesOf, isTextNode, walk } from "../state/components.js";
+import { classesOf, isTextNode, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { requiredText, requiredTexts } from "./arguments.js";
 import { rulesReport } from "./node-tools.js";

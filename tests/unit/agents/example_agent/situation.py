@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata.agents.prompt_text import to_single_line
+from fermata.agents.shorten_prompt_lines import to_single_line
 from fermata.tools.tool_names import ToolNaming
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from fermata.agents.prompt_text import join_first_items, to_single_line
+from fermata.agents.shorten_prompt_lines import join_first_items, to_single_line
 from fermata.domain.json_shortening import shorten_text
 from fermata.plans.editor_state import EditorState, read_editor_state
 from fermata.tools.tool_names import ToolNaming

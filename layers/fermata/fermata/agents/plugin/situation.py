@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fermata.agents.prompt_text import join_first_items, to_single_line
+from fermata.agents.shorten_prompt_lines import join_first_items, to_single_line
 from fermata.tools.lenient_models import LenientModel
 from fermata.tools.tool_names import ToolNaming
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fermata.agents.prompt_text import join_first_items, to_single_line
+from fermata.agents.shorten_prompt_lines import join_first_items, to_single_line
 from fermata.tools.site.design_tokens.colors import assign_slugs, to_hsla_text
 from fermata.tools.site.design_tokens.fonts import describe_fonts
 from fermata.tools.site.design_tokens.listing import DesignSettings, read_design_settings

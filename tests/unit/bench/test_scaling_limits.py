@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.aws_quotas import QUOTAS
-from bench.scale import (
+from bench.scale_page import PRICES, SCALE_PAGE_PATH, render_scale_page
+from bench.scaling_limits import (
     LEVELS,
     TurnRates,
     compute_reader_prices,
@@ -15,7 +16,6 @@ from bench.scale import (
     list_exceeded,
     read_turn_rates,
 )
-from bench.scale_page import PRICES, SCALE_PAGE_PATH, render_scale_page
 from bench.turn_cost import FunctionMemory, TurnShape
 
 RATES = TurnRates(
