@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True  # the client has read enough
 
-    do_GET = do_PATCH = do_DELETE = do_POST
+    do_GET = do_PUT = do_PATCH = do_DELETE = do_POST
 
     def log_message(self, *_: Any) -> None:
         pass

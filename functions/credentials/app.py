@@ -10,10 +10,11 @@ from fermata.domain.errors import InvalidRequest
 from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.remote_tools import tool_registry
+from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
-from fermata.wire.bodies.tool_requests import NewRemoteTool, RemoteToolChange
+from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
@@ -200,6 +201,16 @@ def change_remote_tool(context: RequestContext) -> Response:
     change = tool_registry.ToolChange(body.enabled, body.static_headers, body.rotate_signing_secret)
     name = context.path_parameters["name"]
     return Response(200, _to_tool_body(tool_registry.change_tool(context.resources, context.caller, name, change)))
+
+
+@router.handles(remote_tools.TURN_ON_BUILT_IN_TOOL)
+def turn_on_tool(context: RequestContext) -> Response:
+    body = context.parse_body(BuiltInToolSettings)
+    name = context.path_parameters["name"]
+    stored = turn_on_built_in_tool(
+        context.resources, context.caller, name, api_key=body.api_key, options=body.options or {}
+    )
+    return Response(200, _to_tool_body(stored))
 
 
 @router.handles(remote_tools.REMOVE_REMOTE_TOOL)

@@ -115,6 +115,11 @@ class SettingsClient:
         """Change a tool: `{tool, signingSecret?}`. `change` has `enabled`, `staticHeaders`, `rotateSigningSecret`."""
         return self._request("PATCH", path_of("tools", name), change, base_path="")
 
+    def turn_on_built_in_tool(self, name: str, *, api_key: str | None = None, options: dict[str, str]) -> JsonObject:
+        """Turn a built-in tool on, or replace its key: `{tool}`."""
+        body = without_none({"apiKey": api_key, "options": options or None})
+        return self._request("PUT", path_of("tools", name), body, base_path="")
+
     def remove_remote_tool(self, name: str) -> None:
         """Remove a tool."""
         self._request("DELETE", path_of("tools", name), base_path="")

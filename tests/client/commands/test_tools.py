@@ -81,3 +81,14 @@ def test_a_file_without_registrations_is_refused(service: ScriptedToolServer, tm
     file.write_text(text)
     assert run(service, "register", str(file)).exit_code == 1
     assert service.calls == []
+
+
+def test_a_built_in_tool_is_turned_on_with_a_key_from_the_environment(
+    service: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRIVE_KEY", "k-1")
+    service.script_answer({"tool": TOOL})
+    result = run(service, "turn-on", "gdrive.browse", "--key-env", "DRIVE_KEY", "--option", "folderId=f=1")
+    assert result.exit_code == 0, result.output
+    assert service.calls[0].body == {"apiKey": "k-1", "options": {"folderId": "f=1"}}
+    assert run(service, "turn-on", "http_get", "--no-key", "--option", "hosts").exit_code == 2

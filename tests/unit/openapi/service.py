@@ -30,7 +30,7 @@ from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import Routes
-from fermata.wire.operations import turns
+from fermata.wire.operations import remote_tools, turns
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
@@ -143,8 +143,13 @@ class Service:
             "messageId": self.image_message,
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
-            "name": self._register_tool() if "{name}" in operation.path else "",
+            "name": self._find_tool_name(operation),
         }
+
+    def _find_tool_name(self, operation: BaseOperation) -> str:
+        if operation is remote_tools.TURN_ON_BUILT_IN_TOOL:
+            return "http_get"
+        return self._register_tool() if "{name}" in operation.path else ""
 
     def _register_tool(self) -> str:
         manifest = make_manifest_json()

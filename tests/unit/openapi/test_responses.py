@@ -33,6 +33,7 @@ BODIES: dict[str, Any] = {
         "replace": True,
     },
     "changeRemoteTool": {"enabled": False},
+    "turnOnBuiltInTool": {"options": {"hosts": "example.com"}},
     "issueCallbackToken": {"expiresInSeconds": 60},
     "startExport": {"userId": "nobody"},
     "startErasure": {"userId": "nobody"},

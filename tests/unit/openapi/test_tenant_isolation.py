@@ -22,6 +22,7 @@ SHARED_OPERATIONS = (
     api_keys.REVOKE_API_KEY,
     remote_tools.CHANGE_REMOTE_TOOL,
     remote_tools.REMOVE_REMOTE_TOOL,
+    remote_tools.TURN_ON_BUILT_IN_TOOL,
     privacy.SHOW_EXPORT,
     privacy.SHOW_ERASURE,
     approvals.SHOW_APPROVAL,

@@ -15,6 +15,7 @@ from fermata.domain.events import (
     RoundRetractedEvent,
     SkippedEdit,
     TextEvent,
+    ToolAwaitedEvent,
     ToolCallEvent,
     ToolRequestEvent,
     ToolResultEvent,
@@ -22,6 +23,7 @@ from fermata.domain.events import (
     UsageEvent,
     WarningEvent,
 )
+from fermata.domain.tools import ToolExecution
 
 SOON = "2026-01-01T00:00:00Z"
 REPORT = UndoReport(undone=("b/1/0",), skipped=(SkippedEdit(effect_key="b/1/1", reason="Conflict."),))
@@ -79,5 +81,13 @@ EVENT_SAMPLES: tuple[Event, ...] = (
     CancelledEvent(),
     CancelledEvent(report=REPORT),
     ErrorEvent(message="Nobody answered.", report=REPORT),
+    ToolAwaitedEvent(tool_call_id="c", tool_name="pim_getProduct", until="2026-11-28T09:30:00.000Z"),
+    ToolResultEvent(
+        tool_call_id="c",
+        tool_name="pim_getProduct",
+        ok=False,
+        error="pim.getProduct answered 503.",
+        execution=ToolExecution(code="tool_execution_failed", retryable=True, latency_ms=12, attempts=2),
+    ),
     ToolResultEvent(tool_call_id="c", tool_name="restore", ok=False, error="The node has changed.", conflict=True),
 )

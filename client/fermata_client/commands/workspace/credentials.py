@@ -81,7 +81,7 @@ def add_credential(
     """
     if no_key and not base_url:
         raise CommandError("Without a key there must be an address: name it with --base-url.")
-    key = None if no_key else _read_key(key_env)
+    key = None if no_key else read_key(key_env)
     with connect_to_service(url, token) as client:
         created = client.create_credential(provider, label, api_key=key, base_url=base_url)
     click.echo(created["id"])
@@ -106,7 +106,7 @@ def change_credential(
     token: str | None,
 ) -> None:
     """Change the credential ID. Turns that run use a new key within five minutes."""
-    key = _read_key(key_env) if new_key or key_env else None
+    key = read_key(key_env) if new_key or key_env else None
     if label is None and base_url is None and key is None:
         raise CommandError("Give what to change: --label, --base-url, --new-key or --key-env.")
     with connect_to_service(url, token) as client:
@@ -140,7 +140,7 @@ def delete_credential(credential_id: str, url: str | None, token: str | None) ->
     click.echo(f"{credential_id} is deleted.")
 
 
-def _read_key(variable: str | None) -> str:
+def read_key(variable: str | None) -> str:
     """Read a key from an environment variable, or without one from the terminal or standard input."""
     if variable is not None:
         key = os.environ.get(variable, "").strip()

@@ -11,6 +11,7 @@ from fermata_client.commands.common.errors import report_errors
 from fermata_client.commands.common.json_output import print_json
 from fermata_client.commands.common.options import json_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.commands.workspace.credentials import KEY_ENV_OPTION, read_key
 from fermata_client.service.errors import RequestRefusedError
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.plain_text import strip_control_chars
@@ -90,6 +91,26 @@ def _register(register: Callable[[JsonObject], JsonObject], entry: JsonObject, *
         return False
     _print_secret(stored)
     return True
+
+
+@tools.command("turn-on")
+@TOOL_NAME_ARGUMENT
+@click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="What the tool needs. Repeat for more.")
+@click.option("--no-key", is_flag=True, help="The tool needs no key.")
+@KEY_ENV_OPTION
+@service_options
+@report_errors
+def turn_on_built_in_tool(
+    name: str, options: tuple[str, ...], no_key: bool, key_env: str | None, url: str | None, token: str | None
+) -> None:
+    """Turn the built-in tool NAME on, such as unsplash.search, or replace its key."""
+    pairs = [option.partition("=") for option in options]
+    if any(not sign for _, sign, _ in pairs):
+        raise click.UsageError("--option needs NAME=VALUE.")
+    key = None if no_key else read_key(key_env)
+    with connect_to_service(url, token) as client:
+        client.turn_on_built_in_tool(name, api_key=key, options={option: value for option, _, value in pairs})
+    click.echo(f"{strip_control_chars(name)} is on.")
 
 
 @tools.command("enable")

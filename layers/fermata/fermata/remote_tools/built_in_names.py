@@ -1,15 +1,12 @@
 """Know the names that no registered tool may have."""
 
 from fermata.agents.registry import list_agents
+from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
 from fermata.remote_tools.tool_manifest import normalize_tool_name
 from fermata.tools.toolset import list_tool_names
 
-BUILT_IN_TOOLS = frozenset({
-    "unsplash.search", "unsplash.get_by_id", "image.generate", "gdrive.browse", "http_get", "http_post",
-})  # fmt: skip
-"""Tools of the service that have a manifest."""
-_RESERVED = frozenset(map(normalize_tool_name, BUILT_IN_TOOLS | RESERVED_ALIASES | {"find_tools"}))
+_RESERVED = frozenset(map(normalize_tool_name, frozenset(BUILT_IN_TOOLS_BY_NAME) | RESERVED_ALIASES | {"find_tools"}))
 
 
 def is_built_in_name(name: str) -> bool:

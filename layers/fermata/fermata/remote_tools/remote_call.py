@@ -25,6 +25,16 @@ _REFUSED_STATUSES = frozenset({425, 429, 503})
 """Statuses by which a server says that it has not begun."""
 
 
+def is_transient_status(status: int) -> bool:
+    """Return whether a request that was answered with this status may succeed later."""
+    return status in _TRANSIENT_STATUSES or status >= 500
+
+
+def is_refused_status(status: int) -> bool:
+    """Return whether a server that answers with this status has not begun."""
+    return status in _REFUSED_STATUSES
+
+
 @dataclass(frozen=True)
 class RemoteCallContext:
     """What a remote tool is told about the call.
@@ -131,8 +141,8 @@ class RemoteCall:
         quoted = self._quote(response.body)
         return AttemptFailed(
             f"{self.tool_name} answered {status}" + (f": {quoted}" if quoted else "."),
-            is_transient=status in _TRANSIENT_STATUSES or status >= 500,
-            was_refused=status in _REFUSED_STATUSES,
+            is_transient=is_transient_status(status),
+            was_refused=is_refused_status(status),
             retry_after=parse_retry_after(response.headers),
         )
 

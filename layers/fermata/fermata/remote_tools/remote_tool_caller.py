@@ -9,7 +9,7 @@ from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.remote_tools.pinned_tools import load_definitions
 from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
-from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, open_tool_secrets
+from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets, open_tool_secrets
 from fermata.remote_tools.tool_execution import (
     APPROVED,
     AnswerLater,
@@ -67,8 +67,7 @@ class RemoteToolCaller:
         if secrets is None:
             message = "The secrets of this tool can no longer be opened. An administrator has to register it again."
             return _refuse(ToolErrorCode.EXECUTION_FAILED, message)
-        endpoint = RemoteEndpoint(definition.endpoint, secrets.signing_secrets, secrets.headers)
-        outcome = self._execute(definition, endpoint, arguments, effect_key)
+        outcome = self._execute(definition, secrets, arguments, effect_key)
         return ToolOutput.awaited(MAX_ANSWER_SECONDS) if isinstance(outcome, AnswerLater) else outcome
 
     def abort(self) -> None:
@@ -78,21 +77,31 @@ class RemoteToolCaller:
             connection.abort()
 
     def _execute(
-        self, definition: ToolDefinition, endpoint: RemoteEndpoint, arguments: Mapping[str, Any], effect_key: str
+        self, definition: ToolDefinition, secrets: ToolSecrets, arguments: Mapping[str, Any], effect_key: str
     ) -> ToolOutput | AnswerLater:
         manifest, clock = definition.parsed_manifest, self._resources.clock
         loopback = self._resources.settings.is_loopback_allowed
         with open_guarded_connection(loopback=loopback, seconds=manifest.timeout_seconds) as connection:
             self._connection = connection
             try:
-                context = self._build_context(effect_key)
-                call = RemoteCall(manifest.name, endpoint, effect_key, context, connection, clock.time)
                 execution_clock = ExecutionClock(clock.monotonic, _make_sleep(connection))
-                tool = ManifestTool(manifest, call.attempt)
+                tool = ManifestTool(manifest, self._make_attempt(definition, secrets, connection, effect_key))
                 earlier = self._find_earlier_results()
                 return execute_tool(tool, arguments, execution_clock, policy=APPROVED, earlier=earlier)
             finally:
                 self._connection = None
+
+    def _make_attempt(
+        self, definition: ToolDefinition, secrets: ToolSecrets, connection: ProviderConnection, effect_key: str
+    ) -> Callable[[Mapping[str, Any]], Any]:
+        context = self._build_context(effect_key)
+        if definition.is_built_in:
+            from fermata.remote_tools.built_in_attempt import make_built_in_attempt  # few turns have such tools
+
+            return make_built_in_attempt(self._resources, definition, secrets, connection, context, effect_key)
+        endpoint = RemoteEndpoint(definition.endpoint, secrets.signing_secrets, secrets.headers)
+        name, get_time = definition.parsed_manifest.name, self._resources.clock.time
+        return RemoteCall(name, endpoint, effect_key, context, connection, get_time).attempt
 
     def _is_still_offered(self, definition: ToolDefinition) -> bool:
         """Return whether the tenant still has the tool, in whatever version."""

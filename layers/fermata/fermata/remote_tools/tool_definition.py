@@ -34,6 +34,8 @@ class ToolDefinition(StoredModel):
     scopes: tuple[str, ...] = ()
     """The scopes whose turns are offered the tool; empty for all."""
     header_names: tuple[str, ...] = ()
+    options: dict[str, str] = Field(default_factory=dict)
+    """Of a built-in tool: what its administrator has set besides the key."""
     created_at: str
     sealed: bytes = b""
 
@@ -41,6 +43,11 @@ class ToolDefinition(StoredModel):
     def parsed_manifest(self) -> ToolManifest:
         """The manifest, which was validated when it was registered."""
         return ToolManifest.model_validate(self.manifest)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the service itself carries the tool out."""
+        return self.endpoint.startswith("builtin:")
 
     def to_item(self) -> Item:
         """Return the row of the settings table."""
@@ -132,9 +139,10 @@ def to_tool_view(tool: RegisteredTool, definition: ToolDefinition) -> dict[str, 
     """Return what administrators see of a tool: the names of its headers and never their values."""
     return {
         "manifest": definition.manifest | {"enabled": tool.enabled},
-        "source": "remote",
+        "source": "builtin" if definition.is_built_in else "remote",
         "endpoint": definition.endpoint,
         "scopes": list(definition.scopes),
+        **({"options": definition.options} if definition.is_built_in else {}),
         "headerNames": list(definition.header_names),
         "definition": definition.id,
         "registeredAt": tool.registered_at,

@@ -104,7 +104,7 @@ def register_tool(
     kept = _open_secrets(resources, caller.tenant, old.definition).signing_secrets if old else ()
     new_secret = None if kept else make_signing_secret()
     secrets = ToolSecrets(headers=sent_headers, signing_secrets=kept or (new_secret or "",))
-    definition = _make_definition(resources, caller.tenant, manifest, endpoint, tuple(sorted(scopes)), secrets)
+    definition = make_definition(resources, caller.tenant, manifest, endpoint, tuple(sorted(scopes)), secrets)
     now = resources.clock.now_iso()
     tool = RegisteredTool(
         name=manifest.name,
@@ -114,7 +114,7 @@ def register_tool(
         registered_at=old.registered_at if old else now,
         updated_at=now,
     )
-    _store(resources, caller, registered, key, tool, definition)
+    store_tool(resources, caller, registered, key, tool, definition)
     observability.log_audit_event("ai.tool.registered", tenant=caller.tenant, user=caller.user, tool=manifest.name)
     return StoredTool(to_tool_view(tool, definition), new_secret)
 
@@ -137,6 +137,8 @@ def change_tool(resources: Resources, caller: Caller, name: str, change: ToolCha
     registered = read_registered_tools(resources, caller.tenant)
     key, tool = _find_tool(registered, name)
     definition = _read_definition(resources, caller.tenant, tool.definition)
+    if definition.is_built_in and (change.headers is not None or change.rotates_secret):
+        raise InvalidRequest(f"{tool.name} is a built-in tool: send its new key with PUT.")
     new_secret = make_signing_secret() if change.rotates_secret else None
     update: dict[str, Any] = {"updated_at": resources.clock.now_iso()}
     if change.enabled is not None:
@@ -146,7 +148,7 @@ def change_tool(resources: Resources, caller: Caller, name: str, change: ToolCha
         old = _open_secrets(resources, caller.tenant, tool.definition)
         headers = old.headers if change.headers is None else check_static_headers(change.headers)
         signing = (*old.signing_secrets[-1:], new_secret) if new_secret else old.signing_secrets
-        new_definition = _make_definition(
+        new_definition = make_definition(
             resources,
             caller.tenant,
             definition.parsed_manifest,
@@ -156,7 +158,7 @@ def change_tool(resources: Resources, caller: Caller, name: str, change: ToolCha
         )
         update["definition"] = new_definition.id
     changed = tool.model_copy(update=update)
-    _store(resources, caller, registered, key, changed, new_definition)
+    store_tool(resources, caller, registered, key, changed, new_definition)
     observability.log_audit_event("ai.tool.changed", tenant=caller.tenant, user=caller.user, tool=tool.name)
     return StoredTool(to_tool_view(changed, new_definition or definition), new_secret)
 
@@ -174,7 +176,7 @@ def remove_tool(resources: Resources, caller: Caller, name: str) -> None:
     """
     registered = read_registered_tools(resources, caller.tenant)
     key, tool = _find_tool(registered, name)
-    _store(resources, caller, registered, key, None, None)
+    store_tool(resources, caller, registered, key, None, None)
     observability.log_audit_event("ai.tool.removed", tenant=caller.tenant, user=caller.user, tool=tool.name)
 
 
@@ -218,14 +220,29 @@ def _check_scopes(scopes: Collection[str]) -> None:
         raise InvalidRequest(f"There is no scope {', '.join(unknown)[:200]}. Scopes are {', '.join(SCOPES)}.")
 
 
-def _make_definition(
+def make_definition(
     resources: Resources,
     tenant: str,
     manifest: ToolManifest,
     endpoint: str,
     scopes: tuple[str, ...],
     secrets: ToolSecrets,
+    *,
+    options: dict[str, str] | None = None,
 ) -> ToolDefinition:
+    """Return a new version of a tool, with its secrets sealed. It is not stored yet.
+
+    Args:
+        tenant: The tenant's name.
+        manifest: The valid manifest.
+        endpoint: Where it is called.
+        scopes: The scopes whose turns are offered the tool; empty for all.
+        secrets: Headers and signing secrets.
+        options: Of a built-in tool.
+
+    Raises:
+        InvalidRequest: The secrets are too long.
+    """
     if len(encode_tool_secrets(secrets).encode()) > MAX_SECRET_BYTES:
         raise InvalidRequest("The headers have more characters than can be sealed.")
     definition_id = new_id()
@@ -236,6 +253,7 @@ def _make_definition(
         endpoint=endpoint,
         scopes=scopes,
         header_names=tuple(sorted(secrets.headers)),
+        options=options or {},
         created_at=resources.clock.now_iso(),
         sealed=seal_tool_secrets(resources, tenant, definition_id, secrets),
     )
@@ -260,7 +278,7 @@ def _open_secrets(resources: Resources, tenant: str, definition_id: str) -> Tool
     return opened or ToolSecrets(headers={}, signing_secrets=())
 
 
-def _store(
+def store_tool(
     resources: Resources,
     caller: Caller,
     registered: RegisteredTools,
@@ -271,6 +289,16 @@ def _store(
     """Store the list with one changed line, and with it the new version of the tool.
 
     Versions that no turn can use any more are deleted afterwards.
+
+    Args:
+        caller: The administrator.
+        registered: The list as it was read.
+        key: The name that is changed, from `normalize_tool_name`.
+        tool: Its new line; None to remove it.
+        definition: Its new version; None if that stays.
+
+    Raises:
+        Conflict: The list has changed since it was read, or too often.
     """
     now = int(resources.clock.time())
     tools = {other: line for other, line in registered.tools.items() if other != key} | ({key: tool} if tool else {})

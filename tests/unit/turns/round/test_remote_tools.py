@@ -1,5 +1,6 @@
 """A turn calls the remote tools it has started with: in place, or with a result that comes later."""
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, Unauthorized
 from fermata.domain.events import ApprovalRequestedEvent, ToolAwaitedEvent, ToolResultEvent
+from fermata.remote_tools.built_in import image_generation
+from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, register_tool, remove_tool
 from fermata.signed_requests.signature import make_signing_secret, sign_request, verify_request
 from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
@@ -16,6 +19,7 @@ from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_appro
 from fermata.turns.approvals.list_approvals import get_approval
 from fermata.turns.remote_results import NO_RESULT_MESSAGE
 from fermata.turns.round.remote_calls import CALLBACK_PATH
+from tests.images import make_image
 from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
 from tests.tenant_tokens import make_tenant
 from tests.unit.remote_tools.manifests import make_manifest_json
@@ -337,3 +341,16 @@ def test_no_result_is_accepted_for_a_call_that_waits_for_a_person(stage: Stage, 
     call_tool(stage, SKU)
     with pytest.raises(NotFound):
         post_result(stage, secret, data=1)
+
+
+def test_a_turn_uses_a_built_in_tool_and_keeps_its_image_with_the_conversation(
+    stage: Stage, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_generation, "OPENAI_IMAGES_URL", vendor.url)
+    vendor.script_answer({"data": [{"b64_json": base64.b64encode(make_image()).decode()}]})
+    turn_on_built_in_tool(stage.resources, ADMIN, "image.generate", api_key="k", options={})
+    assert call_tool(stage, {"prompt": "a loaf"}, name="image_generate") == "finished"
+    url = stage.results_sent_to_model()[0].data["imageUrl"]
+    assert f"conversations/bakery/{stage.conversation.id}/" in url
+    [key] = stage.resources.blobs.list_keys(f"conversations/bakery/{stage.conversation.id}")
+    assert stage.resources.blobs.get_bytes(key) == make_image()

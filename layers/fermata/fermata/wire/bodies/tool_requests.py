@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from fermata.wire.bodies.fields import NonBlankUrl, StrictBody
+from fermata.wire.bodies.fields import ApiKey, NonBlankUrl, StrictBody
 
 _HeaderValue = Annotated[str, StringConstraints(max_length=4096)]
+_OptionValue = Annotated[str, StringConstraints(max_length=1000)]
 _Headers = Annotated[dict[Annotated[str, StringConstraints(max_length=100)], _HeaderValue], Field(max_length=20)]
 
 
@@ -18,6 +19,15 @@ class NewRemoteTool(StrictBody):
     static_headers: _Headers | None = None
     scopes: Annotated[list[str], Field(max_length=20)] | None = None
     replace: bool = False
+
+
+class BuiltInToolSettings(StrictBody):
+    """The key of the service behind a built-in tool, and what else the tool needs."""
+
+    api_key: ApiKey | None = None
+    options: Annotated[dict[str, Annotated[str, StringConstraints(max_length=1000)]], Field(max_length=10)] | None = (
+        None
+    )
 
 
 class RemoteToolChange(StrictBody):

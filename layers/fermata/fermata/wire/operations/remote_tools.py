@@ -1,7 +1,7 @@
 """Operations on the remote tools of a tenant."""
 
 from fermata.domain.caller import Capability
-from fermata.wire.bodies.tool_requests import NewRemoteTool, RemoteToolChange
+from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
 from fermata.wire.operations.common import OK_RESPONSES
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
@@ -49,6 +49,20 @@ CHANGE_REMOTE_TOOL = Operation(
     body=RemoteToolChange,
     responses=(SuccessResponse("The tool, with its signing secret if that is new.", "NewRemoteToolResponse"),),
     errors=_NO_TOOL | _CHANGED,
+)
+TURN_ON_BUILT_IN_TOOL = Operation(
+    name="turnOnBuiltInTool",
+    function="credentials",
+    method="PUT",
+    path=_TOOL_PATH,
+    capabilities=_CAN_MANAGE_TOOLS,
+    summary="Turn on a built-in tool, or replace its key",
+    description="unsplash.search, unsplash.get_by_id, image.generate, gdrive.browse, http_get and http_post are there "
+    "once they are turned on. `DELETE` turns one off.",
+    parameters=(_NAME,),
+    body=BuiltInToolSettings,
+    responses=(SuccessResponse("The tool, without its key.", "NewRemoteToolResponse"),),
+    errors={400: "The key or an option is missing or not known.", 404: "There is no such built-in tool."} | _CHANGED,
 )
 REMOVE_REMOTE_TOOL = Operation(
     name="removeRemoteTool",

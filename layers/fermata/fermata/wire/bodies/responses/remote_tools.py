@@ -13,6 +13,7 @@ class RemoteToolView(ResponseModel):
     endpoint: str
     scopes: list[str]
     header_names: list[str]
+    options: dict[str, str] | None = None
     definition: str
     registered_at: InstantField
     updated_at: InstantField

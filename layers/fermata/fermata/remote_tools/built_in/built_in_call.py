@@ -1,0 +1,97 @@
+"""Define what a built-in tool works with, and send its HTTP requests."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from fermata.domain.errors import ProviderError
+from fermata.domain.lenient_json import UnreadableJson
+from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
+from fermata.drivers.protocols.tool_arguments import parse_strict_json
+from fermata.drivers.transport.connection_interface import ProviderConnection, ProviderResponse
+from fermata.remote_tools.remote_call import MAX_ENDPOINT_WORDS_CHARS, is_refused_status, is_transient_status
+from fermata.remote_tools.tool_execution import AttemptFailed
+from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient_transport_error
+
+StoreImage = Callable[[bytes, str], str]
+"""Stores the bytes of an image of a MIME type, and returns its URL."""
+
+
+@dataclass(frozen=True)
+class BuiltInCall:
+    """One call of a built-in tool.
+
+    Attributes:
+        options: What the administrator has set besides the key.
+        store_image: Keeps an image with the conversation.
+    """
+
+    arguments: Mapping[str, Any]
+    api_key: str = field(repr=False)
+    options: Mapping[str, str]
+    connection: ProviderConnection
+    store_image: StoreImage
+    effect_key: str
+
+    def get_json(self, label: str, url: str, query: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+        """Send a GET request and return the JSON of its response. Raises AttemptFailed."""
+        return self.read_json(label, "GET", f"{url}?{urlencode(query)}" if query else url, headers, None)
+
+    def post_json(
+        self, label: str, url: str, body: Any, headers: Mapping[str, str], limit: int = MAX_RESPONSE_BYTES
+    ) -> Any:
+        """Send JSON with a POST request and return that of its response. Raises AttemptFailed."""
+        content = json.dumps(body).encode()
+        return self.read_json(label, "POST", url, {"content-type": "application/json", **headers}, content, limit)
+
+    def read_json(
+        self,
+        label: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        limit: int = MAX_RESPONSE_BYTES,
+    ) -> Any:
+        """Send a request and return the JSON of its response.
+
+        Raises:
+            AttemptFailed: It was refused or failed, or the response is no JSON or too large.
+        """
+        own = {"accept": "application/json", "accept-encoding": "identity"}
+        try:
+            exchange = (
+                self.connection.get(label, url, own | dict(headers))
+                if body is None
+                else self.connection.post(label, url, own | dict(headers), body)
+            )
+            with exchange as response:
+                return self._parse(label, response, limit)
+        except ProviderError as error:
+            reason = error.message.partition(" failed: ")[2] or error.message
+            is_transient = is_transient_transport_error(error)
+            raise AttemptFailed(f"{label} did not answer: {reason}", is_transient=is_transient) from error
+
+    def _parse(self, label: str, response: ProviderResponse, limit: int) -> Any:
+        content = response.read_body(limit + 1)
+        if not 200 <= response.status < 300:
+            raise self.describe_status(label, response, content)
+        if len(content) > limit:
+            raise AttemptFailed(f"{label} answered with more than {limit // 1024} KB.")
+        try:
+            return parse_strict_json(content.decode("utf-8", "replace"))
+        except UnreadableJson:
+            raise AttemptFailed(f"{label} answered with what is no JSON.") from None
+
+    def describe_status(self, label: str, response: ProviderResponse, content: bytes) -> AttemptFailed:
+        """Return the failure of a response whose status is not a success, without the key."""
+        status = response.status
+        words = redact_secrets(content[:2000].decode("utf-8", "replace"), self.api_key, MAX_ENDPOINT_WORDS_CHARS)
+        return AttemptFailed(
+            f"{label} answered {status}: {words}" if words else f"{label} answered {status}.",
+            is_transient=is_transient_status(status),
+            was_refused=is_refused_status(status),
+            retry_after=parse_retry_after(response.headers),
+        )

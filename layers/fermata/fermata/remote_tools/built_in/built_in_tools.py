@@ -1,0 +1,166 @@
+"""List the built-in tools: the manifest of each, and the function that makes one attempt."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+from fermata.remote_tools.built_in.google_drive import browse_folder
+from fermata.remote_tools.built_in.http_requests import get_url, post_to_url
+from fermata.remote_tools.built_in.image_generation import generate_image
+from fermata.remote_tools.built_in.unsplash import get_photo, search_photos
+from fermata.remote_tools.tool_manifest import ToolManifest, parse_manifest
+
+
+@dataclass(frozen=True)
+class BuiltInTool:
+    """A built-in tool.
+
+    Attributes:
+        options: The options that an administrator may set; those that end with `!` are required.
+    """
+
+    manifest: ToolManifest
+    run: Callable[[BuiltInCall], Any]
+    needs_key: bool = True
+    options: tuple[str, ...] = ()
+
+
+def _closed(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": dict(properties),
+    }
+
+
+_TEXT = {"type": "string"}
+_ITEM = _closed(
+    dict.fromkeys(("id", "imageUrl", "thumbUrl", "alt", "author", "sourceUrl"), _TEXT),
+    *("id", "imageUrl", "thumbUrl", "alt", "author", "sourceUrl"),
+)
+_ITEMS = _closed({"items": {"type": "array", "items": _ITEM}}, "items")
+_PHOTO = _closed(
+    dict.fromkeys(("imageUrl", "alt", "author", "sourceUrl", "photoId"), _TEXT),
+    *("imageUrl", "alt", "author", "sourceUrl", "photoId"),
+)
+_IMAGE_INPUT = _closed(
+    {
+        "prompt": _TEXT,
+        "aspectRatio": {"type": "string", "enum": ["landscape", "square", "portrait"]},
+        "quality": {"type": "string", "enum": ["draft", "final"]},
+        "style": _TEXT,
+        "background": {"type": "string", "enum": ["transparent", "opaque", "auto"]},
+        "outputFormat": {"type": "string", "enum": ["png", "webp", "jpeg"]},
+        "blockType": _TEXT,
+        "blockId": _TEXT,
+        "pageSlug": _TEXT,
+    },
+    "prompt",
+)
+_IMAGE = _closed(
+    {"imageUrl": _TEXT, "alt": _TEXT, "width": {"type": "integer"}, "height": {"type": "integer"}},
+    *("imageUrl", "alt", "width", "height"),
+)
+_HTTP_RESPONSE = {"type": "object", "required": ["status", "body"], "properties": {"status": {"type": "integer"}}}
+
+
+def _manifest(
+    name: str,
+    description: str,
+    schemas: tuple[dict[str, Any], dict[str, Any]],
+    timeout_ms: int,
+    *,
+    attempts: int = 2,
+    backoff_ms: int = 200,
+    writes: bool = False,
+    idempotent: bool = True,
+) -> ToolManifest:
+    return parse_manifest(
+        {
+            "name": name,
+            "description": description,
+            "inputSchema": schemas[0],
+            "outputSchema": schemas[1],
+            "capability": "write" if writes else "read",
+            "timeoutMs": timeout_ms,
+            "retryPolicy": {"maxAttempts": attempts, "backoffMs": backoff_ms},
+            "idempotent": idempotent,
+        }
+    )
+
+
+_QUERY = _closed({"query": _TEXT, "limit": {"type": "integer"}}, "query")
+_OPTIONAL_QUERY = _closed({"query": _TEXT, "limit": {"type": "integer"}})
+_TOOLS = (
+    BuiltInTool(
+        _manifest(
+            "unsplash.search",
+            "Searches licensed photos. `limit` is 1 to 5. Author and source link have to be shown beside a photo.",
+            (_QUERY, _ITEMS),
+            6000,
+            backoff_ms=150,
+        ),
+        search_photos,
+    ),
+    BuiltInTool(
+        _manifest(
+            "unsplash.get_by_id",
+            "Returns a photo that is going to be used, by its photoId or the url of its page.",
+            (_closed({"url": _TEXT, "photoId": _TEXT}), _PHOTO),
+            6000,
+        ),
+        get_photo,
+    ),
+    BuiltInTool(
+        _manifest(
+            "image.generate",
+            "Generates an image from a description. It takes up to a minute.",
+            (_IMAGE_INPUT, _IMAGE),
+            90_000,
+            attempts=1,
+            backoff_ms=0,
+            idempotent=False,
+        ),
+        generate_image,
+        options=("provider", "model"),
+    ),
+    BuiltInTool(
+        _manifest(
+            "gdrive.browse",
+            "Lists pictures of the workspace's folder in Google Drive. `limit` is 1 to 10.",
+            (_OPTIONAL_QUERY, _ITEMS),
+            8000,
+        ),
+        browse_folder,
+        options=("folderId!",),
+    ),
+    BuiltInTool(
+        _manifest(
+            "http_get",
+            "Fetches a public URL. The response is JSON or text.",
+            (_closed({"url": _TEXT}, "url"), _HTTP_RESPONSE),
+            10_000,
+        ),
+        get_url,
+        needs_key=False,
+        options=("hosts",),
+    ),
+    BuiltInTool(
+        _manifest(
+            "http_post",
+            "Sends JSON to a public URL. A person approves it first.",
+            (_closed({"url": _TEXT, "body": {}}, "url"), _HTTP_RESPONSE),
+            10_000,
+            attempts=1,
+            writes=True,
+            idempotent=False,
+        ),
+        post_to_url,
+        needs_key=False,
+        options=("hosts",),
+    ),
+)
+BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in _TOOLS}
+BUILT_IN_ENDPOINT_PREFIX = "builtin:"

@@ -1,0 +1,87 @@
+"""Send HTTP requests to public addresses for the model, as far as the administrator allows."""
+
+import json
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from fermata.domain.errors import ProviderError
+from fermata.domain.lenient_json import UnreadableJson
+from fermata.drivers.protocols.tool_arguments import parse_strict_json
+from fermata.drivers.transport.connection_interface import ProviderResponse
+from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+from fermata.remote_tools.tool_execution import AttemptFailed
+from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient_transport_error
+
+MAX_REDIRECTS = 3
+MAX_TEXT_CHARS = 50_000
+
+
+def get_url(call: BuiltInCall) -> Any:
+    """Fetch a URL. Up to three redirects are followed, each to an address that is checked like the first."""
+    url = str(call.arguments["url"]).strip()
+    for _ in range(MAX_REDIRECTS + 1):
+        location, data = _send(call, "GET", url, None)
+        if location is None:
+            return data
+        url = urljoin(url, location)
+    raise AttemptFailed(f"{_host(url)} redirects more than {MAX_REDIRECTS} times.")
+
+
+def post_to_url(call: BuiltInCall) -> Any:
+    """Send JSON to a URL. Redirects are not followed: the person who has approved has seen this address."""
+    url = str(call.arguments["url"]).strip()
+    location, data = _send(call, "POST", url, json.dumps(call.arguments.get("body", {})).encode())
+    if location is not None:
+        raise AttemptFailed(f"{_host(url)} redirects, which is not followed.")
+    return data
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _check_host(call: BuiltInCall, url: str) -> str:
+    host = _host(url)
+    allowed = [name for name in call.options.get("hosts", "").lower().replace(",", " ").split() if name]
+    if allowed and not any(host == name or host.endswith(f".{name}") for name in allowed):
+        raise AttemptFailed(f"{host or 'This address'} is not among the hosts that may be reached.")
+    return host
+
+
+def _send(call: BuiltInCall, method: str, url: str, body: bytes | None) -> tuple[str | None, Any]:
+    """Return where the response redirects to, or None and its content."""
+    host = _check_host(call, url)
+    headers = {"accept": "application/json, text/*;q=0.8", "accept-encoding": "identity"}
+    try:
+        if body is None:
+            exchange = call.connection.get(host, url, headers)
+        else:
+            own = {"content-type": "application/json", "idempotency-key": call.effect_key}
+            exchange = call.connection.post(host, url, headers | own, body)
+        with exchange as response:
+            return _read(call, host, method, response)
+    except ProviderError as error:
+        reason = error.message.partition(" failed: ")[2] or error.message
+        raise AttemptFailed(
+            f"{host} did not answer: {reason}", is_transient=is_transient_transport_error(error)
+        ) from error
+
+
+def _read(call: BuiltInCall, host: str, method: str, response: ProviderResponse) -> tuple[str | None, Any]:
+    if 300 <= response.status < 400 and response.headers.get("location"):
+        return response.headers["location"], None
+    content = response.read_body(MAX_RESPONSE_BYTES + 1)
+    if not 200 <= response.status < 300:
+        raise call.describe_status(host, response, content)
+    if len(content) > MAX_RESPONSE_BYTES:
+        raise AttemptFailed(f"{host} answered with more than 1 MB.")
+    text = content.decode("utf-8", "replace")
+    kind = response.headers.get("content-type", "")
+    try:
+        value = parse_strict_json(text) if "json" in kind or not kind else text[:MAX_TEXT_CHARS]
+    except UnreadableJson:
+        value = text[:MAX_TEXT_CHARS]
+    return None, {"status": response.status, "contentType": kind, "body": value}

@@ -1,0 +1,79 @@
+"""Generate an image with OpenAI or Gemini, and keep it with the conversation."""
+
+import base64
+import binascii
+from typing import Any
+
+from fermata.domain.image_header import read_image_header
+from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+from fermata.remote_tools.tool_execution import AttemptFailed
+
+OPENAI_IMAGES_URL = "https://api.openai.com/v1/images/generations"
+OPENAI_IMAGE_MODEL = "gpt-image-1"
+GEMINI_MODELS_URL = "https://generativelanguage.googleapis.com/v1beta/models"
+GEMINI_IMAGE_MODEL = "gemini-2.5-flash-image"
+MAX_IMAGE_RESPONSE_BYTES = 24 * 1024 * 1024
+_SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}
+_RATIOS = {"landscape": "3:2", "square": "1:1", "portrait": "2:3"}
+_QUALITIES = {"draft": "low", "final": "high"}
+
+
+def generate_image(call: BuiltInCall) -> Any:
+    """Generate an image and return its address and size."""
+    if not str(call.arguments["prompt"]).strip():
+        raise AttemptFailed("The prompt is empty: describe the image.")
+    is_gemini = call.options.get("provider") == "gemini"
+    encoded = _ask_gemini(call) if is_gemini else _ask_openai(call)
+    try:
+        content = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        raise AttemptFailed("The provider sent an image that cannot be read.") from None
+    header = read_image_header(content)
+    if header is None:
+        raise AttemptFailed("The provider sent an image of an unknown kind.")
+    url = call.store_image(content, header.mime_type)
+    alt = str(call.arguments["prompt"]).strip()[:300]
+    return {"imageUrl": url, "alt": alt, "width": header.width, "height": header.height}
+
+
+def _describe_image(call: BuiltInCall) -> str:
+    style = str(call.arguments.get("style") or "").strip()
+    prompt = str(call.arguments["prompt"]).strip()
+    return f"{prompt}\n\nStyle: {style}" if style else prompt
+
+
+def _ask_openai(call: BuiltInCall) -> Any:
+    arguments = call.arguments
+    body: dict[str, Any] = {
+        "model": call.options.get("model") or OPENAI_IMAGE_MODEL,
+        "prompt": _describe_image(call),
+        "size": _SIZES[arguments.get("aspectRatio") or "landscape"],
+        "quality": _QUALITIES[arguments.get("quality") or "final"],
+        "output_format": arguments.get("outputFormat") or "png",
+        "n": 1,
+    }
+    if arguments.get("background"):
+        body["background"] = arguments["background"]
+    headers = {"authorization": f"Bearer {call.api_key}"}
+    answer = call.post_json("OpenAI", OPENAI_IMAGES_URL, body, headers, MAX_IMAGE_RESPONSE_BYTES)
+    try:
+        return answer["data"][0]["b64_json"]
+    except (KeyError, IndexError, TypeError):
+        raise AttemptFailed("OpenAI returned no image.") from None
+
+
+def _ask_gemini(call: BuiltInCall) -> Any:
+    model = call.options.get("model") or GEMINI_IMAGE_MODEL
+    ratio = _RATIOS[call.arguments.get("aspectRatio") or "landscape"]
+    body = {
+        "contents": [{"parts": [{"text": _describe_image(call)}]}],
+        "generationConfig": {"responseModalities": ["IMAGE"], "imageConfig": {"aspectRatio": ratio}},
+    }
+    url = f"{GEMINI_MODELS_URL}/{model}:generateContent"
+    headers = {"x-goog-api-key": call.api_key}
+    answer = call.post_json("Gemini", url, body, headers, MAX_IMAGE_RESPONSE_BYTES)
+    try:
+        parts = answer["candidates"][0]["content"]["parts"]
+        return next(part["inlineData"]["data"] for part in parts if "inlineData" in part)
+    except (KeyError, IndexError, TypeError, StopIteration):
+        raise AttemptFailed("Gemini returned no image.") from None
