@@ -168,3 +168,47 @@ def test_a_change_survives_a_reload_at_once(console: ConsolePage) -> None:
     page.reload()
     canvas_of(page).locator(".hero").wait_for()
     expect(canvas_of(page).locator("h1")).to_have_count(0)
+
+
+def test_a_page_that_is_deleted_while_the_agent_works_on_it_stays_deleted(
+    console: ConsolePage, new_prompt: Prompt, tmp_path: Path
+) -> None:
+    console.open("editor")
+    page = console.page
+    page.get_by_role("button", name="Add a page").click()
+    page.get_by_label("Name").fill("About us")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(canvas_of(page).locator("h1")).to_have_count(0)
+    gate = tmp_path / "gate"
+    send(page, new_prompt(held_call_step(insert_step(page), gate), text_step("I cannot.")))
+    expect(page.locator("fermata-panel")).to_contain_text("Let", timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Delete this page").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(canvas_of(page).locator("h1")).to_have_count(1)
+    gate.touch()
+    expect(page.locator("fermata-panel")).to_contain_text("I cannot.", timeout=PATIENCE_MS)
+    expect(canvas_of(page).locator(".added")).to_have_count(0)
+    expect_saved(page)
+    assert console.complaints == []
+
+
+def test_the_editors_undo_takes_back_what_the_agent_and_the_person_did_one_by_one(
+    console: ConsolePage, new_prompt: Prompt
+) -> None:
+    console.open("editor")
+    page = console.page
+    console.ask(new_prompt(tool_call_step(insert_step(page)), text_step("Done.")))
+    canvas_of(page).locator("h1").click()
+    page.keyboard.press("Delete")
+    expect(canvas_of(page).locator("h1")).to_have_count(0)
+    undo, redo = (page.get_by_role("button", name=name, exact=True) for name in ("Undo", "Redo"))
+    undo.first.click()
+    expect(canvas_of(page).locator("h1")).to_have_count(1)
+    expect(canvas_of(page).locator(".added")).to_have_count(1)
+    undo.first.click()
+    expect(canvas_of(page).locator(".added")).to_have_count(0)
+    redo.first.click()
+    redo.first.click()
+    expect(canvas_of(page).locator("h1")).to_have_count(0)
+    expect(canvas_of(page).locator(".added")).to_have_count(1)
+    assert console.complaints == []
