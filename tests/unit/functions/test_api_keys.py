@@ -8,6 +8,7 @@ import pytest
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Put
 from fermata.aws.resources import Resources
+from fermata.credentials import last_used
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import InvalidRequest, Unauthorized
 from fermata.wire.auth import api_key_store
@@ -259,6 +260,14 @@ def test_a_request_with_a_key_reads_one_row_more_than_the_tenant_and_the_next_re
         caller = authenticate_api_key(fresh, key)
         record_api_key_use(fresh, caller)
     assert calls == ["GetItem", "PutItem"]
+
+
+def test_a_last_use_expires_also_when_its_key_is_gone(resources: Resources, bakery: TokenSigner) -> None:
+    caller = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])[0].to_caller()
+    record_api_key_use(resources, caller)
+    last_used.record_use(resources, "bakery", "credential-1")
+    rows = [row for row in resources.tables.scan_page("usage", None)[0] if "last_used_at" in row]
+    assert [row["ttl"] - int(resources.clock.time()) for row in rows] == [400 * 86_400] * 2
 
 
 def test_the_last_use_is_shown(bakery: TokenSigner) -> None:

@@ -7,7 +7,9 @@ change credentials.
 from typing import Any
 
 from fermata.aws import observability
+from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
+from fermata.aws.settings import LAST_USE_SECONDS
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.credentials import credential_store
 from fermata.credentials.credential import Credential
@@ -27,8 +29,8 @@ def record_use(resources: Resources, tenant: str, credential_id: str) -> None:
     """
 
     def write() -> bool | None:
-        item = {"pk": _last_used_partition(tenant), "sk": credential_id, "v": 1}
-        item["last_used_at"] = resources.clock.now_iso()
+        item: Item = {"pk": _last_used_partition(tenant), "sk": credential_id, "v": 1}
+        item |= {"last_used_at": resources.clock.now_iso(), "ttl": int(resources.clock.time()) + LAST_USE_SECONDS}
         try:
             resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
         except AWS_ERRORS as error:

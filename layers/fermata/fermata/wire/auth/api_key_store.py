@@ -12,6 +12,7 @@ from fermata.aws import observability
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
 from fermata.aws.resources import Resources
+from fermata.aws.settings import LAST_USE_SECONDS
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
@@ -33,7 +34,7 @@ MAX_API_KEYS = 100
 API_SECRET_OVERLAP_SECONDS = 86_400
 _MAX_REVOKE_ATTEMPTS = 10
 _CACHE_SECONDS = 60
-_LAST_USE_SECONDS = 3_600
+_RECORD_INTERVAL_SECONDS = 3_600
 _REVOKED_SECONDS = 30 * 86_400
 """How long the row of a revoked key is kept, so that a late copy of a write finds it."""
 
@@ -175,14 +176,14 @@ def record_api_key_use(resources: Resources, caller: Caller) -> None:
 
     def write() -> bool | None:
         item: Item = {"pk": _api_key_partition(caller.tenant), "sk": caller.api_key, "v": 1}
-        item["last_used_at"] = resources.clock.now_iso()
+        item |= {"last_used_at": resources.clock.now_iso(), "ttl": int(resources.clock.time()) + LAST_USE_SECONDS}
         try:
             resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
         except AWS_ERRORS as error:
             observability.log_warning("api_key.touch_failed", api_key=caller.api_key, reason=str(error))
         return True
 
-    resources.cache.get_or_load(("api key used", caller.tenant, caller.api_key), _LAST_USE_SECONDS, write)
+    resources.cache.get_or_load(("api key used", caller.tenant, caller.api_key), _RECORD_INTERVAL_SECONDS, write)
 
 
 def _check_grant(caller: Caller, capabilities: frozenset[str]) -> frozenset[str]:
