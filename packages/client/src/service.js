@@ -69,7 +69,17 @@ export class Service {
    */
   request(method, path, options = {}) {
     const limit = method === "POST" ? 1 : MAX_RESOURCE_FAILURES;
-    const send = () => this.transport.request(method, path, options);
+    let attempts = 0;
+    const send = async () => {
+      attempts += 1;
+      try {
+        return await this.transport.request(method, path, options);
+      } catch (error) {
+        const isGone = method === "DELETE" && attempts > 1 && /** @type {FermataError} */ (error).status === 404;
+        if (!isGone) throw error;
+        return undefined; // the attempt before has deleted it, and its answer was lost
+      }
+    };
     return callWithRetries(send, this.wait, options.signal, { limit, maxRetryAfter: MAX_SILENT_WAIT });
   }
 

@@ -231,3 +231,11 @@ test("a service that is not there is told as such", async () => {
   const gone = { url: "http://127.0.0.1:1" };
   await assert.rejects(newClient(gone).scopes.list(), UnreachableError);
 });
+
+test("what was deleted by an attempt whose answer was lost is deleted, and what never was is not found", async (t) => {
+  const gone = json({ error: "There is no such conversation." }, 404);
+  const server = await openServer(t, { "DELETE /conversations/c1": [reset, gone], "DELETE /conversations/c2": [gone] });
+  const client = newClient(server);
+  await client.conversations.remove("c1");
+  await assert.rejects(client.conversations.remove("c2"), { status: 404 });
+});
