@@ -7,6 +7,12 @@ import { refuse } from "../tool-error.js";
 /** @typedef {import("../html/clean-html.js").CleanFragment} CleanFragment */
 
 const FIXED_TAGS = ["html", "head", "body"];
+/** Members of a component by which an editor forbids something, and what. */
+const PROTECTIONS = /** @type {Record<string, string>} */ ({
+  deleted: "removable",
+  moved: "draggable",
+  duplicated: "copyable",
+});
 export const TEXT_ONLY_TAGS = ["title", "textarea"];
 
 /**
@@ -24,8 +30,46 @@ export function findContainer(document, id, { textOnly = false } = {}) {
     refuse("Styles are changed with applyCss, scripts with write_code_asset or patch_code_asset.");
   }
   if (TEXT_ONLY_TAGS.includes(tag) && !textOnly) refuse(`A <${tag}> holds text only. Replace its content instead.`);
+  checkUnlocked(document, component);
   document.typing.protect(component, { wholeSubtree: false });
   return component;
+}
+
+/**
+ * Refuse to change what the editor has locked (decision 0311). A lock holds for all within it, until one of them is unlocked again.
+ * @param {EditorDocument} document
+ * @param {Component} component
+ */
+export function checkUnlocked(document, component) {
+  const around = [component, ...ancestorsOf(component)];
+  if (around.find((one) => typeof one.get("locked") === "boolean")?.get("locked")) {
+    const id = document.ids.of(component);
+    refuse(`The <${tagOf(component)}> ${id} is locked in the editor. Ask the user to unlock it.`);
+  }
+}
+
+/**
+ * Refuse to remove what is in an element if some of it is locked or protected from removal.
+ * @param {EditorDocument} document
+ * @param {Component} component
+ */
+export function checkContentRemovable(document, component) {
+  walk(component, (one) => {
+    if (one === component || isTextNode(one)) return;
+    if (one.get("locked") !== true && !isProtected(one, "removable")) return;
+    const inner = `The <${tagOf(one)}> ${document.ids.of(one)}, which is in it,`;
+    refuse(`${inner} is locked or protected from removal in this editor. Work on the elements beside it.`);
+  });
+}
+
+/**
+ * Tell whether an editor forbids something. GrapesJS forbids the same of inline elements in a text that was edited, which
+ * is a part of its own editing and nobody's wish.
+ * @param {Component} component
+ * @param {string} member
+ */
+function isProtected(component, member) {
+  return component.get(member) === false && !component.get("_innertext");
 }
 
 /**
@@ -39,10 +83,11 @@ export function findMovable(document, id, participle) {
   if (FIXED_TAGS.includes(tag) || !component.parent()) {
     refuse(`The ${tag} of a page cannot be ${participle}. Choose a node in it.`);
   }
-  if (component.get("locked")) refuse(`The <${tag}> ${id} is locked in the editor. Ask the user to unlock it.`);
-  if (participle === "deleted" && component.get("removable") === false) {
-    refuse(`The <${tag}> ${id} is protected from removal in this editor.`);
+  checkUnlocked(document, component);
+  if (isProtected(component, PROTECTIONS[participle])) {
+    refuse(`The <${tag}> ${id} cannot be ${participle} in this editor: its owner has protected it.`);
   }
+  if (participle === "deleted") checkContentRemovable(document, component);
   return component;
 }
 

@@ -15,7 +15,15 @@ import { refuse } from "../tool-error.js";
 import { optionalInteger, requiredText } from "./arguments.js";
 import { makeCopies } from "./copies.js";
 import { MODULE_BY_TAG } from "./module-names.js";
-import { checkComponentPlace, checkFragment, findContainer, findMovable, TEXT_ONLY_TAGS } from "./node-checks.js";
+import {
+  checkComponentPlace,
+  checkContentRemovable,
+  checkFragment,
+  checkUnlocked,
+  findContainer,
+  findMovable,
+  TEXT_ONLY_TAGS,
+} from "./node-checks.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
 /** @typedef {import("../state/component-tree.js").Component} Component */
@@ -58,6 +66,7 @@ export function insertHtml(document, input, edit) {
 export function replaceNodeHtml(document, input, edit) {
   const component = findContainer(document, requiredText(input, "nodeId"), { textOnly: true });
   document.typing.protect(component, { wholeSubtree: true });
+  checkContentRemovable(document, component);
   const id = document.ids.of(component);
   if (TEXT_ONLY_TAGS.includes(tagOf(component))) {
     const text = requiredText(input, "html");
@@ -148,6 +157,7 @@ export function duplicateNode(document, input, edit) {
  */
 export function renameNode(document, input, edit) {
   const component = document.ids.find(requiredText(input, "nodeId"));
+  checkUnlocked(document, component);
   edit.apply({ op: "name", id: document.ids.of(component), to: requiredText(input, "label").trim() });
   return undefined;
 }

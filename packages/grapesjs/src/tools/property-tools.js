@@ -4,6 +4,7 @@ import { VOID_TAGS } from "../html/places.js";
 import { elementsIn, tagOf, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { optionalObject, optionalText, requiredText } from "./arguments.js";
+import { checkUnlocked } from "./node-checks.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
 /** @typedef {import("../state/component-tree.js").Component} Component */
@@ -18,6 +19,7 @@ import { optionalObject, optionalText, requiredText } from "./arguments.js";
 export function updateNodeProps(document, input, edit) {
   checkBreakpoint(document, optionalText(input, "breakpointId"));
   const component = document.ids.find(requiredText(input, "nodeId"));
+  checkUnlocked(document, component);
   const { text, ...patch } = optionalObject(input, "patch");
   const names = Object.keys(patch);
   if (text === undefined && !names.length) refuse(`\`patch\` is empty. ${describeFor(component)}`);

@@ -2,6 +2,7 @@ import { stripMarkdownFence } from "../html/markdown-fences.js";
 import { classesOf, isTextNode, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { requiredText, requiredTexts } from "./arguments.js";
+import { checkUnlocked } from "./node-checks.js";
 import { rulesReport } from "./node-tools.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
@@ -78,6 +79,7 @@ export function removeClass(document, input, edit) {
  */
 function readClassArguments(document, input) {
   const component = document.ids.find(requiredText(input, "nodeId"));
+  checkUnlocked(document, component);
   const name = requiredText(input, "classId").trim().replace(/^\./, "");
   if (!name || /[\s"'<>=`]/.test(name)) refuse("`classId` is the name of one class, such as `card`.");
   document.typing.protect(component, { wholeSubtree: false });
