@@ -57,6 +57,7 @@ class ToolDefinition(StoredModel):
 
     @classmethod
     def from_item(cls, item: Item) -> "ToolDefinition":
+        """Read the row of one version of a tool."""
         tenant = str(item["pk"]).removeprefix("t#")
         return cls.from_stored(json.loads(item["data"]) | {"tenant": tenant, "sealed": bytes(item["sealed"])})
 
@@ -100,6 +101,7 @@ class RegisteredTools(StoredModel):
 
     @classmethod
     def from_item(cls, item: Item | None) -> "RegisteredTools":
+        """Read the row that lists a tenant's tools. Without one the tenant has none."""
         return cls() if item is None else cls.from_stored(json.loads(item["data"]) | {"version": item["version"]})
 
 

@@ -102,6 +102,13 @@ class EarlierResults:
         return [self.data_by_call[key]] if manifest.idempotent and key in self.data_by_call else None
 
     def add(self, manifest: ToolManifest, arguments: Any, data: Any) -> None:
+        """Keep the result of a call, if its tool is idempotent.
+
+        Args:
+            manifest: The tool's.
+            arguments: What the tool was called with.
+            data: What it returned.
+        """
         if manifest.idempotent:
             self.data_by_call[build_call_key(manifest.name, arguments)] = data
 

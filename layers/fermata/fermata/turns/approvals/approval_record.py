@@ -89,7 +89,13 @@ def build_approval_sort_key(place: ApprovalPlace) -> str:
 
 
 def build_approval_key(resources: Resources, tenant: str, place: ApprovalPlace) -> ItemKey:
-    """Return the key of the row of an approval."""
+    """Return the key of the row of an approval.
+
+    Args:
+        resources: Name the table of turns.
+        tenant: The turn's tenant.
+        place: The call that waits: turn, round and number of the call.
+    """
     table = resources.settings.bridges_table
     return ItemKey(table, build_turn_pk(tenant, place.turn), build_approval_sort_key(place))
 
