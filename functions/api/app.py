@@ -46,7 +46,18 @@ from fermata.wire.http.editor_generation import select_listed_generation
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import agents, approvals, conversations, defaults, editor, policies, service, turns, usage
+from fermata.wire.operations import (
+    agents,
+    approvals,
+    conversations,
+    defaults,
+    editor,
+    planner,
+    policies,
+    service,
+    turns,
+    usage,
+)
 
 CACHEABLE_HEADERS = {"Cache-Control": "public, max-age=3600"}
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
@@ -337,6 +348,9 @@ def show_openapi(resources: Resources) -> Response:
 
     return Response(200, document.get_openapi_document(), CACHEABLE_HEADERS)
 
+
+for operation, function in planner.PLANNER_HANDLERS:
+    router.handles_by_path(operation, f"fermata.planner_api.handlers:{function}")
 
 handler = make_handler(router)
 prepare_function("dynamodb", "s3", "kms", "stepfunctions")

@@ -4,7 +4,7 @@ Images are served here too, because API Gateway passes bytes through unchanged o
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -34,19 +34,22 @@ from fermata.turns.turn_log import LogEntry
 from fermata.turns.undo.start_undo import UndoRequest, start_undo
 from fermata.wire.bodies.check_instatic_images import check_instatic_images
 from fermata.wire.bodies.find_snapshot import find_snapshot
+from fermata.wire.bodies.planner_requests import PlannerChatBody
 from fermata.wire.bodies.turn_requests import ChatBody, UndoBody
 from fermata.wire.http.asgi import request_from_asgi_scope
 from fermata.wire.http.disconnects_header import BRIDGE_HEADER, is_cancelled_on_disconnect
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.editor_generation import detect_editor_generation
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
-from fermata.wire.http.messages import HttpRequest, Response
+from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import conversations, service, turns
+from fermata.wire.operations import conversations, planner, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
+MAX_FRAME_NUMBER = 2_000_000_000
+PLANNER_HEARTBEAT_SECONDS = 1.0
 STREAM_HEADERS = {
     "Content-Type": NDJSON_CONTENT_TYPE,
     "Cache-Control": "private, no-store",
@@ -180,15 +183,30 @@ def _stream_turn(
     Args:
         is_counted: Whether the stream counts as a reader. That with which a turn starts does not (decision 0263).
     """
-    resources = context.resources
     to_client_name = get_tool_namer(turn.scope, select_tool_names(context))
 
     def render(number: int, event: Event) -> bytes:
         return render_event(number, event, turn.dialect, to_client_name)
 
-    log_stream = LogStream(resources, turn, get_log_poller(resources), render, HEARTBEAT_LINE, after=after)
-    limits = context.caller_limits
-    lease = ReaderLease.take(resources, context.caller, limits) if is_counted else None
+    resources = context.resources
+    log_stream = LogStream(resources, turn, get_log_poller(resources), render, lambda: HEARTBEAT_LINE, after=after)
+    return _send_log(
+        context, turn, entries, log_stream, STREAM_HEADERS, is_returning=is_returning, is_counted=is_counted
+    )
+
+
+def _send_log(
+    context: RequestContext,
+    turn: Turn,
+    entries: Iterable[LogEntry],
+    log_stream: LogStream,
+    headers: Mapping[str, str],
+    *,
+    is_returning: bool,
+    is_counted: bool,
+) -> Response:
+    resources = context.resources
+    lease = ReaderLease.take(resources, context.caller, context.caller_limits) if is_counted else None
     watcher = get_abandonment_watcher(resources)
     watcher.add_reader(turn, is_returning=is_returning)
 
@@ -199,7 +217,57 @@ def _stream_turn(
 
     lines = log_stream.send(entries)
     stream = _release_at_end(lines, lease) if lease else lines
-    return Response(200, stream=stream, headers=STREAM_HEADERS, on_close=close)
+    return Response(200, stream=stream, headers=headers, on_close=close)
+
+
+@router.handles(planner.CHAT)
+def chat_with_planner(context: RequestContext) -> Response:
+    from fermata.planner_api import chat_modes, sessions  # imported here because few instances serve the planner
+    from fermata.wire.renderers.planner_sse import PlannerJsonRenderer
+
+    body = context.parse_body(PlannerChatBody)
+    location = sessions.open_session(context.resources, context.caller, body.session, body.site_id)
+    if answer := chat_modes.answer_without_turn(context.resources, location, body):
+        return Response(answer.status, answer.result)
+    key = _read_idempotency_key(context.request)
+    prompt = chat_modes.build_prompt(context, location, body, idempotency_key=key)
+    started = start_turn(context.resources, context.caller, prompt)
+    renderer = PlannerJsonRenderer(started.turn.model, {"modelKey": body.model_key} if body.model_key else {})
+    poller = get_log_poller(context.resources)
+    log_stream = LogStream(context.resources, started.turn, poller, renderer.render, lambda: b" ", after=0)
+    headers = {**STREAM_HEADERS, "Content-Type": "application/json"}
+    return _send_log(
+        context, started.turn, [started.entry], log_stream, headers, is_returning=False, is_counted=started.is_joined
+    )
+
+
+@router.handles(planner.STREAM_CHAT)
+def stream_planner_chat(context: RequestContext) -> Response:
+    from fermata.planner_api.chat_streams import open_stream  # imported here because few instances serve the planner
+    from fermata.wire.renderers.planner_sse import PlannerSseRenderer
+
+    resources, clock = context.resources, context.resources.clock
+    after = context.request.query.get("afterSeq")
+    seen = None if after is None else read_integer_parameter(context.request, "afterSeq", 0, maximum=MAX_FRAME_NUMBER)
+    opened = open_stream(context, context.request.query.get("streamId", ""), seen)
+    headers = {**STREAM_HEADERS, "Content-Type": planner.SSE_CONTENT_TYPE}
+    turn = opened.turn
+    if turn is None:
+        return Response(200, raw_body=opened.answer, headers=headers)
+    renderer = PlannerSseRenderer(turn.model, seen or 0, turn.started_ms)
+    log_stream = LogStream(
+        resources,
+        turn,
+        get_log_poller(resources),
+        renderer.render,
+        lambda: renderer.render_heartbeat(int(clock.time() * 1000)),
+        after=0,
+        heartbeat_seconds=PLANNER_HEARTBEAT_SECONDS,
+        is_silent_without_events=True,
+    )
+    entries = read_entries_after(resources, turn, 0)
+    is_returning = seen is not None
+    return _send_log(context, turn, entries, log_stream, headers, is_returning=is_returning, is_counted=is_returning)
 
 
 async def _release_at_end(lines: AsyncIterator[bytes], lease: ReaderLease) -> AsyncIterator[bytes]:

@@ -21,6 +21,11 @@ from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import NotFound
 from fermata.domain.messages import Message
 from fermata.hosts import registry
+from fermata.plans.drafts.draft_history import import_pages
+from fermata.plans.drafts.draft_rows import LOG_LENGTH, DraftLocation
+from fermata.plans.drafts.draft_store import load_draft
+from fermata.plans.page_model import Page
+from fermata.plans.submit_plan import apply_submitted_operations
 from fermata.pricing import catalogue_refresh
 from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.erasure import SETTLING_SECONDS
@@ -62,6 +67,7 @@ from tests.template.iam import Role, Statement
 from tests.template.permission_guard import GuardedResources, NeededPermission, guard_resources
 from tests.template.templates import Template
 from tests.tenant_tokens import make_tenant
+from tests.unit.plans.page_samples import HOME
 from tests.unit.privacy.filled_tenant import count_ledger, fill_tenant
 from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
@@ -144,6 +150,18 @@ def test_a_turn_with_large_prompts_calls_and_answers(at: StageOf) -> None:
     at("tool_result").answer_request({"ok": True, "data": LARGE}, request)
     assert at("round").run_workflow() == "finished"
     assert read_entries_after(at("stream_turns").resources, turn, 0)
+
+
+@pytest.mark.parametrize("function", ["api", "stream_turns", "round"])
+def test_a_draft_changes_until_its_oldest_versions_are_deleted(at: StageOf, function: str) -> None:
+    resources, location = at(function).resources, DraftLocation("bakery", f"draft-{function}")
+    block = {"id": "b", "type": "CTA", "props": {}}
+    import_pages(resources, location, (Page.from_wire({**HOME, "blocks": [block]}),), overwrite=False)
+    for number in range(LOG_LENGTH + 2):
+        operation = {"op": "update_props", "pageSlug": "/", "blockId": "b", "patch": {"title": str(number)}}
+        apply_submitted_operations(resources, location, [operation], f"e{number}")
+    apply_submitted_operations(resources, location, [operation], f"e{LOG_LENGTH + 1}")
+    assert load_draft(resources, location).version == LOG_LENGTH + 3
 
 
 def test_a_round_requests_the_tenants_own_content_system(

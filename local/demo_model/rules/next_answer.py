@@ -10,7 +10,7 @@ from typing import Any
 
 from local.demo_model.merged_messages import MergedMessage, merge_messages
 from local.demo_model.model_answer import ModelAnswer, ToolCall
-from local.demo_model.rules import content_workspace, edit_planning
+from local.demo_model.rules import content_workspace, edit_planning, planner_pages
 from local.demo_model.rules.edit_plan import ToolEdit
 from local.demo_model.rules.html_page import HtmlPage, parse_page
 from local.demo_model.rules.intents import Intent, parse_intent
@@ -39,7 +39,7 @@ _NAMES = {
 }
 _CONTENT = {f"content_{name}": name for name in (*content_workspace.READ_TOOLS, *content_workspace.WRITE_TOOLS)}
 _SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()} | _CONTENT
-_KNOWN = set(_SEED_NAMES.values())
+_KNOWN = set(_SEED_NAMES.values()) | set(planner_pages.TOOLS)
 _READS = ("list_documents", "list_tokens", "read_document", *content_workspace.READ_TOOLS)
 
 
@@ -62,6 +62,8 @@ class TurnSoFar:
     """The results of this turn, in order."""
     has_pictures: bool = False
     """Whether the prompt has images."""
+    context: str = ""
+    """What the prompt's context block says of the editor."""
 
     def results_of(self, tool: str) -> list[ToolResult]:
         return [result for result in self.results if result.tool == tool]
@@ -82,6 +84,8 @@ def decide_answer(body: dict[str, Any]) -> ModelAnswer:
 
 
 def _answer(turn_so_far: TurnSoFar) -> ModelAnswer:
+    if "submit_edit_plan" in turn_so_far.tools:
+        return planner_pages.answer_planner_prompt(turn_so_far, turn_so_far.context)
     intent = parse_intent(turn_so_far.prompt)
     edit_results = [result for result in turn_so_far.results if result.tool not in _READS]
     if edit_results:
@@ -110,7 +114,13 @@ def read_turn_so_far(body: dict[str, Any]) -> TurnSoFar:
         tools = {}
     known = {name: tool for name, tool in tools.items() if name in _KNOWN}
     pictures = bool(turns) and any(block["type"] == "image" for block in turns[start].blocks)
-    return TurnSoFar(_prompt_in(turns[start]), known, tuple(_results(turns[start:])), pictures)
+    context = "\n".join(text for turn in turns[start:] for text in _context_texts(turn))
+    return TurnSoFar(_prompt_in(turns[start]), known, tuple(_results(turns[start:])), pictures, context)
+
+
+def _context_texts(turn: MergedMessage) -> list[str]:
+    texts = [block["text"] for block in turn.blocks if block["type"] == "text"]
+    return [text for text in texts if text.startswith("<context>")]
 
 
 def count_rounds(body: dict[str, Any]) -> int:

@@ -19,6 +19,10 @@ from fermata.credentials import credential_store
 from fermata.domain.blocks import ImageBlock, ToolCallBlock
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
+from fermata.planner_api.chat_runs import store_chat
+from fermata.planner_api.sessions import open_session
+from fermata.plans.drafts.draft_history import import_pages, step_page
+from fermata.plans.submit_plan import apply_submitted_operations
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import create_privacy_job
 from fermata.remote_tools.tool_registry import register_tool
@@ -40,6 +44,7 @@ from functions.tool_result import app as tool_result
 from local.seed import WIDE_LIMITS
 from tests import images
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
+from tests.unit.plans.page_samples import SITE
 from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import FakeWorkflow, Stage, reply_with_calls, tool_call_block
 
@@ -143,6 +148,7 @@ class Service:
             "messageId": self.image_message,
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
+            **(self._open_planner_session() if kind == "planner" else {}),
             "name": self._find_tool_name(operation),
         }
 
@@ -150,6 +156,17 @@ class Service:
         if operation is remote_tools.TURN_ON_BUILT_IN_TOOL:
             return "http_get"
         return self._register_tool() if "{name}" in operation.path else ""
+
+    def _open_planner_session(self) -> dict[str, str]:
+        """Return a session whose draft has a step to undo and one to redo, and a chat that is not run yet."""
+        caller, session = self.stage.caller, new_id()
+        location = open_session(self.resources, caller, session, None)
+        import_pages(self.resources, location, SITE.pages, overwrite=False)
+        meta = {"op": "update_page_meta", "pageSlug": "/faq", "patch": {"title": "T"}}
+        apply_submitted_operations(self.resources, location, [meta], "one")
+        step_page(self.resources, location, "/faq", "undo")
+        body = {"session": session, "message": "Change the heading"}
+        return {"session": session, "streamId": store_chat(self.resources, caller, location.conversation, body, "").id}
 
     def _register_tool(self) -> str:
         manifest = make_manifest_json()

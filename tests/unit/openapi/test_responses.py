@@ -37,6 +37,17 @@ BODIES: dict[str, Any] = {
     "issueCallbackToken": {"expiresInSeconds": 60},
     "startExport": {"userId": "nobody"},
     "startErasure": {"userId": "nobody"},
+    "chatWithPlanner": {"session": "", "message": "Change the heading"},
+    "startPlannerChat": {"session": "", "message": "Change the heading"},
+    "cancelPlannerChat": {"streamId": ""},
+    "applyOperations": {
+        "session": "",
+        "ops": [{"op": "update_page_meta", "pageSlug": "/faq", "patch": {"title": "Answers"}}],
+    },
+    "undoChange": {"session": "", "slug": "/"},
+    "redoChange": {"session": "", "slug": "/faq"},
+    "restoreVersion": {"session": "", "version": 1},
+    "bootstrapDraft": {"session": "", "pages": [{"id": "p", "slug": "/", "title": "Home"}]},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
 }
 QUERIES: dict[str, dict[str, Any]] = {
@@ -44,6 +55,11 @@ QUERIES: dict[str, dict[str, Any]] = {
     "listConversations": {"scope": "site", "limit": 1},
     "showConversation": {"limit": 1},
     "listModels": {"credentialId": ""},
+    "streamPlannerChat": {"streamId": ""},
+    "showHistoryStatus": {"session": "", "slug": "/"},
+    "listHistory": {"session": ""},
+    "showDraftPage": {"session": "", "slug": "/"},
+    "listDraftSlugs": {"session": ""},
 }
 FORGED_AUTHORIZATION = TokenSigner(
     "bakery", "https://bakery.example", "fermata", "some other secret than the bakery's"

@@ -63,7 +63,14 @@ def bin_shard_partition(shard: int) -> str:
 
 
 def create_conversation(
-    resources: Resources, caller: Caller, scope: str, title: str | None, credential_id: str | None, model_id: str
+    resources: Resources,
+    caller: Caller,
+    scope: str,
+    title: str | None,
+    credential_id: str | None,
+    model_id: str,
+    *,
+    conversation_id: str = "",
 ) -> Conversation:
     """Store a new conversation of the caller, without messages.
 
@@ -72,6 +79,7 @@ def create_conversation(
         title: The title that the user gave; None until the first prompt gives one.
         credential_id: The credential of its turns; None for the scope's default. It is not looked up here.
         model_id: The provider's name of the model; empty for the scope's default.
+        conversation_id: An id that is derived from something else; empty for a new one. What is stored under it stays.
 
     Raises:
         Forbidden: The caller's API key is not for this scope.
@@ -80,7 +88,7 @@ def create_conversation(
         raise Forbidden(f"Forbidden: this key is not for the scope {scope}.")
     now = resources.clock.now_iso()
     conversation = Conversation(
-        id=new_id(),
+        id=conversation_id or new_id(),
         tenant=caller.tenant,
         user=caller.user,
         scope=scope,

@@ -224,6 +224,12 @@ def apply_submitted_operations(
 ) -> PlanOutcome:
     """Apply operations that a client sends itself, without a plan and its gate.
 
+    Args:
+        resources: Of the process.
+        location: The draft.
+        operations: A list of operations, as JSON.
+        effect_key: The same for every repetition of the request.
+
     Raises:
         InvalidPlan: They do not match the schema, or cannot be applied.
         PayloadTooLarge, ServiceUnavailable: As `change_draft`.

@@ -15,6 +15,7 @@ from fermata.conversations.conversation_store import (
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.scopes import SCOPES
 from fermata.limits.limit_keys import user_limits_partition
+from fermata.planner_api.chat_runs import chats_partition
 from fermata.privacy.data_subject import DataSubject
 from fermata.turns.start.idempotency import idempotency_partition
 from fermata.usage.budgets.budget_accounts import BudgetAccount
@@ -78,6 +79,7 @@ def list_bridges_partitions_of_user(subject: DataSubject) -> list[str]:
         account.pk,
         user_limits_partition(subject.tenant, subject.id),
         idempotency_partition(subject.tenant, subject.id),
+        chats_partition(subject.tenant, subject.id),
     ]
 
 

@@ -189,6 +189,11 @@ def load_turn(resources: Resources, tenant: str, turn_id: str) -> Turn | None:
 def find_turn(resources: Resources, tenant: str, turn_id: str) -> Turn:
     """Return the turn with an id that came from outside.
 
+    Args:
+        resources: Of the process.
+        tenant: The tenant whose turn it has to be.
+        turn_id: The id.
+
     Raises:
         NotFound: The id is malformed, or the turn does not exist or has expired.
     """

@@ -33,7 +33,13 @@ def get_history_status(stored: StoredDraft, slug: str) -> dict[str, Any]:
 
 
 def list_history(resources: Resources, location: DraftLocation, limit: int) -> list[HistoryEntry]:
-    """Return what the newest versions have changed, the newest first."""
+    """Return what the newest versions have changed, the newest first.
+
+    Args:
+        resources: Of the process.
+        location: The draft.
+        limit: The greatest number of versions.
+    """
     items = resources.tables.query_items(
         resources.settings.conversations_table,
         location.pk,

@@ -22,8 +22,10 @@ class LogStream:
     """The stream of one response.
 
     Args:
-        heartbeat: What is sent when there is nothing to send for `reader_heartbeat_seconds`.
+        make_heartbeat: Returns what is sent when there is nothing to send for `heartbeat_seconds`.
         after: The number of the last event that the reader has.
+        heartbeat_seconds: None for `reader_heartbeat_seconds`.
+        is_silent_without_events: Send nothing, instead of a heartbeat, for an entry that the client does not receive.
     """
 
     def __init__(
@@ -32,9 +34,11 @@ class LogStream:
         turn: Turn,
         poller: LogPoller,
         render: EventRenderer,
-        heartbeat: bytes,
+        make_heartbeat: Callable[[], bytes],
         *,
         after: int,
+        heartbeat_seconds: float | None = None,
+        is_silent_without_events: bool = False,
     ) -> None:
         self.is_complete = False
         """False while lines are sent, and after the client has disconnected in the middle of them."""
@@ -45,7 +49,9 @@ class LogStream:
         self._turn = turn
         self._poller = poller
         self._render = render
-        self._heartbeat = heartbeat
+        self._make_heartbeat = make_heartbeat
+        self._is_silent_without_events = is_silent_without_events
+        self._heartbeat_seconds = heartbeat_seconds or resources.settings.reader_heartbeat_seconds
         self._last_sent_number = after
         self._deadline = self._clock.monotonic() + self._settings.reader_seconds
 
@@ -86,10 +92,10 @@ class LogStream:
                 yield self._render_hold(last_entry)
                 return
             try:
-                timeout = min(self._settings.reader_heartbeat_seconds, self._deadline - now)
+                timeout = min(self._heartbeat_seconds, self._deadline - now)
                 entry = await asyncio.wait_for(queue.get(), timeout)
             except TimeoutError:
-                yield self._heartbeat
+                yield self._make_heartbeat()
                 continue
             if entry is None:
                 return
@@ -107,7 +113,8 @@ class LogStream:
         ]
         self._last_sent_number = max(self._last_sent_number, entry.next_number - 1)
         self.has_sent_end = entry.state.phase == "ended"
-        return b"".join(lines) or self._heartbeat
+        rendered = b"".join(lines)
+        return rendered if rendered or self._is_silent_without_events else self._make_heartbeat()
 
     def _render_hold(self, last_entry: LogEntry) -> bytes:
         until = self._clock.now_iso(last_entry.state.held_until - self._clock.time())

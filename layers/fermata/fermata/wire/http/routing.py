@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -94,6 +95,20 @@ class Router:
             return handler
 
         return bind
+
+    def handles_by_path(self, operation: Operation, path: str) -> None:
+        """Bind an operation to a handler that is loaded at its first request, because few instances serve it.
+
+        Args:
+            operation: The operation.
+            path: The handler, as `package.module:function`.
+        """
+
+        def handle(context: RequestContext) -> Response:
+            handler: RequestHandler = resolve_name(path)
+            return handler(context)
+
+        self._add(operation, Route(operation, handle))
 
     def handles_public(self, operation: PublicOperation) -> Callable[[PublicHandler], PublicHandler]:
         """Bind the decorated function to a public operation of this Lambda function."""

@@ -22,6 +22,7 @@ from fermata.wire.bodies.responses import (
     credentials,
     defaults,
     editor,
+    planner,
     privacy,
     remote_tools,
     turns,
@@ -41,9 +42,8 @@ from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
 _RESPONSE_MODULES = (
-    agents, api_keys, approvals, callbacks, common, conversations, credentials, defaults, editor, privacy,
-    remote_tools, turns,
-    usage,
+    agents, api_keys, approvals, callbacks, common, conversations, credentials, defaults, editor, planner, privacy,
+    remote_tools, turns, usage,
 )  # fmt: skip
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.

@@ -13,6 +13,7 @@ from fermata.wire.operations import (
     credentials,
     defaults,
     editor,
+    planner,
     policies,
     privacy,
     remote_tools,
@@ -24,7 +25,7 @@ from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
     turns, callbacks, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys, remote_tools,
-    privacy, usage, service,
+    planner, privacy, usage, service,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

@@ -20,13 +20,19 @@ class ErrorResponse(ResponseModel):
     """A sentence that says what is wrong and what to do, and a code where a program can do it.
 
     `logRewound`: the log of the turn ends before the event that the client named, at `lastSeq`. `invalid_manifest`: the
-    member `field` of a tool's manifest is wrong.
+    member `field` of a tool's manifest is wrong. The members behind `field` are of the planner (docs/edit-plans.md).
     """
 
     error: str
     code: Literal["logRewound", "invalid_manifest"] | None = None
     last_seq: CountField | None = None
     field: str | None = None
+    error_code: str | None = None
+    status: str | None = None
+    summary: str | None = None
+    changes: list[str] | None = None
+    mentioned_slugs: list[str] | None = None
+    suggestions: list[str] | None = None
 
 
 class OkResponse(ResponseModel):

@@ -1,0 +1,1 @@
+"""Serve clients of the planner: sessions and their drafts, chats in two phases, history and publishing."""

@@ -1,0 +1,144 @@
+"""Decide what a chat asks for: a turn, or what becomes of the plan that waits in the session."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.aws.lazy_snapshot import LazySnapshot
+from fermata.aws.resources import Resources
+from fermata.domain.blocks import TextBlock
+from fermata.domain.errors import Conflict, InvalidRequest
+from fermata.planner_api.sessions import PLANNER_SCOPE, read_object
+from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.plans.drafts.draft_store import load_draft
+from fermata.plans.drafts.pending_plan import NO_PENDING_PLAN, discard_pending_plan, load_pending_plan
+from fermata.plans.submit_plan import apply_pending_plan
+from fermata.turns.start.turn_prompt import TurnPrompt
+from fermata.wire.bodies.planner_requests import PlannerChatBody
+from fermata.wire.http.routing import RequestContext
+from fermata.wire.renderers.planner_result import build_result
+
+
+@dataclass(frozen=True)
+class ChatAnswer:
+    """What a chat is answered without a turn: an HTTP status, and the result."""
+
+    status: int
+    result: dict[str, Any]
+
+
+def answer_without_turn(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
+    """Apply or drop the plan that waits, if that is asked for; None where a turn has to be started.
+
+    Args:
+        resources: Of the process.
+        location: The draft of the session.
+        body: The request.
+
+    Raises:
+        InvalidRequest: There is nothing to plan.
+    """
+    match body.execution_mode:
+        case "apply_pending_plan":
+            return _apply(resources, location, body)
+        case "discard_pending_plan":
+            return _answer_conflicts(lambda: _discard(resources, location, body.pending_plan_id or ""))
+        case "continue_chain":
+            return ChatAnswer(409, _describe_problem("validation_error", "There is no chain of plans to go on with."))
+        case _:
+            if not body.message.strip():
+                raise InvalidRequest("message is required")
+            return None
+
+
+def _apply(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
+    if not body.pending_plan_id and load_pending_plan(resources, location) is None:
+        if body.message.strip():
+            return None  # planned afresh
+        return ChatAnswer(409, _describe_problem("needs_clarification", NO_PENDING_PLAN))
+    return _answer_conflicts(lambda: _apply_plan(resources, location, body.pending_plan_id or ""))
+
+
+def _apply_plan(resources: Resources, location: DraftLocation, plan_id: str) -> dict[str, Any]:
+    return build_result(apply_pending_plan(resources, location, plan_id).to_wire(), "") | {"plannerSource": "pending"}
+
+
+def _discard(resources: Resources, location: DraftLocation, plan_id: str) -> dict[str, Any]:
+    plan = discard_pending_plan(resources, location, plan_id)
+    summary = "The plan was discarded." if plan else "There was no plan to discard."
+    return _describe_problem("canceled", summary)
+
+
+def _answer_conflicts(act: Callable[[], dict[str, Any]]) -> ChatAnswer:
+    try:
+        return ChatAnswer(200, act())
+    except Conflict as conflict:
+        return ChatAnswer(409, _describe_problem("validation_error", conflict.message))
+
+
+def _describe_problem(status: str, summary: str) -> dict[str, Any]:
+    """Return a result that names no changes. `error` is what every refusal of the API has."""
+    problem = {} if status == "canceled" else {"error": summary}
+    return {"status": status, "summary": summary, "changes": [], "mentionedSlugs": [], "suggestions": [], **problem}
+
+
+def build_prompt(
+    context: RequestContext, location: DraftLocation, body: PlannerChatBody, *, idempotency_key: str = ""
+) -> TurnPrompt:
+    """Return the prompt of a chat, with what the editor shows as its snapshot.
+
+    Args:
+        context: The request.
+        location: The draft of the session.
+        body: The request's body.
+        idempotency_key: The same for every repetition of the request; empty for one that is not repeated.
+
+    Raises:
+        InvalidRequest: A member that holds JSON is none.
+    """
+    limits = context.tenant.limits
+    return TurnPrompt(
+        scope=PLANNER_SCOPE,
+        conversation_id=location.conversation,
+        content=(TextBlock(text=body.message.strip()),),
+        dialect="fermata",
+        snapshot=LazySnapshot.from_value(_build_snapshot(context.resources, location, body)),
+        idempotency_key=idempotency_key,
+        max_rounds=limits.max_rounds,
+        thinking_tokens=limits.thinking_tokens,
+        limits=context.caller_limits,
+        body_bytes=len(context.request.body),
+    )
+
+
+def _build_snapshot(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> dict[str, Any]:
+    draft = load_draft(resources, location).draft
+    page = draft.find_page(body.slug)
+    capabilities = read_object(body.site_capabilities, "siteCapabilities")
+    allows = capabilities.get("allowStructuralEdits") is not False if isinstance(capabilities, dict) else True
+    notes = {name: read_object(getattr(body, name), name) for name in _NOTES}
+    snapshot = {
+        "slug": body.slug,
+        "message": body.message,
+        "locale": body.locale,
+        "onlyPlan": body.execution_mode == "plan_only",
+        "allowStructure": allows,
+        "activeBlockId": body.active_block_id,
+        "activeBlockType": body.active_block_type,
+        "activeEditablePath": body.active_editable_path,
+        "notes": {name: note for name, note in notes.items() if note},
+        "blockTypes": _list_block_types(read_object(body.components_manifest, "componentsManifest")),
+        "pages": [{"slug": one.slug, "title": one.title} for one in draft.pages],
+        "page": page.to_wire() if page else None,
+    }
+    return {name: value for name, value in snapshot.items() if value is not None}
+
+
+_NOTES = ("site_purpose", "site_hosting", "business_context", "site_context")
+
+
+def _list_block_types(manifest: Any) -> list[str]:
+    components = manifest.get("components") if isinstance(manifest, dict) else None
+    if not isinstance(components, list):
+        return []
+    return [one["type"] for one in components if isinstance(one, dict) and isinstance(one.get("type"), str)]

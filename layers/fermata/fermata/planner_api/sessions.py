@@ -1,0 +1,74 @@
+"""Find the conversation of a session, whose draft it edits: one for each user, site and session (decision 0341)."""
+
+import hashlib
+import json
+from typing import Any
+
+from fermata.aws.resources import Resources
+from fermata.conversations.conversation_store import create_conversation, get_conversation
+from fermata.domain.caller import Caller
+from fermata.domain.errors import Gone, InvalidRequest, NotFound
+from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.wire.bodies.planner_requests import JsonOrText
+
+PLANNER_SCOPE = "planner"
+DEFAULT_SITE = "default"
+DELETED_SESSION = "This session was deleted. Use another name."
+
+
+def make_session_key(session: str, site: str | None) -> str:
+    """Return the name of a session within all sites. The default site has no prefix."""
+    slug = "-".join((site or "").lower().split())
+    return session if slug in ("", DEFAULT_SITE) else f"{slug}::{session}"
+
+
+def make_session_conversation_id(caller: Caller, session: str, site: str | None) -> str:
+    """Return the id of the conversation of a user's session."""
+    identity = json.dumps([caller.tenant, caller.user, make_session_key(session, site)])
+    return f"pl-{hashlib.sha256(identity.encode()).hexdigest()[:21]}"
+
+
+def open_session(resources: Resources, caller: Caller, session: str, site: str | None) -> DraftLocation:
+    """Return where the draft of a session is. The first request of a session begins its conversation.
+
+    Args:
+        session: The session, as the client names it.
+        site: The site, as the client names it; None for the default site.
+
+    Raises:
+        Gone: The conversation of the session was deleted.
+        Forbidden: The caller's API key is not for the planner.
+    """
+    conversation_id = make_session_conversation_id(caller, session, site)
+    try:
+        get_conversation(resources, caller, conversation_id)
+    except NotFound:
+        title = make_session_key(session, site)
+        create_conversation(resources, caller, PLANNER_SCOPE, title, None, "", conversation_id=conversation_id)
+        _require_conversation(resources, caller, conversation_id)
+    return DraftLocation(caller.tenant, conversation_id)
+
+
+def _require_conversation(resources: Resources, caller: Caller, conversation_id: str) -> None:
+    try:
+        get_conversation(resources, caller, conversation_id)
+    except NotFound as error:
+        raise Gone(DELETED_SESSION) from error
+
+
+def read_object(value: JsonOrText | None, name: str) -> Any:
+    """Return the value of a member that holds JSON, or the text of it.
+
+    Raises:
+        InvalidRequest: The text is no JSON.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value) if value.strip() else None
+    except (ValueError, RecursionError):
+        return value if name.startswith(("site", "business")) else _refuse(name)
+
+
+def _refuse(name: str) -> Any:
+    raise InvalidRequest(f"invalid {name} payload")

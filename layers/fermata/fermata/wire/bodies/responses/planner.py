@@ -1,0 +1,100 @@
+"""Define the response bodies of the planner's operations."""
+
+from typing import Any, Literal
+
+from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel
+
+
+class NormalizedOperationView(ResponseModel):
+    """What was changed about an operation: the rules, what was submitted, and what it became."""
+
+    index: CountField
+    rules: list[str]
+    submitted: Any
+    became: list[dict[str, Any]]
+
+
+class PlannerResultResponse(ResponseModel):
+    """What a chat or a list of operations has come to. `normalizedFrom` says what was changed about a plan."""
+
+    status: Literal["applied", "plan_ready", "info", "needs_clarification", "validation_error", "error", "canceled"]
+    summary: str
+    changes: list[str]
+    mentioned_slugs: list[str] | None = None
+    suggestions: list[str] | None = None
+    preview_version: CountField | None = None
+    pending_plan_id: str | None = None
+    expires_at: InstantField | None = None
+    destructive_reasons: list[str] | None = None
+    normalized_from: list[NormalizedOperationView] | None = None
+    error_code: str | None = None
+    focus_block_id: str | None = None
+    updated_slug: str | None = None
+    undo_slug: str | None = None
+    planner_source: Literal["llm", "pending", "ops"] | None = None
+    model_used: str | None = None
+    model_key: str | None = None
+
+
+class StartedChatResponse(ResponseModel):
+    stream_id: str
+
+
+class CancelledChatResponse(ResponseModel):
+    status: Literal["cancel_requested", "already_terminal", "not_found"]
+
+
+class HistoryStatusResponse(ResponseModel):
+    can_undo: bool
+    can_redo: bool
+    undo_count: CountField
+    redo_count: CountField
+
+
+class HistoryEntryView(ResponseModel):
+    version: CountField
+    at: InstantField
+    kind: Literal["plan", "ops", "undo", "redo", "restore", "bootstrap"]
+    summary: str
+    slugs: list[str]
+    turn: str | None = None
+
+
+class HistoryLogResponse(ResponseModel):
+    entries: list[HistoryEntryView]
+
+
+class DraftChangedResponse(ResponseModel):
+    """The draft has another version. `navigateToSlug`: the page that the user saw is gone, or is there again."""
+
+    status: Literal["applied"]
+    preview_version: CountField
+    navigate_to_slug: str | None = None
+    restored_version: CountField | None = None
+    slugs: list[str] | None = None
+
+
+class DraftPageResponse(ResponseModel):
+    """A page with its blocks."""
+
+    id: str
+    slug: str
+    title: str
+    updated_at: str
+    blocks: list[dict[str, Any]]
+    meta: dict[str, Any] | None = None
+
+
+class DraftSlugsResponse(ResponseModel):
+    slugs: list[str]
+    preview_version: CountField
+    config: dict[str, Any]
+
+
+class BootstrapResponse(ResponseModel):
+    """`skipped`: the draft has pages already, and `overwrite` was not set."""
+
+    status: Literal["bootstrapped", "skipped"]
+    slugs: list[str]
+    count: CountField | None = None
+    reason: str | None = None

@@ -1,0 +1,214 @@
+"""Operations of the planner's clients: chats, operations, history and drafts of their sessions (docs/edit-plans.md)."""
+
+from fermata.domain.caller import Capability
+from fermata.wire.bodies.planner_requests import (
+    BootstrapBody,
+    CancelChatBody,
+    HistoryStepBody,
+    OperationsBody,
+    PlannerChatBody,
+    RestoreBody,
+)
+from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, IDEMPOTENCY_KEY, make_integer_parameter
+from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
+
+SSE_CONTENT_TYPE = "text/event-stream"
+PLANNER_PATH = f"{API_PREFIX}/planner"
+_CAN_WRITE = (Capability.WRITE,)
+_NAME = {"type": "string", "minLength": 1, "maxLength": 120, "pattern": r"^[A-Za-z0-9._:-]+$"}
+SESSION = RequestParameter("session", "The session whose draft it is.", _NAME, required=True)
+SITE = RequestParameter("siteId", "The site of the session; by default the only one.", _NAME)
+SLUG = RequestParameter("slug", "The page.", {"type": "string", "maxLength": 200})
+_SESSION_PARAMETERS = (SESSION, SITE)
+_GONE = {410: "The conversation of the session was deleted."}
+_REPEATABLE = (IDEMPOTENCY_KEY,)
+_CHANGED = (SuccessResponse("The draft has changed.", "DraftChangedResponse"),)
+_TOO_LARGE = {413: "The change, or a page, is larger than what is stored together."}
+
+CHAT = Operation(
+    name="chatWithPlanner",
+    function="stream_turns",
+    method="POST",
+    path=f"{PLANNER_PATH}/chat",
+    capabilities=_CAN_WRITE,
+    summary="Let the planner change a draft, and wait for the result",
+    description="Blanks may come before the object, while the planner works. `executionMode` says what becomes of the "
+    "plan, or of the one that waits.",
+    body=PlannerChatBody,
+    responses=(SuccessResponse("What has become of it.", "PlannerResultResponse"),),
+    errors={
+        402: "A budget of the workspace or of the user is used up. The error says when it renews.",
+        409: "The plan that is meant does not wait, or another turn of the session still runs.",
+        422: "The model lacks an ability that the prompt needs.",
+        429: "The user or the workspace has reached a limit. The error says which.",
+    }
+    | _GONE,
+)
+STREAM_CHAT = Operation(
+    name="streamPlannerChat",
+    function="stream_turns",
+    method="GET",
+    path=f"{PLANNER_PATH}/chat/stream",
+    capabilities=_CAN_WRITE,
+    summary="Run a chat that was started, and follow it",
+    description="The first connection runs the chat. One that returns names the last `_seq` that it has seen, and gets "
+    "what came after it, also when the chat is over.",
+    parameters=(
+        RequestParameter("streamId", "The chat.", {"type": "string", "maxLength": 200}, required=True),
+        make_integer_parameter("afterSeq", "`_seq` of the last frame that the client has.", 0, 2_000_000_000),
+    ),
+    responses=(SuccessResponse("The frames, as server-sent events.", media_type=SSE_CONTENT_TYPE),),
+    errors={
+        402: "A budget of the workspace or of the user is used up. The error says when it renews.",
+        403: "Another page has started the chat.",
+        409: "The chat runs, and `afterSeq` is missing; or another turn of the session runs.",
+        410: "There is no such chat, its time is over, or it is done and `afterSeq` is missing.",
+        422: "The model lacks an ability that the prompt needs.",
+        429: "The user or the workspace has reached a limit. The error says which.",
+    },
+)
+START_CHAT = Operation(
+    name="startPlannerChat",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/chat/start",
+    capabilities=_CAN_WRITE,
+    summary="Start a chat, whose stream runs it within a minute",
+    body=PlannerChatBody,
+    responses=(SuccessResponse("The chat.", "StartedChatResponse"),),
+    errors={429: "Three chats of the session are pending or running."} | _TOO_LARGE | _GONE,
+)
+CANCEL_CHAT = Operation(
+    name="cancelPlannerChat",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/chat/cancel",
+    capabilities=_CAN_WRITE,
+    summary="Cancel a chat",
+    body=CancelChatBody,
+    responses=(SuccessResponse("What has become of it.", "CancelledChatResponse"),),
+    errors={404: "There is no such chat."},
+)
+APPLY_OPERATIONS = Operation(
+    name="applyOperations",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/ops",
+    capabilities=_CAN_WRITE,
+    summary="Apply operations to a draft, all or none",
+    parameters=_REPEATABLE,
+    body=OperationsBody,
+    responses=(SuccessResponse("They are applied.", "PlannerResultResponse"),),
+    errors={404: "A page, a block or an item does not exist."} | _TOO_LARGE | _GONE,
+)
+SHOW_HISTORY_STATUS = Operation(
+    name="showHistoryStatus",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/history/status",
+    capabilities=CAN_CHAT,
+    summary="See how many steps of a page can be undone and redone",
+    parameters=(*_SESSION_PARAMETERS, SLUG),
+    responses=(SuccessResponse("The steps.", "HistoryStatusResponse"),),
+    errors=_GONE,
+)
+LIST_HISTORY = Operation(
+    name="listHistory",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/history/log",
+    capabilities=CAN_CHAT,
+    summary="List what the newest versions of a draft have changed",
+    parameters=(*_SESSION_PARAMETERS, make_integer_parameter("limit", "The greatest number of versions.", 0, 100)),
+    responses=(SuccessResponse("The versions, the newest first.", "HistoryLogResponse"),),
+    errors=_GONE,
+)
+UNDO_CHANGE = Operation(
+    name="undoChange",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/history/undo",
+    capabilities=_CAN_WRITE,
+    summary="Undo the newest change of a page, or a version on all of its pages",
+    parameters=_REPEATABLE,
+    body=HistoryStepBody,
+    responses=_CHANGED,
+    errors={
+        404: "The version is not kept any more.",
+        409: "A page has changed since the version that is to be undone.",
+    }
+    | _TOO_LARGE
+    | _GONE,
+)
+REDO_CHANGE = Operation(
+    name="redoChange",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/history/redo",
+    capabilities=_CAN_WRITE,
+    summary="Redo the change of a page that was undone last",
+    parameters=_REPEATABLE,
+    body=HistoryStepBody,
+    responses=_CHANGED,
+    errors={409: "The last page cannot be removed."} | _TOO_LARGE | _GONE,
+)
+RESTORE_VERSION = Operation(
+    name="restoreVersion",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/history/restore",
+    capabilities=_CAN_WRITE,
+    summary="Bring back a version of a draft",
+    parameters=_REPEATABLE,
+    body=RestoreBody,
+    responses=_CHANGED,
+    errors={404: "The version is not kept any more."} | _TOO_LARGE | _GONE,
+)
+SHOW_DRAFT_PAGE = Operation(
+    name="showDraftPage",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/draft/pages",
+    capabilities=CAN_CHAT,
+    summary="See a page of a draft",
+    parameters=(*_SESSION_PARAMETERS, SLUG),
+    responses=(SuccessResponse("The page.", "DraftPageResponse"),),
+    errors={404: "There is no such page."} | _GONE,
+)
+LIST_DRAFT_SLUGS = Operation(
+    name="listDraftSlugs",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/draft/slugs",
+    capabilities=CAN_CHAT,
+    summary="List the pages of a draft",
+    parameters=_SESSION_PARAMETERS,
+    responses=(SuccessResponse("The slugs.", "DraftSlugsResponse"),),
+    errors=_GONE,
+)
+BOOTSTRAP_DRAFT = Operation(
+    name="bootstrapDraft",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/draft/bootstrap",
+    capabilities=_CAN_WRITE,
+    summary="Begin a draft with the pages of a site",
+    body=BootstrapBody,
+    responses=(SuccessResponse("The pages of the draft.", "BootstrapResponse"),),
+    errors=_TOO_LARGE | _GONE,
+)
+
+PLANNER_HANDLERS: tuple[tuple[Operation, str], ...] = (
+    (START_CHAT, "start_chat"),
+    (CANCEL_CHAT, "cancel_chat"),
+    (APPLY_OPERATIONS, "post_operations"),
+    (SHOW_HISTORY_STATUS, "show_history_status"),
+    (LIST_HISTORY, "show_history_log"),
+    (UNDO_CHANGE, "undo"),
+    (REDO_CHANGE, "redo"),
+    (RESTORE_VERSION, "restore"),
+    (SHOW_DRAFT_PAGE, "show_draft_page"),
+    (LIST_DRAFT_SLUGS, "list_draft_slugs"),
+    (BOOTSTRAP_DRAFT, "bootstrap_draft"),
+)
+"""The functions of `planner_api/handlers.py` that handle the operations of the function `api`."""
