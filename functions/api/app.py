@@ -25,6 +25,7 @@ from fermata.turns.approvals.list_approvals import (
     list_waiting_approvals,
 )
 from fermata.turns.end import stop_turn
+from fermata.turns.prompt_queue import change_queue
 from fermata.turns.read.journal_pages import get_journal_page
 from fermata.turns.read.turn_list import MAX_TURNS_PER_PAGE, list_tenant_turns
 from fermata.turns.read.turn_report import get_turn_report
@@ -40,6 +41,7 @@ from fermata.wire.bodies.requests import (
     NewConversation,
     NewDefault,
     NewUpload,
+    QueuedPromptChange,
 )
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.editor_generation import select_listed_generation
@@ -54,6 +56,7 @@ from fermata.wire.operations import (
     editor,
     planner,
     policies,
+    prompt_queue,
     service,
     turns,
     usage,
@@ -256,6 +259,29 @@ def show_approval_policy(context: RequestContext) -> Response:
 def set_approval_policy(context: RequestContext) -> Response:
     policy = ApprovalPolicy.from_wire(context.parse_body(NewApprovalPolicy).model_dump(by_alias=True))
     return Response(200, to_policy_view(set_policy(context.resources, context.caller, policy)), UNCACHED_HEADERS)
+
+
+@router.handles(prompt_queue.LIST_QUEUE)
+def list_queue(context: RequestContext) -> Response:
+    views = change_queue.list_prompt_views(context.resources, context.caller, context.path_parameters["id"])
+    return Response(200, {"prompts": views}, UNCACHED_HEADERS)
+
+
+@router.handles(prompt_queue.EDIT_QUEUED_PROMPT)
+def edit_prompt(context: RequestContext) -> Response:
+    body = context.parse_body(QueuedPromptChange)
+    ids = (context.path_parameters["id"], context.path_parameters["promptId"])
+    edited = change_queue.edit_queued_prompt(
+        context.resources, context.caller, *ids, text=body.prompt, version=body.version
+    )
+    return Response(200, {"prompt": change_queue.build_prompt_view(edited)})
+
+
+@router.handles(prompt_queue.DROP_QUEUED_PROMPT)
+def drop_prompt(context: RequestContext) -> Response:
+    ids = (context.path_parameters["id"], context.path_parameters["promptId"])
+    dropped = change_queue.drop_queued_prompt(context.resources, context.caller, *ids)
+    return Response(200, {"prompt": change_queue.build_prompt_view(dropped)})
 
 
 @router.handles_public(editor.EDITOR_BRIDGE)

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -23,6 +24,9 @@ from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import SCOPES
 from fermata.limits.reader_leases import ReaderLease
+from fermata.turns.prompt_queue.change_queue import build_prompt_view
+from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
+from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt
 from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.log_stream import LogStream
@@ -102,9 +106,16 @@ def post_prompt(context: RequestContext) -> Response:
         thinking_tokens=context.tenant.limits.thinking_tokens,
         limits=context.caller_limits,
         body_bytes=len(context.request.body),
+        interrupts=body.when_busy == "interrupt" and context.tenant.dialect != "instatic",
         is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )
-    return _respond_with_started_turn(context, start_turn(context.resources, context.caller, prompt))
+    start = partial(start_turn, context.resources, context.caller, prompt)
+    if body.when_busy != "enqueue" or context.tenant.dialect == "instatic":
+        return _respond_with_started_turn(context, start())
+    started = start_or_enqueue(context.resources, context.caller, prompt, start)
+    if isinstance(started, StartedTurn):
+        return _respond_with_started_turn(context, started)
+    return Response(202, {"queuedPrompt": build_prompt_view(started)})
 
 
 @router.handles(turns.UNDO_TURN)
@@ -215,7 +226,7 @@ def _send_log(
         if lease:
             resources.clock.start_thread(lease.release, "release-reader")
 
-    lines = log_stream.send(entries)
+    lines = _start_next_at_end(resources, turn, log_stream, log_stream.send(entries))
     stream = _release_at_end(lines, lease) if lease else lines
     return Response(200, stream=stream, headers=headers, on_close=close)
 
@@ -268,6 +279,17 @@ def stream_planner_chat(context: RequestContext) -> Response:
     entries = read_entries_after(resources, turn, 0)
     is_returning = seen is not None
     return _send_log(context, turn, entries, log_stream, headers, is_returning=is_returning, is_counted=is_returning)
+
+
+async def _start_next_at_end(
+    resources: Resources, turn: Turn, log_stream: LogStream, lines: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """Start the prompt that waits for the turn, after the reader has its end. The sweep does it where nobody reads."""
+    async for line in lines:
+        yield line
+    if log_stream.has_queued_prompts:
+        start = partial(start_next_prompt, resources, turn.tenant, turn.conversation)
+        await asyncio.get_running_loop().run_in_executor(handler_pool, start)
 
 
 async def _release_at_end(lines: AsyncIterator[bytes], lease: ReaderLease) -> AsyncIterator[bytes]:

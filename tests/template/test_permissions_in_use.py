@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,11 +39,17 @@ from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remot
 from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
 from fermata.turns.approvals.list_approvals import get_approval, list_waiting_approvals
 from fermata.turns.end.stop_turn import cancel_turn
+from fermata.turns.prompt_queue import change_queue
+from fermata.turns.prompt_queue.change_queue import edit_queued_prompt
+from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
+from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
+from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt, start_queued_prompts
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.journal_pages import get_journal_page
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.start.conversation_claim import cancel_active_turn
+from fermata.turns.start.start_turn import start_turn
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
@@ -365,6 +372,32 @@ def test_a_call_waits_for_a_person(at: StageOf, functions: dict[str, Any], clock
     if outcome == "approved":
         at("tool_result").answer_request(OK)
     assert at("round").run_workflow() == "finished"
+
+
+@pytest.mark.parametrize("starter", ["stream_turns", "recover"])
+def test_a_queued_prompt_is_edited_and_starts_after_its_turn(
+    resources: Resources, at: StageOf, functions: dict[str, Any], starter: str
+) -> None:
+    set_budgets(functions["api"], at("api").caller, Budgets(tenant=BudgetLimits(monthly_usd=Decimal(500))))
+    functions["stage"].resources = resources
+    functions["stage"].set_price(input_per_mtok=3, output_per_mtok=15)
+    at("stream_turns").start_turn()
+    at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")), "Done.")
+    at("round").run_workflow()
+    stage = at("stream_turns")
+    prompt = stage.make_prompt("Second", snapshot=SNAPSHOT)
+    start = partial(start_turn, stage.resources, stage.caller, prompt)
+    queued = start_or_enqueue(stage.resources, stage.caller, prompt, start)
+    assert isinstance(queued, QueuedPrompt)
+    ids = (functions["api"], stage.caller, stage.conversation.id, queued.id)
+    edit_queued_prompt(*ids, text=LARGE, version=1)
+    assert change_queue.list_prompt_views(*ids[:3])[0]["state"] == "waiting"
+    at("tool_result").answer_request(OK)
+    assert at("round").run_workflow() == "finished"
+    if starter == "recover":
+        assert start_queued_prompts(functions["recover"], "2099-01-01T00:00:00.000Z") == 1
+    else:
+        assert start_next_prompt(functions["stream_turns"], stage.caller.tenant, stage.conversation.id) is not None
 
 
 def _with_settings(function: GuardedResources, settings: Any) -> GuardedResources:

@@ -27,6 +27,8 @@ from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import create_privacy_job
 from fermata.remote_tools.tool_registry import register_tool
 from fermata.tools.tool import Access, Approval, Execution, Tool
+from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
+from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
 from fermata.wire.auth.api_key_store import create_api_key
@@ -140,12 +142,13 @@ class Service:
         """Return an existing id for each parameter and member that refers to something."""
         kind = operation.path.removeprefix(f"{API_PREFIX}/").split("/")[0]
         return {
-            "id": self._path_id(kind, deletes=operation.method == "DELETE"),
+            "id": self._path_id(kind, deletes=operation.method == "DELETE" and "/queue/" not in operation.path),
             "conversationId": self.empty_conversation,
             "credentialId": self.stage.credential.id,
             "bridgeId": self._bridge_id(operation),
             "requestId": self.open_request,
             "messageId": self.image_message,
+            "promptId": self._queue_prompt(operation.name) if "{promptId}" in operation.path else "",
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
@@ -217,6 +220,18 @@ class Service:
         requests = (event for event in self.stage.events() if isinstance(event, ApprovalRequestedEvent))
         assert self.stage.turn.id == turn.id
         return next(requests).approval_id
+
+    def _queue_prompt(self, key: str) -> str:
+        """Put a prompt behind the waiting turn, once for the same key, and return its id."""
+        stage = self.stage
+        limits = WIDE_LIMITS.apply_to(DEFAULT_CALLER_LIMITS)
+        prompt = stage.make_prompt("And a footer", limits=limits, idempotency_key=key)
+        prompt = replace(prompt, conversation_id=self.used_conversation)
+        queued = start_or_enqueue(
+            stage.resources, stage.caller, prompt, lambda: start_turn(stage.resources, stage.caller, prompt)
+        )
+        assert isinstance(queued, QueuedPrompt)
+        return queued.id
 
     def _create_credential(self) -> str:
         return credential_store.create_credential(

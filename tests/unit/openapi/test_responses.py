@@ -18,6 +18,7 @@ BODIES: dict[str, Any] = {
     "answerTool": {"bridgeId": "", "requestId": "", "result": {"ok": True, "data": {"nodeIds": ["n1"]}}},
     "undoTurn": {},
     "decideApproval": {"approved": True},
+    "editQueuedPrompt": {"prompt": "Add a header"},
     "setApprovalPolicy": {"rules": [{"effect": "ask", "risks": ["high"]}], "turnCostUsd": 5},
     "takeUpload": {"kind": "snapshot", "bytes": 2, "sha256": "0" * 64},
     "createConversation": {"scope": "site", "title": "Home"},

@@ -198,6 +198,15 @@ class EditPlanEvent(Event):
     is_final: bool
 
 
+class PromptQueuedEvent(Event):
+    """A prompt waits for this turn to end, and is then started."""
+
+    visible_to = ("fermata",)
+
+    type: Literal["promptQueued"] = "promptQueued"
+    prompt_id: str
+
+
 class ContextEvent(Event):
     """How full the model's context window is after a round. It is never summed."""
 

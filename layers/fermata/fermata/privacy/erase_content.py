@@ -14,6 +14,7 @@ from fermata.domain.errors import NotFound
 from fermata.domain.events import CancelledEvent
 from fermata.limits.count_use import delete_empty_counts
 from fermata.turns.end.stop_turn import stop_turn
+from fermata.turns.prompt_queue.queued_prompt import queue_partition
 from fermata.turns.turn import build_turn_pk, load_turn
 
 ERASED_TURN = CancelledEvent(reason="Its data is being erased.")
@@ -56,7 +57,8 @@ def erase_conversation(resources: Resources, tenant: str, conversation: str, own
     objects += resources.blobs.erase_folder(earlier_prompts_folder(tenant, conversation))
     if owner:
         objects += resources.blobs.erase_folder(f"{snapshots_folder(tenant, owner)}/{conversation}")
-    rows = erase_partition(resources, table, pk, lambda sort_key: sort_key != "meta")
+    rows = erase_partition(resources, resources.settings.bridges_table, queue_partition(tenant, conversation))
+    rows += erase_partition(resources, table, pk, lambda sort_key: sort_key != "meta")
     had_row = erase_partition(resources, table, pk)
     return Counter(conversations=int(had_row > 0), rows=rows + had_row, objects=objects)
 

@@ -29,6 +29,7 @@ from fermata.privacy.find_subject_rows import (
 )
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, list_open_jobs, save_privacy_job
 from fermata.privacy.trail_names import iter_trail_entries_of
+from fermata.turns.prompt_queue.queued_prompt import queue_partition
 from fermata.turns.turn import build_turn_pk
 from fermata.usage.audit.user_labels import labels_partition
 
@@ -129,6 +130,8 @@ def _iter_conversation(resources: Resources, tenant: str, conversation: str) -> 
     pk = conversation_partition(tenant, conversation)
     rows = resources.tables.query_items(resources.settings.conversations_table, pk)
     yield from (_to_line("conversations", row) for row in rows)
+    waiting = resources.tables.query_items(resources.settings.bridges_table, queue_partition(tenant, conversation))
+    yield from (_to_line("bridges", row) for row in waiting)
     yield from _iter_blobs(resources, conversation_folder(tenant, conversation))
     yield from _iter_blobs(resources, earlier_prompts_folder(tenant, conversation))
 

@@ -11,6 +11,7 @@ from fermata.domain.events import (
     ApprovalDecidedEvent,
     EditPlanEvent,
     Event,
+    PromptQueuedEvent,
     ReasoningEvent,
     RequestFailedEvent,
     RequestStartedEvent,
@@ -57,6 +58,7 @@ _STORED_NAMES = {
     "approved_new_tools": "a",
     "approved_cost": "u+",
     "is_cost_denied": "u-",
+    "has_queued_prompts": "y",
     "refused_plans": "pr",
     "is_answered": "pf",
 }
@@ -114,6 +116,8 @@ class TurnState:
     """How many plans of the turn were refused."""
     is_answered: bool = False
     """Whether the turn ends with the round's calls, because a plan is its answer."""
+    has_queued_prompts: bool = False
+    """Whether prompts wait for the turn to end."""
     unknown_members: tuple[tuple[str, Any], ...] = ()
     """Stored names and values that a newer version wrote. They are written again as they are (decision 0253)."""
 
@@ -143,6 +147,8 @@ class TurnState:
                 return replace(self, phase="calls", open_calls=self.open_calls + 1, request_attempts=0)
             case ToolResultEvent():
                 return self._after_tool_result()
+            case PromptQueuedEvent():
+                return replace(self, has_queued_prompts=True)
             case ApprovalDecidedEvent():
                 return self._after_approval_decided(event)
             case EditPlanEvent():

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fermata.agents.registry import find_agent
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
@@ -24,7 +23,8 @@ from fermata.turns.approvals.approval_record import (
 )
 from fermata.turns.approvals.decide_approval import APPROVAL_NOT_FOUND_MESSAGE
 from fermata.turns.pause import build_pause_key, pause_from_item
-from fermata.turns.turn import build_turn_pk
+from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
+from fermata.turns.turn_toolset import open_turn_toolset
 
 MAX_APPROVALS_PER_PAGE = 100
 """One query of the index, and one BatchGetItem, which reads 100 items at most."""
@@ -87,20 +87,23 @@ def get_approval(resources: Resources, caller: Caller, approval_id: str) -> dict
         raise NotFound(APPROVAL_NOT_FOUND_MESSAGE)
     row_key = build_approval_key(resources, caller.tenant, place)
     pause_key = ItemKey(row_key.table, row_key.pk, build_pause_key(place.round))
-    items = resources.tables.batch_get_by_keys((row_key, pause_key))
+    turn_key = ItemKey(row_key.table, row_key.pk, "turn")
+    items = resources.tables.batch_get_by_keys((row_key, pause_key, turn_key))
     row = items.get(row_key)
     record = approval_from_item(row) if row and row["ttl"] > resources.clock.time() else None
     if record is None or record.id != approval_id or not caller.allows_scope(record.scope):
         raise NotFound(APPROVAL_NOT_FOUND_MESSAGE)
-    return build_approval_view(record) | _read_whole_input(resources, record, items.get(pause_key))
+    turn = turn_from_item(items.get(turn_key), resources.clock.time())
+    return build_approval_view(record) | _read_whole_input(resources, record, turn, items.get(pause_key))
 
 
-def _read_whole_input(resources: Resources, record: ApprovalRecord, pause_item: Item | None) -> dict[str, Any]:
-    if record.state != "waiting" or pause_item is None:
+def _read_whole_input(
+    resources: Resources, record: ApprovalRecord, turn: Turn | None, pause_item: Item | None
+) -> dict[str, Any]:
+    if record.state != "waiting" or turn is None or pause_item is None:
         return {}
     call = pause_from_item(resources, pause_item).calls[record.place.call_index]
-    agent = find_agent(record.scope)
-    tool = agent.toolset.find_tool(record.tool_name) if agent else None
+    tool = open_turn_toolset(resources, turn).find_tool(record.tool_name)
     if call.state != "approval":
         return {}
     # A remote tool is none of the agent's. It sends the model's arguments and nothing else.

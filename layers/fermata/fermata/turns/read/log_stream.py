@@ -44,6 +44,8 @@ class LogStream:
         """False while lines are sent, and after the client has disconnected in the middle of them."""
         self.has_sent_end = False
         """Whether the turn's terminal event was sent."""
+        self.has_queued_prompts = False
+        """Whether prompts wait for the turn, whose terminal event was sent, to end."""
         self._settings = resources.settings
         self._clock = resources.clock
         self._turn = turn
@@ -113,6 +115,7 @@ class LogStream:
         ]
         self._last_sent_number = max(self._last_sent_number, entry.next_number - 1)
         self.has_sent_end = entry.state.phase == "ended"
+        self.has_queued_prompts = self.has_sent_end and entry.state.has_queued_prompts
         rendered = b"".join(lines)
         return rendered if rendered or self._is_silent_without_events else self._make_heartbeat()
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.turns.prompt_queue.start_queued_prompt import start_queued_prompts
 from fermata.turns.recover.open_turn_list import (
     OpenTurn,
     draw_turns_to_look_at,
@@ -52,6 +53,7 @@ def recover_open_turns(resources: Resources, start_grace_seconds: float | None =
     else:
         sweep.start_unstarted_turns(turns)
         sweep.recover_silent_turns(turns)
+    start_queued_prompts(resources, resources.clock.now_iso(-grace))
     return len(turns)
 
 

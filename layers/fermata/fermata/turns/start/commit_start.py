@@ -11,7 +11,7 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.errors import Conflict
 from fermata.domain.events import BridgeReadyEvent
 from fermata.limits.count_use import UseCountsChanged
-from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE
+from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE, ConversationBusy
 from fermata.turns.turn import Turn, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
 from fermata.turns.turn_state_from_log import TurnState
@@ -83,7 +83,7 @@ def _explain_refusal(
     # Only the message is put with `if_absent`.
     if refused and all(isinstance(write, Put) and write.if_absent for write in refused):
         return PositionTaken(CONVERSATION_BUSY_MESSAGE, retry_after=2)
-    return Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
+    return ConversationBusy(CONVERSATION_BUSY_MESSAGE, retry_after=2)
 
 
 def start_workflow(resources: Resources, turn: Turn) -> None:

@@ -20,6 +20,14 @@ from fermata.turns.turn import Turn, build_turn_pk, load_turn
 from fermata.turns.turn_log import LogEntry, read_end_type, read_last_entry
 
 CONVERSATION_BUSY_MESSAGE = "This conversation is already generating a response. Wait for it to end, or cancel it."
+
+
+class ConversationBusy(Conflict):
+    """Another turn holds the conversation. `turn` is its id, or empty where it is not known."""
+
+    turn: str = ""
+
+
 MIN_INTERRUPTIBLE_TURN_SECONDS = 2
 """A second prompt within this time is a double click, and does not interrupt the first."""
 MAX_DOUBLE_CLICK_SECONDS = 15
@@ -39,6 +47,8 @@ def ensure_claimable(
     dialect: Dialect,
     reload_conversation: Callable[[], Conversation],
     prompt_digest: str = "",
+    *,
+    interrupts: bool = False,
 ) -> Conversation:
     """Return the conversation in a state in which `build_claim_update` may claim it.
 
@@ -46,6 +56,7 @@ def ensure_claimable(
         dialect: Of the client that wants to claim it.
         reload_conversation: Reads it again, after the turn that held the claim is over.
         prompt_digest: Of the prompt that wants to claim it; empty if it is none.
+        interrupts: Whether the client asks to end the turn that holds it.
 
     Raises:
         Conflict: Another turn holds the claim and still runs.
@@ -53,15 +64,21 @@ def ensure_claimable(
     claiming_turn_id = conversation.claim
     if not claiming_turn_id:
         return conversation
-    ensure_no_active_turn(resources, caller, claiming_turn_id, dialect, prompt_digest)
+    ensure_no_active_turn(resources, caller, claiming_turn_id, dialect, prompt_digest, interrupts=interrupts)
     conversation = reload_conversation()
     if conversation.claim not in (None, claiming_turn_id):
-        raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
+        raise _build_busy_error(conversation.claim or "")
     return conversation
 
 
 def ensure_no_active_turn(
-    resources: Resources, caller: Caller, claiming_turn_id: str, dialect: Dialect, prompt_digest: str = ""
+    resources: Resources,
+    caller: Caller,
+    claiming_turn_id: str,
+    dialect: Dialect,
+    prompt_digest: str = "",
+    *,
+    interrupts: bool = False,
 ) -> None:
     """Return when the turn that holds the claim writes no more. A stalled or interrupted turn is ended here.
 
@@ -74,11 +91,19 @@ def ensure_no_active_turn(
         return
     if _is_stalled(resources, turn, last_entry):
         stop_turn(resources, turn, STALLED_TURN_ERROR)
+    elif interrupts and turn.user == caller.user:
+        stop_turn(resources, turn, CancelledEvent(reason=SUPERSEDED_REASON))
     elif _is_interrupted_by(resources, caller, turn, dialect, prompt_digest):
         reason = None if _is_departure_known(resources, turn) else SUPERSEDED_REASON
         stop_turn(resources, turn, CancelledEvent(reason=reason))
     elif not _has_ended_meanwhile(resources, turn, last_entry):
-        raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
+        raise _build_busy_error(turn.id)
+
+
+def _build_busy_error(turn: str) -> ConversationBusy:
+    error = ConversationBusy(CONVERSATION_BUSY_MESSAGE, retry_after=2)
+    error.turn = turn
+    return error
 
 
 def cancel_active_turn(resources: Resources, conversation: Conversation) -> None:

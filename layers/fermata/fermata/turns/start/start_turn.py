@@ -109,7 +109,13 @@ def _start(
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
         conversation = ensure_claimable(
-            resources, caller, conversation, prompt.dialect, load_conversation, prompt.content_digest
+            resources,
+            caller,
+            conversation,
+            prompt.dialect,
+            load_conversation,
+            prompt.content_digest,
+            interrupts=prompt.interrupts,
         )
         counter.read_again()
     withheld_tools = _list_withheld_tools(resources, caller, prompt, agent, rows)
@@ -231,12 +237,18 @@ def _commit_turn(
         return commit_start(
             resources,
             turn.model_copy(update={"limits_shard": counter.shard}),
-            TurnState(next_position=position + 1, snapshot_key=snapshot_key, revision=prompt.revision),
+            TurnState(
+                next_position=position + 1,
+                snapshot_key=snapshot_key,
+                revision=prompt.revision,
+                has_queued_prompts=prompt.has_queued_prompts,
+            ),
             build_claim_update(
                 resources, conversation, turn, position + 1, conversation_store.title_from_prompt(prompt.content)
             ),
             message_store.build_message_put(resources, turn.tenant, conversation.id, message),
             *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
+            *prompt.build_start_writes(turn.id),
             hold_writes=hold_writes,
             count_writes=count_writes,
         )

@@ -2,16 +2,22 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.domain.blocks import Block
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.limits.use_counts import Use
 from fermata.turns.start.normalize_prompt_images import compute_block_identity
+
+
+def no_start_writes(_turn_id: str) -> Sequence[Write]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,12 @@ class TurnPrompt:
     """What the user and the tenant may use (decision 0239)."""
     body_bytes: int = 0
     """The size of the request's body."""
+    interrupts: bool = False
+    """Whether the client asks to end the turn that holds the conversation."""
+    has_queued_prompts: bool = False
+    """Whether further prompts wait behind this one."""
+    build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes
+    """Returns further writes of START, given the turn's id."""
     is_cancelled_on_disconnect: bool = False
     """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
 

@@ -134,8 +134,16 @@ _BudgetUsd = Annotated[
     Field(ge=0, le=1_000_000_000, json_schema_extra={"anyOf": [{"const": 0}, {"minimum": MIN_BUDGET_USD}]}),
     AfterValidator(_check_minimum),
 ]
+MAX_QUEUED_TEXT_CHARACTERS = 400_000
 MAX_BUDGET_USERS = 300
 """All users are stored in one DynamoDB item of at most 400 KB; an id may have 800 bytes."""
+
+
+class QueuedPromptChange(StrictBody):
+    """The new text of a prompt that waits, and the version that the client has seen."""
+
+    prompt: Annotated[str, Field(min_length=1, max_length=MAX_QUEUED_TEXT_CHARACTERS, pattern=r"\S")]
+    version: Annotated[int, Field(ge=1)] | None = None
 
 
 class NewBudgetLimits(StrictBody):

@@ -130,13 +130,18 @@ class SnapshotBody(LenientBody):
 
 
 class ChatBody(SnapshotBody):
-    """A prompt: either `prompt`, as older clients send it, or `content`."""
+    """A prompt: either `prompt`, as older clients send it, or `content`.
+
+    `when_busy` says what happens while another turn of the conversation runs: the prompt is refused, waits for its end,
+    or ends it.
+    """
 
     model_config = ConfigDict(json_schema_extra=_ONE_PROMPT | _ONE_SNAPSHOT)
 
     conversation_id: ResourceId
     prompt: Annotated[str, StringConstraints(max_length=MAX_PROMPT_CHARACTERS)] | None = None
     content: Annotated[list[PromptPart], Field(json_schema_extra={"maxItems": MAX_PROMPT_IMAGES + 1})] | None = None
+    when_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
 
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:

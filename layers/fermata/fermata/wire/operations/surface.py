@@ -16,6 +16,7 @@ from fermata.wire.operations import (
     planner,
     policies,
     privacy,
+    prompt_queue,
     remote_tools,
     service,
     turns,
@@ -24,8 +25,8 @@ from fermata.wire.operations import (
 from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
-    turns, callbacks, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys, remote_tools,
-    planner, privacy, usage, service,
+    turns, prompt_queue, callbacks, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys,
+    remote_tools, planner, privacy, usage, service,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

@@ -40,7 +40,11 @@ START_TURN = Operation(
     body=ChatBody,
     responses=(
         STREAM_RESPONSE,
-        SuccessResponse("The turn is started; follow it by its bridge.", "StartedTurnResponse", 202),
+        SuccessResponse(
+            "The turn is started; follow it by its bridge. Or, with `whenBusy: enqueue`, the prompt waits.",
+            "StartedTurnResponse",
+            202,
+        ),
     ),
     errors={
         400: "The body is not as described, or no credential and model are chosen.",

@@ -5,11 +5,38 @@ from typing import Any, Literal
 from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel, UsdField
 
 
-class StartedTurnResponse(ResponseModel):
-    """A turn that was started. Follow it at `bridges/{bridgeId}/events?after=0`."""
+class QueuedPromptView(ResponseModel):
+    """A prompt that waits for its conversation, or did. `text` is its beginning. `bridgeId`: the turn it has started.
 
-    bridge_id: str
-    seq: CountField
+    `failed`: it could not start, for the reason in `error`.
+    """
+
+    prompt_id: str
+    state: Literal["waiting", "started", "dropped", "failed"]
+    text: str
+    version: CountField
+    created_at: InstantField
+    bridge_id: str | None = None
+    error: str | None = None
+
+
+class QueuedPromptResponse(ResponseModel):
+    prompt: QueuedPromptView
+
+
+class QueuedPromptListResponse(ResponseModel):
+    prompts: list[QueuedPromptView]
+
+
+class StartedTurnResponse(ResponseModel):
+    """A turn that was started. Follow it at `bridges/{bridgeId}/events?after=0`.
+
+    A prompt that was sent with `whenBusy: enqueue`, and waits, has `queuedPrompt` in place of the other members.
+    """
+
+    bridge_id: str | None = None
+    seq: CountField | None = None
+    queued_prompt: QueuedPromptView | None = None
 
 
 class PendingToolRequestView(ResponseModel):

@@ -1,0 +1,1 @@
+"""Keep prompts that were sent while a conversation was busy, and start them one after the other."""

@@ -1,0 +1,85 @@
+"""Start a prompt, or put it behind the turn that holds its conversation."""
+
+import hashlib
+from collections.abc import Callable
+
+from fermata.aws.clock import new_id
+from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.errors import TooManyRequests
+from fermata.domain.events import PromptQueuedEvent
+from fermata.turns.prompt_queue.queued_prompt import (
+    QueuedPrompt,
+    build_queued_prompt,
+    list_queued_prompts,
+    queued_prompt_to_item,
+)
+from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE, ConversationBusy
+from fermata.turns.start.turn_prompt import TurnPrompt
+from fermata.turns.turn import load_turn
+from fermata.turns.turn_log import TurnEnded, TurnLog, fixed_events, read_last_entry
+
+MAX_QUEUED_PROMPTS = 20
+"""Of one conversation."""
+MAX_ENQUEUE_ATTEMPTS = 5
+QUEUE_FULL_MESSAGE = f"{MAX_QUEUED_PROMPTS} prompts wait for this conversation already. Drop one, or wait."
+
+
+def start_or_enqueue(
+    resources: Resources, caller: Caller, prompt: TurnPrompt, start: Callable[[], StartedTurn]
+) -> StartedTurn | QueuedPrompt:
+    """Start the turn of a prompt. If another turn holds the conversation, put the prompt behind it.
+
+    The prompt is queued with an entry of that turn's log. So either the turn has ended and the prompt is started, or
+    whoever ends the turn knows that a prompt waits.
+
+    Args:
+        resources: Tables, bucket and clock.
+        caller: Who sends the prompt.
+        prompt: The prompt.
+        start: Starts it, and raises ConversationBusy if another turn holds the conversation.
+
+    Raises:
+        TooManyRequests: As many prompts wait as may.
+        ConversationBusy: Turns of the conversation begin and end all the time.
+    """
+    prompt_id = _make_prompt_id(caller, prompt)
+    for _ in range(MAX_ENQUEUE_ATTEMPTS):
+        try:
+            return start()
+        except ConversationBusy as busy:
+            if queued := _enqueue(resources, caller, prompt, prompt_id, busy.turn):
+                return queued
+    raise ConversationBusy(CONVERSATION_BUSY_MESSAGE, retry_after=2)
+
+
+def _make_prompt_id(caller: Caller, prompt: TurnPrompt) -> str:
+    """Return the id of the prompt in the queue: the same for the same Idempotency-Key."""
+    if not prompt.idempotency_key:
+        return new_id()
+    return hashlib.sha256(f"{caller.user}\n{prompt.idempotency_key}".encode()).hexdigest()[:24]
+
+
+def _enqueue(
+    resources: Resources, caller: Caller, prompt: TurnPrompt, prompt_id: str, turn_id: str
+) -> QueuedPrompt | None:
+    """Queue the prompt behind a turn. Returns None if that turn is over."""
+    queue = list_queued_prompts(resources, caller.tenant, prompt.conversation_id)
+    if known := next((queued for queued in queue if queued.id == prompt_id), None):
+        return known
+    turn = load_turn(resources, caller.tenant, turn_id) if turn_id else None
+    last_entry = read_last_entry(resources, turn.pk) if turn else None
+    if turn is None or last_entry is None or last_entry.state.phase == "ended":
+        return None
+    if sum(queued.state == "waiting" for queued in queue) >= MAX_QUEUED_PROMPTS:
+        raise TooManyRequests(QUEUE_FULL_MESSAGE, retry_after=30, reason="prompts")
+    queued = build_queued_prompt(resources, caller, prompt, prompt_id)
+    put = Put(resources.settings.bridges_table, queued_prompt_to_item(queued), if_absent=True)
+    log = TurnLog.from_last_entry(resources, turn.partition, last_entry)
+    try:
+        log.append(fixed_events(PromptQueuedEvent(prompt_id=queued.id)), lambda _entry, _before: (put,))
+    except TurnEnded:
+        return None
+    return queued

@@ -1,0 +1,221 @@
+"""A second prompt while a turn runs is refused, waits for its end, or ends it: as its client says."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from fermata.domain.errors import Conflict, NotFound, TooManyRequests
+from fermata.domain.events import CancelledEvent, PromptQueuedEvent
+from fermata.turns.prompt_queue.change_queue import (
+    drop_queued_prompt,
+    edit_queued_prompt,
+    list_prompt_views,
+)
+from fermata.turns.prompt_queue.enqueue_prompt import MAX_QUEUED_PROMPTS, start_or_enqueue
+from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
+from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt, start_queued_prompts
+from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.conversation_claim import ConversationBusy
+from fermata.turns.start.start_turn import start_turn
+from tests.unit.turns import invariants
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+
+SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p", "title": "Home"}}
+LATER = "2099-01-01T00:00:00.000Z"
+
+
+@pytest.fixture
+def busy(stage: Stage) -> Stage:
+    """A stage whose turn waits for its browser."""
+    stage.start_turn("First")
+    stage.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="root", html="<p></p>")), "One.")
+    assert stage.run_workflow() == "waiting"
+    return stage
+
+
+def send(stage: Stage, text: str, **members: Any) -> StartedTurn | QueuedPrompt:
+    prompt = stage.make_prompt(text, **members)
+    return start_or_enqueue(
+        stage.resources, stage.caller, prompt, partial(start_turn, stage.resources, stage.caller, prompt)
+    )
+
+
+def enqueue(stage: Stage, text: str, **members: Any) -> QueuedPrompt:
+    queued = send(stage, text, **members)
+    assert isinstance(queued, QueuedPrompt)
+    return queued
+
+
+def end_turn(stage: Stage) -> None:
+    stage.answer_request(OK)
+    assert stage.run_workflow() == "finished"
+
+
+def start_next(stage: Stage) -> StartedTurn | None:
+    return start_next_prompt(stage.resources, stage.caller.tenant, stage.conversation.id)
+
+
+def run_next(stage: Stage, answer: str) -> str:
+    """Start the next prompt, run its turn, and return the prompt that the model has read."""
+    started = start_next(stage)
+    assert started is not None
+    stage._turn, stage._waiting_token = started.turn, ""
+    stage.script_replies(answer)
+    assert stage.run_workflow() == "finished"
+    return str(stage.driver.requests[-1].messages[-1].content[0].to_wire()["text"])
+
+
+def list_queue(stage: Stage) -> list[tuple[str, str]]:
+    views = list_prompt_views(stage.resources, stage.caller, stage.conversation.id)
+    return [(view["text"], view["state"]) for view in views]
+
+
+def test_by_default_it_is_refused(busy: Stage) -> None:
+    with pytest.raises(ConversationBusy):
+        start_turn(busy.resources, busy.caller, busy.make_prompt("Second"))
+    assert list_queue(busy) == []
+
+
+def test_a_queued_prompt_is_an_event_of_the_turn_it_waits_for_and_starts_after_it(busy: Stage) -> None:
+    queued = enqueue(busy, "Second", snapshot=SNAPSHOT)
+    assert [event.prompt_id for event in busy.events() if isinstance(event, PromptQueuedEvent)] == [queued.id]
+    assert start_next(busy) is None
+    end_turn(busy)
+    assert busy.entries()[-1].state.has_queued_prompts
+    assert run_next(busy, "Two.") == "Second"
+    assert 'Page: "Home"' in busy.driver.requests[-1].volatile
+    assert [(message.role) for message in busy.load_messages()][-2:] == ["user", "assistant"]
+    assert list_queue(busy) == [("Second", "started")]
+    invariants.check_invariants(busy)
+
+
+def test_queued_prompts_start_one_after_the_other_in_their_order(busy: Stage) -> None:
+    for text in ("Second", "Third", "Fourth"):
+        enqueue(busy, text)
+        busy.pass_time(1)
+    end_turn(busy)
+    assert run_next(busy, "Two.") == "Second"
+    assert busy.entries()[-1].state.has_queued_prompts
+    assert run_next(busy, "Three.") == "Third"
+    assert run_next(busy, "Four.") == "Fourth"
+    assert not busy.entries()[-1].state.has_queued_prompts
+    assert start_next(busy) is None
+
+
+def test_a_prompt_that_finds_the_turn_ended_starts_at_once(busy: Stage) -> None:
+    end_turn(busy)
+    assert isinstance(send(busy, "Second"), StartedTurn)
+
+
+def test_a_turn_that_ends_while_a_prompt_is_queued_lets_it_start(busy: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The prompt has seen the turn run; the log refuses its entry, because the turn has ended meanwhile."""
+    prompt = busy.make_prompt("Second")
+    attempts: list[int] = []
+
+    def start() -> StartedTurn:
+        attempts.append(1)
+        if len(attempts) == 1:
+            error = ConversationBusy("busy")
+            error.turn = busy.turn.id
+            end_turn(busy)
+            raise error
+        return start_turn(busy.resources, busy.caller, prompt)
+
+    assert isinstance(start_or_enqueue(busy.resources, busy.caller, prompt, start), StartedTurn)
+    assert list_queue(busy) == []
+
+
+def test_the_same_prompt_again_is_queued_once(busy: Stage) -> None:
+    first = enqueue(busy, "Second", idempotency_key="k")
+    assert enqueue(busy, "Second", idempotency_key="k").id == first.id
+    assert len(list_queue(busy)) == 1
+
+
+def test_a_prompt_starts_once_though_two_readers_see_the_end(busy: Stage) -> None:
+    enqueue(busy, "Second")
+    end_turn(busy)
+    assert start_next(busy) is not None
+    assert start_next(busy) is None
+    assert len(busy.workflow.started) == 2
+
+
+def test_a_queued_prompt_can_be_edited_and_dropped_until_it_starts(busy: Stage) -> None:
+    second, third = enqueue(busy, "Second"), enqueue(busy, "Third")
+    ids = (busy.resources, busy.caller, busy.conversation.id)
+    edited = edit_queued_prompt(*ids, second.id, "Second, but shorter", version=1)
+    assert edited.version == 2
+    with pytest.raises(Conflict):
+        edit_queued_prompt(*ids, second.id, "Lost", version=1)
+    assert drop_queued_prompt(*ids, third.id).state == "dropped"
+    assert drop_queued_prompt(*ids, third.id).state == "dropped"
+    end_turn(busy)
+    assert run_next(busy, "Two.") == "Second, but shorter"
+    assert start_next(busy) is None
+    for change in (partial(edit_queued_prompt, text="Late", version=None), drop_queued_prompt):
+        with pytest.raises(Conflict):
+            change(*ids, second.id)
+    assert sorted(state for _, state in list_queue(busy)) == ["dropped", "started"]
+
+
+def test_nobody_else_sees_or_changes_a_queue(busy: Stage) -> None:
+    queued = enqueue(busy, "Second")
+    for caller in (
+        busy.caller.model_copy(update={"user": "ben"}),
+        busy.caller.model_copy(update={"tenant": "rival"}),
+    ):
+        with pytest.raises(NotFound):
+            list_prompt_views(busy.resources, caller, busy.conversation.id)
+        with pytest.raises(NotFound):
+            drop_queued_prompt(busy.resources, caller, busy.conversation.id, queued.id)
+
+
+def test_a_conversation_has_a_limited_queue(busy: Stage) -> None:
+    for number in range(MAX_QUEUED_PROMPTS):
+        enqueue(busy, str(number))
+    with pytest.raises(TooManyRequests):
+        send(busy, "One too many")
+
+
+def test_a_prompt_that_can_never_start_says_why_and_lets_the_next_one_start(busy: Stage) -> None:
+    from fermata.conversations.conversation_store import update_conversation
+
+    enqueue(busy, "Second")
+    enqueue(busy, "Third")
+    end_turn(busy)
+    update_conversation(busy.resources, busy.caller, busy.conversation.id, credential_id="gone")
+    assert start_next(busy) is None
+    views = list_prompt_views(busy.resources, busy.caller, busy.conversation.id)
+    assert [view["state"] for view in views] == ["failed", "failed"]
+    assert views[0]["error"]
+
+
+def test_the_sweep_starts_what_nobody_has_started(busy: Stage) -> None:
+    enqueue(busy, "Second")
+    assert start_queued_prompts(busy.resources, LATER) == 0
+    busy.cancel_turn()
+    assert start_queued_prompts(busy.resources, LATER) == 1
+    assert list_queue(busy) == [("Second", "started")]
+    assert start_queued_prompts(busy.resources, LATER) == 0
+
+
+def test_an_interrupting_prompt_ends_the_turn_and_starts(busy: Stage) -> None:
+    first = busy.turn
+    started = start_turn(busy.resources, busy.caller, replace(busy.make_prompt("Second"), interrupts=True))
+    assert started.turn.id != first.id
+    [end] = busy.terminal_events()
+    assert isinstance(end, CancelledEvent)
+    assert "Another prompt" in str(end.reason)
+
+
+def test_a_turn_that_waits_for_an_approval_can_be_waited_for(stage: Stage) -> None:
+    from tests.unit.turns.approvals.bakery import YES, Bakery
+
+    bakery = Bakery(stage)
+    bakery.ask_for(("bake", 1))
+    enqueue(stage, "And then")
+    bakery.decide(YES)
+    assert stage.run_workflow() == "finished"
+    assert bakery.oven.baked == [1]
+    assert run_next(stage, "Two.") == "And then"
