@@ -5,9 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import fermata
-from fermata.agents import agent_views, tool_listing
-from fermata.agents.approval_policy import ApprovalPolicy
-from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
+from fermata.agents import tool_listing
 from fermata.agents.registry import get_tool_namer
 from fermata.aws import uploads
 from fermata.aws.resources import Resources, prepare_function
@@ -19,13 +17,7 @@ from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.scopes import SCOPES
 from fermata.limits.count_use import count_upload
 from fermata.tools.tool_names import ToolNaming
-from fermata.turns.approvals.list_approvals import (
-    MAX_APPROVALS_PER_PAGE,
-    build_approval_view,
-    list_waiting_approvals,
-)
 from fermata.turns.end import stop_turn
-from fermata.turns.prompt_queue import change_queue
 from fermata.turns.read.journal_pages import get_journal_page
 from fermata.turns.read.turn_list import MAX_TURNS_PER_PAGE, list_tenant_turns
 from fermata.turns.read.turn_report import get_turn_report
@@ -33,7 +25,6 @@ from fermata.turns.read.turn_status import find_active_turn, get_turn_status
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.usage.audit import audit_from_rollups
 from fermata.usage.budgets import budget_limits, budget_status
-from fermata.wire.bodies.approval_requests import NewApprovalPolicy
 from fermata.wire.bodies.requests import (
     ConversationChange,
     NewBudgetLimits,
@@ -41,7 +32,6 @@ from fermata.wire.bodies.requests import (
     NewConversation,
     NewDefault,
     NewUpload,
-    QueuedPromptChange,
 )
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.editor_generation import select_listed_generation
@@ -49,14 +39,10 @@ from fermata.wire.http.messages import HttpRequest, Response, read_integer_param
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
 from fermata.wire.operations import (
-    agents,
-    approvals,
     conversations,
     defaults,
     editor,
     planner,
-    policies,
-    prompt_queue,
     service,
     turns,
     usage,
@@ -68,7 +54,6 @@ NO_EDITOR_BRIDGE_HEADERS = {"Cache-Control": "private, max-age=3600"}
 DEFAULT_CONVERSATIONS_PER_PAGE = 200
 MAX_CONVERSATIONS_PER_PAGE = 500
 DEFAULT_TURNS_PER_PAGE = 25
-DEFAULT_APPROVALS_PER_PAGE = 50
 router = Router("api")
 
 
@@ -225,63 +210,6 @@ def list_tools(context: RequestContext) -> Response:
         context.path_parameters["scope"], caller.capabilities, ToolNaming(tool_names), caller.tenant, generation
     )
     return Response(200, {"tools": tools}, UNCACHED_HEADERS)
-
-
-@router.handles(agents.LIST_AGENTS)
-def list_agents(context: RequestContext) -> Response:
-    return Response(200, {"agents": agent_views.list_agent_views(context.caller)}, UNCACHED_HEADERS)
-
-
-@router.handles(agents.SHOW_AGENT)
-def show_agent(context: RequestContext) -> Response:
-    tool_names = select_tool_names(context)
-    generation = select_listed_generation(context, tool_names)
-    agent_id = context.path_parameters["agentId"]
-    view = agent_views.get_agent_view(context.caller, agent_id, ToolNaming(tool_names), generation)
-    return Response(200, {"agent": view}, UNCACHED_HEADERS)
-
-
-@router.handles(approvals.LIST_APPROVALS)
-def list_approvals(context: RequestContext) -> Response:
-    limit = read_integer_parameter(context.request, "limit", DEFAULT_APPROVALS_PER_PAGE, maximum=MAX_APPROVALS_PER_PAGE)
-    cursor = context.request.query.get("cursor", "")
-    page = list_waiting_approvals(context.resources, context.caller, cursor, max(1, limit))
-    body: dict[str, Any] = {"approvals": [build_approval_view(record) for record in page.approvals]}
-    return Response(200, body | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
-
-
-@router.handles(policies.SHOW_POLICY)
-def show_approval_policy(context: RequestContext) -> Response:
-    return Response(200, to_policy_view(read_policy(context.resources, context.caller.tenant)), UNCACHED_HEADERS)
-
-
-@router.handles(policies.SET_POLICY)
-def set_approval_policy(context: RequestContext) -> Response:
-    policy = ApprovalPolicy.from_wire(context.parse_body(NewApprovalPolicy).model_dump(by_alias=True))
-    return Response(200, to_policy_view(set_policy(context.resources, context.caller, policy)), UNCACHED_HEADERS)
-
-
-@router.handles(prompt_queue.LIST_QUEUE)
-def list_queue(context: RequestContext) -> Response:
-    views = change_queue.list_prompt_views(context.resources, context.caller, context.path_parameters["id"])
-    return Response(200, {"prompts": views}, UNCACHED_HEADERS)
-
-
-@router.handles(prompt_queue.EDIT_QUEUED_PROMPT)
-def edit_prompt(context: RequestContext) -> Response:
-    body = context.parse_body(QueuedPromptChange)
-    ids = (context.path_parameters["id"], context.path_parameters["promptId"])
-    edited = change_queue.edit_queued_prompt(
-        context.resources, context.caller, *ids, text=body.prompt, version=body.version
-    )
-    return Response(200, {"prompt": change_queue.build_prompt_view(edited)})
-
-
-@router.handles(prompt_queue.DROP_QUEUED_PROMPT)
-def drop_prompt(context: RequestContext) -> Response:
-    ids = (context.path_parameters["id"], context.path_parameters["promptId"])
-    dropped = change_queue.drop_queued_prompt(context.resources, context.caller, *ids)
-    return Response(200, {"prompt": change_queue.build_prompt_view(dropped)})
 
 
 @router.handles_public(editor.EDITOR_BRIDGE)

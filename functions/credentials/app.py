@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from fermata.agents.approval_policy import ApprovalPolicy
+from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import prepare_function
@@ -13,12 +15,13 @@ from fermata.remote_tools import tool_registry
 from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
+from fermata.wire.bodies.approval_requests import NewApprovalPolicy
 from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
 from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import api_keys, credentials, privacy, remote_tools
+from fermata.wire.operations import api_keys, credentials, policies, privacy, remote_tools
 
 EXPORT_URL_SECONDS = 600
 """For as long an address opens a file without a token. Whoever shows the export again gets new ones."""
@@ -217,6 +220,17 @@ def turn_on_tool(context: RequestContext) -> Response:
 def remove_remote_tool(context: RequestContext) -> Response:
     tool_registry.remove_tool(context.resources, context.caller, context.path_parameters["name"])
     return Response(200, {"ok": True})
+
+
+@router.handles(policies.SHOW_POLICY)
+def show_approval_policy(context: RequestContext) -> Response:
+    return Response(200, to_policy_view(read_policy(context.resources, context.caller.tenant)))
+
+
+@router.handles(policies.SET_POLICY)
+def set_approval_policy(context: RequestContext) -> Response:
+    policy = ApprovalPolicy.from_wire(context.parse_body(NewApprovalPolicy).model_dump(by_alias=True))
+    return Response(200, to_policy_view(set_policy(context.resources, context.caller, policy)))
 
 
 def _to_tool_body(stored: tool_registry.StoredTool) -> dict[str, Any]:

@@ -1,22 +1,36 @@
-"""Store a browser's answer to a tool request or a person's decision about a call, and resume the round."""
+"""Store answers to tool requests and decisions about calls, and resume the round; serve agents and queued prompts."""
 
+from typing import Any
+
+from fermata.agents import agent_views
 from fermata.aws.resources import Resources, prepare_function
 from fermata.domain.errors import NotFound
+from fermata.tools.tool_names import ToolNaming
 from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
 from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
-from fermata.turns.approvals.list_approvals import build_approval_view, get_approval
+from fermata.turns.approvals.list_approvals import (
+    MAX_APPROVALS_PER_PAGE,
+    build_approval_view,
+    get_approval,
+    list_waiting_approvals,
+)
+from fermata.turns.prompt_queue import change_queue
 from fermata.wire.bodies.approval_requests import ApprovalDecision
 from fermata.wire.bodies.callback_requests import NewCallbackToken, RemoteResultBody
 from fermata.wire.bodies.find_snapshot import find_snapshot
+from fermata.wire.bodies.requests import QueuedPromptChange
 from fermata.wire.bodies.turn_requests import ToolResultBody
 from fermata.wire.http.dispatch import make_handler
+from fermata.wire.http.editor_generation import select_listed_generation
 from fermata.wire.http.json_body import parse_body
-from fermata.wire.http.messages import HttpRequest, Response
+from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import approvals, callbacks, turns
+from fermata.wire.http.tool_names_header import select_tool_names
+from fermata.wire.operations import agents, approvals, callbacks, prompt_queue, turns
 
 BRIDGE_GONE_MESSAGE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
+DEFAULT_APPROVALS_PER_PAGE = 50
 router = Router("tool_result")
 
 
@@ -115,6 +129,52 @@ def post_remote_result(resources: Resources, request: HttpRequest) -> Response:
     )
     submit_remote_result(resources, result, request.headers, request.body)
     return Response(200, {"ok": True})
+
+
+@router.handles(approvals.LIST_APPROVALS)
+def list_approvals(context: RequestContext) -> Response:
+    limit = read_integer_parameter(context.request, "limit", DEFAULT_APPROVALS_PER_PAGE, maximum=MAX_APPROVALS_PER_PAGE)
+    cursor = context.request.query.get("cursor", "")
+    page = list_waiting_approvals(context.resources, context.caller, cursor, max(1, limit))
+    body: dict[str, Any] = {"approvals": [build_approval_view(record) for record in page.approvals]}
+    return Response(200, body | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
+
+
+@router.handles(agents.LIST_AGENTS)
+def list_agents(context: RequestContext) -> Response:
+    return Response(200, {"agents": agent_views.list_agent_views(context.caller)}, UNCACHED_HEADERS)
+
+
+@router.handles(agents.SHOW_AGENT)
+def show_agent(context: RequestContext) -> Response:
+    tool_names = select_tool_names(context)
+    generation = select_listed_generation(context, tool_names)
+    agent_id = context.path_parameters["agentId"]
+    view = agent_views.get_agent_view(context.caller, agent_id, ToolNaming(tool_names), generation)
+    return Response(200, {"agent": view}, UNCACHED_HEADERS)
+
+
+@router.handles(prompt_queue.LIST_QUEUE)
+def list_queue(context: RequestContext) -> Response:
+    views = change_queue.list_prompt_views(context.resources, context.caller, context.path_parameters["id"])
+    return Response(200, {"prompts": views}, UNCACHED_HEADERS)
+
+
+@router.handles(prompt_queue.EDIT_QUEUED_PROMPT)
+def edit_prompt(context: RequestContext) -> Response:
+    body = context.parse_body(QueuedPromptChange)
+    ids = (context.path_parameters["id"], context.path_parameters["promptId"])
+    edited = change_queue.edit_queued_prompt(
+        context.resources, context.caller, *ids, text=body.prompt, version=body.version
+    )
+    return Response(200, {"prompt": change_queue.build_prompt_view(edited)})
+
+
+@router.handles(prompt_queue.DROP_QUEUED_PROMPT)
+def drop_prompt(context: RequestContext) -> Response:
+    ids = (context.path_parameters["id"], context.path_parameters["promptId"])
+    dropped = change_queue.drop_queued_prompt(context.resources, context.caller, *ids)
+    return Response(200, {"prompt": change_queue.build_prompt_view(dropped)})
 
 
 handler = make_handler(router)

@@ -203,7 +203,7 @@ def test_the_purge_opens_no_secret_and_starts_no_workflow(function_roles: dict[s
 
 def test_each_index_is_queried_by_the_functions_that_need_it(function_roles: dict[str, Role]) -> None:
     assert functions_that_may(function_roles, "dynamodb:Query", "ConversationsTable/index/byUser") == {"api", "purge"}
-    assert functions_that_may(function_roles, "dynamodb:Query", "BridgesTable/index/open") == {"recover"}
+    assert functions_that_may(function_roles, "dynamodb:Query", "BridgesTable/index/open") == {"recover", "tool_result"}
     assert functions_that_may(function_roles, "dynamodb:Query", "UsageTable/index/byTime") == {"api", "purge"}
 
 

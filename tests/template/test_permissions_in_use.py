@@ -351,13 +351,13 @@ def test_a_long_wait_is_held_and_answered(resources: Resources, at: StageOf, fun
 def test_a_call_waits_for_a_person(at: StageOf, functions: dict[str, Any], clock: TestClock, outcome: str) -> None:
     """Its input and its result are large, and the tool is new to the tenant."""
     policy = ApprovalPolicy(rules=(PolicyRule(effect="ask"),), new_tools=True)
-    set_policy(functions["api"], at("api").caller, policy)
+    set_policy(functions["credentials"], at("api").caller, policy)
     at("stream_turns").start_turn()
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)), "Done.")
     wake = at("round").advance_turn()
     held = at("store_hold_token").advance_turn(holds=True, hint=at("round").workflow.outputs[wake.token]["hint"])
     approver = at("api").caller
-    [listed] = list_waiting_approvals(functions["api"], approver, "", 50).approvals
+    [listed] = list_waiting_approvals(functions["tool_result"], approver, "", 50).approvals
     assert get_approval(functions["tool_result"], approver, listed.id)["input"]["html"] == LARGE
     if outcome == "expired":
         clock.advance(8 * 86_400)
@@ -389,7 +389,7 @@ def test_a_queued_prompt_is_edited_and_starts_after_its_turn(
     start = partial(start_turn, stage.resources, stage.caller, prompt)
     queued = start_or_enqueue(stage.resources, stage.caller, prompt, start)
     assert isinstance(queued, QueuedPrompt)
-    ids = (functions["api"], stage.caller, stage.conversation.id, queued.id)
+    ids = (functions["tool_result"], stage.caller, stage.conversation.id, queued.id)
     edit_queued_prompt(*ids, text=LARGE, version=1)
     assert change_queue.list_prompt_views(*ids[:3])[0]["state"] == "waiting"
     at("tool_result").answer_request(OK)

@@ -22,15 +22,16 @@ with mock_aws():
     resources = make_resources()
     os.environ.update(environment_from_resources(resources))
     from functions.api import app
+    from functions.tool_result import app as tool_result
     headers = make_tenant(resources).bearer_headers(capabilities=("ai.chat", "ai.tools.write", "recipes.read"))
-    def send(method, path, body=None):
+    def send(method, path, body=None, app=app):
         event = make_proxy_event(method, "/admin/api/ai/" + path, headers)
         response = app.handler(event | {"body": json.dumps(body) if body else None}, None)
         return response["statusCode"], json.loads(response["body"])
     document = app.handler(make_proxy_event("GET", "/admin/api/ai/openapi.json", {}), None)
     scopes = send("GET", "scopes")
-    agents = send("GET", "agents")
-    agent = send("GET", "agents/kitchen")
+    agents = send("GET", "agents", app=tool_result)
+    agent = send("GET", "agents/kitchen", app=tool_result)
     tools = send("GET", "tools/kitchen")
     created = send("POST", "conversations", {"scope": "kitchen"})
     print(json.dumps([json.loads(document["body"]), scopes, agents, agent, tools, created]))

@@ -5,7 +5,7 @@ from fermata.wire.operations.operation import Operation, RequestParameter, Succe
 
 LIST_AGENTS = Operation(
     name="listAgents",
-    function="api",
+    function="tool_result",
     method="GET",
     path=f"{API_PREFIX}/agents",
     capabilities=CAN_CHAT,
@@ -16,7 +16,7 @@ LIST_AGENTS = Operation(
 )
 SHOW_AGENT = Operation(
     name="showAgent",
-    function="api",
+    function="tool_result",
     method="GET",
     path=f"{API_PREFIX}/agents/{{agentId}}",
     capabilities=CAN_CHAT,

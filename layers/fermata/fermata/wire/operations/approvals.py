@@ -17,7 +17,7 @@ _APPROVAL_ID = RequestParameter(
 
 LIST_APPROVALS = Operation(
     name="listApprovals",
-    function="api",
+    function="tool_result",
     method="GET",
     path=_PATH,
     capabilities=_CAN_APPROVE,

@@ -9,7 +9,7 @@ _POLICY_PATH = f"{API_PREFIX}/approval-policy"
 
 SHOW_POLICY = Operation(
     name="showApprovalPolicy",
-    function="api",
+    function="credentials",
     method="GET",
     path=_POLICY_PATH,
     capabilities=(Capability.POLICIES, Capability.APPROVE),
@@ -18,7 +18,7 @@ SHOW_POLICY = Operation(
 )
 SET_POLICY = Operation(
     name="setApprovalPolicy",
-    function="api",
+    function="credentials",
     method="PUT",
     path=_POLICY_PATH,
     capabilities=(Capability.POLICIES,),

@@ -21,7 +21,7 @@ _ERRORS = {
 
 LIST_QUEUE = Operation(
     name="listQueuedPrompts",
-    function="api",
+    function="tool_result",
     method="GET",
     path=_QUEUE_PATH,
     capabilities=CAN_CHAT,
@@ -33,7 +33,7 @@ LIST_QUEUE = Operation(
 )
 EDIT_QUEUED_PROMPT = Operation(
     name="editQueuedPrompt",
-    function="api",
+    function="tool_result",
     method="PUT",
     path=_PROMPT_PATH,
     capabilities=CAN_CHAT,
@@ -46,7 +46,7 @@ EDIT_QUEUED_PROMPT = Operation(
 )
 DROP_QUEUED_PROMPT = Operation(
     name="dropQueuedPrompt",
-    function="api",
+    function="tool_result",
     method="DELETE",
     path=_PROMPT_PATH,
     capabilities=CAN_CHAT,
