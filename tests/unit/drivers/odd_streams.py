@@ -16,6 +16,8 @@ from tests.strict import chat
 from tests.unit.drivers.recorded_streams import RECORDINGS
 
 DONE = "data: [DONE]\n\n"
+CHANNEL = "<|channel|>"
+END_MARKS = ("<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<end_of_turn>", "<\uff5cend\u2581of\u2581sentence\uff5c>")
 STOP = chat.make_chunk({}, "stop")
 CALLS = chat.make_chunk({}, "tool_calls")
 PARENT = {"parentId": "root", "html": "<p>x</p>"}
@@ -516,4 +518,116 @@ ODD_STREAMS = {
         f"plain text although the header names {name}": Odd(TEXT, "Alive.", headers={"content-encoding": name})
         for name in ("br", "zstd", "utf-8", "none", "gzip, identity", "deflate")
     },
+    "the rest of a call under the next index": Odd(
+        encode(fragment('{"a": {"b": 1}', "insertHtml", "call_a"), fragment("}", index=1), CALLS, DONE),
+        calls=[("insertHtml", {"a": {"b": 1}})],
+    ),
+    "arguments under the name of their schema": Odd(
+        encode(
+            chat.make_chunk({
+                "tool_calls": [
+                    {"index": 0, "id": "call_a", "function": {"name": "insertHtml", "parameters": PARENT}},
+                    {"index": 1, "id": "call_b", "name": "insertHtml", "input": json.dumps(PARENT)},
+                ]
+            }),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", PARENT), ("insertHtml", PARENT)],
+    ),
+    "text beside the delta": Odd(
+        encode(*({"choices": [{"index": 0, "text": text}]} for text in ("Hel", "lo.")), STOP, DONE), "Hello."
+    ),
+    "every chunk has a finish reason": Odd(
+        encode(
+            chat.make_chunk({"reasoning_content": "Hm."}, "stop"),
+            *(chat.make_chunk({"content": text}, "stop") for text in ("Hel", "lo.")),
+            fragment("{}", "insertHtml") | {"finish_reason": "stop"},
+            STOP,
+            DONE,
+        ),
+        "Hello.",
+        "Hm.",
+        calls=[("insertHtml", {})],
+    ),
+    "an answer beside that of another choice": Odd(
+        encode(
+            chat.make_chunk({"content": "Hello."}),
+            {"choices": [{"index": 1, "delta": {"content": "Other."}, "finish_reason": "length"}]},
+            STOP,
+            DONE,
+        ),
+        "Hello.",
+    ),
+    "two calls with one index, whose fragments have empty ids": Odd(
+        encode(
+            fragment("", "insertHtml", "call_a"),
+            *(fragment(piece, call_id="") for piece in ('{"a":', " 1}")),
+            fragment("", "insertHtml", "call_b"),
+            fragment('{"a": 2}', "", ""),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": 1}), ("insertHtml", {"a": 2})],
+    ),
+    "two calls with the id null, in quotation marks": Odd(
+        encode(fragment("{}", "insertHtml", "null"), fragment("{}", "insertHtml", "null", 1), CALLS, DONE),
+        calls=[("insertHtml", {}), ("insertHtml", {})],
+    ),
+    "every chunk holds the delta and the whole message": Odd(
+        encode(
+            *(
+                {"choices": [{"delta": {"content": delta}, "message": {"content": whole}, "finish_reason": reason}]}
+                for delta, whole, reason in (("Hel", "Hel", None), ("lo", "Hello", None), (".", "Hello.", "stop"))
+            ),
+            DONE,
+        ),
+        "Hello.",
+    ),
+    "numbers that JSON does not have, and raw tabs": Odd(
+        b'data: {"choices":[{"delta":{"content":"Hel\tlo."},"logprobs":{"content":[{"logprob":-Infinity}]}}]}\n\n'
+        + encode(STOP, DONE),
+        "Hel\tlo.",
+    ),
+    "thinking in a channel": Odd(
+        encode(
+            *(
+                chat.make_chunk({"content": piece})
+                for piece in f"{CHANNEL}analysis<|message|>Hm.<|end|><|start|>assistant{CHANNEL}final<|message|>Hello."
+            ),
+            STOP,
+            DONE,
+        ),
+        "Hello.",
+        "Hm.",
+    ),
+    "words between two channels": Odd(
+        encode(
+            chat.make_chunk({"content": "<|start|>assistant<|channel|>analysis<|message|>Hm.<|end|><|start|>assist"}),
+            chat.make_chunk({"content": "ant<|channel|>commentary<|message|>Wait.<|end|> Done.<|return|>"}),
+            STOP,
+            DONE,
+        ),
+        "Wait. Done.",
+        "Hm.",
+    ),
+    "thinking in a channel of another template": Odd(
+        encode(chat.make_chunk({"content": "<|channel>thought\nHm.<channel|>Hello.<end_of_turn>"}), STOP, DONE),
+        "Hello.",
+        "Hm.",
+    ),
+    **{
+        f"the mark of the end {mark}": Odd(
+            encode(*(chat.make_chunk({"content": piece}) for piece in ("Hello.", mark[:4], mark[4:])), STOP, DONE),
+            "Hello.",
+        )
+        for mark in END_MARKS
+    },
+    "a mark of the end that is quoted, and a tag of HTML": Odd(
+        encode(chat.make_chunk({"content": "Write `<|im_end|>` or <s>old</s>."}), STOP, DONE),
+        "Write `<|im_end|>` or <s>old</s>.",
+    ),
+    "text behind a mark of the end": Odd(
+        encode(chat.make_chunk({"content": "Hello.<|im_end|>\nMore."}), STOP, DONE), "Hello.\nMore."
+    ),
 }  # fmt: skip

@@ -225,6 +225,8 @@ WRITTEN_CALLS = (
     'court\n<invoke name="insertHtml">\n<parameter name="html">x</parameter>\n</invoke>',
     '[TOOL_CALLS][{"name": "insertHtml", "arguments": {}}]',
     "<\uff5ctool\u2581calls\u2581begin\uff5c>insertHtml",
+    '<\uff5c\uff5cDSML\uff5c\uff5cinvoke name="insertHtml">',
+    '<|DSML|invoke name="insertHtml">',
     '{"name": "insertHtml", "parameters": {"html": "<p>x</p>"}}',
 )
 

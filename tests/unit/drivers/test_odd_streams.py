@@ -61,6 +61,19 @@ def test_an_odd_stream_is_understood(odd: Odd, running: StartServer, connection:
     json.dumps(response.to_wire(), ensure_ascii=False).encode()
 
 
+@pytest.mark.parametrize("odd", ODD_STREAMS.values(), ids=ODD_STREAMS)
+def test_the_conversation_goes_on_after_an_odd_stream(
+    odd: Odd, running: StartServer, connection: HttpConnection
+) -> None:
+    response = get_response(replay(odd, running, connection))
+    results = [tool_result(call.tool_call_id, {}) for call in response.blocks if isinstance(call, ToolCallBlock)]
+    rows = (user_message("Hi"), message_from_response(response), *results, user_message("Again", turn="t2"))
+    server = running(CHAT)
+    server.script_chunks(CHAT.text_response())
+    assert get_response(collect_parts(CHAT, build_request(CHAT, *rows), connection, server)).blocks
+    assert "<|" not in json.dumps(server.bodies[-1]).replace("`<|im_end|>`", "")
+
+
 UNREADABLE = {
     "cut off": '{"parentId": "root", "html": "<p>',
     "an apostrophe between apostrophes": "{'parentId': 'it's'}",
@@ -444,6 +457,36 @@ def test_a_wish_for_other_call_ids_is_met_although_it_comes_as_a_stream(
     refused, accepted = map(json.dumps, server.bodies[-2:])
     assert "call_1" in refused
     assert "call_1" not in accepted
+
+
+SHOWN_AT_ONCE = {
+    "Ollama, as events": (
+        "ollama",
+        b"".join(b"data: %b\n\n" % line for line in ollama.text_response("Hi.").splitlines()),
+    ),
+    "Ollama, without line ends": ("ollama", ollama.text_response("Hi.").replace(b"\n", b"")),
+    "Messages, thinking at the start of its block": (
+        "anthropic",
+        anthropic_stream(
+            anthropic.content_block(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}),
+            anthropic.text_block(1, "Hi."),
+            anthropic.message_stop("end_turn", output_tokens=2),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("provider", "stream"), SHOWN_AT_ONCE.values(), ids=SHOWN_AT_ONCE)
+def test_text_and_thinking_are_shown_however_they_are_framed(
+    provider: str, stream: bytes, running: StartServer, connection: HttpConnection
+) -> None:
+    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
+    server = running(peer)
+    server.script_chunks(stream)
+    parts = collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    assert "".join(part.text for part in parts if isinstance(part, TextDelta)) == "Hi."
+    thinking = "".join(part.text for part in parts if isinstance(part, ReasoningDelta))
+    assert thinking == ("Hm." if b"Hm." in stream else "")
 
 
 @pytest.mark.parametrize("size", [1, 3, 50])

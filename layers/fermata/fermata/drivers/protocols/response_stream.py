@@ -179,7 +179,7 @@ def _iter_events(
             return
         elif not _is_heartbeat(data):
             yield _parse_event(label, data)
-    for data in decoder.flush():
+    for data in itertools.chain.from_iterable(map(_split_values, decoder.flush())):
         if (event := _try_parse_event(data)) is not None:
             yield event
 

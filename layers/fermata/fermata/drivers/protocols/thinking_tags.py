@@ -1,7 +1,7 @@
 """Tell thinking that a model writes between tags in its text from the answer itself (decision 0195).
 
 Models whose server does not separate the two write `<think>…</think>` before their answer. Such thinking is shown as
-reasoning and is not sent back.
+reasoning and is not sent back. Others write the channels of their template (`<|channel|>analysis<|message|>…<|end|>`).
 """
 
 import re
@@ -11,12 +11,36 @@ from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.model_io import ModelResponse, ReasoningDelta, StreamPart, TextDelta
 
 _NAMES = ("think", "thinking", "thought", "seed:think")
-_OPENING_TAGS = (*(f"<{name}>" for name in _NAMES), "[think]", "\u25c1think\u25b7")
-_CLOSING_TAGS = (*(f"</{name}>" for name in _NAMES), "[/think]", "\u25c1/think\u25b7")
-_TAGS = (*_OPENING_TAGS, *_CLOSING_TAGS)
-_TAG = re.compile(
-    rf"(?P<open>{'|'.join(map(re.escape, _OPENING_TAGS))})|{'|'.join(map(re.escape, _CLOSING_TAGS))}", re.I
+_OPENING_TAGS = (
+    *(f"<{name}>" for name in _NAMES),
+    "[think]",
+    "\u25c1think\u25b7",
+    "<|start|>assistant<|channel|>analysis<|message|>",
+    "<|channel|>analysis<|message|>",
+    "<|channel>thought\n",
 )
+_CLOSING_TAGS = (*(f"</{name}>" for name in _NAMES), "[/think]", "\u25c1/think\u25b7")
+_TEMPLATE_MARKS = (
+    *(
+        f"{start}<|channel|>{name}<|message|>"
+        for start in ("<|start|>assistant", "")
+        for name in ("final", "commentary")
+    ),
+    "<channel|>",
+    *(f"<|{name}|>" for name in ("end", "return", "im_end", "eot_id", "eom_id", "endoftext", "end_of_text")),
+    "<end_of_turn>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
+)
+"""What a chat template puts between messages. A server that does not know the template sends it on as text."""
+_TAGS = (*_OPENING_TAGS, *_CLOSING_TAGS, *_TEMPLATE_MARKS)
+_TAG = re.compile(
+    "|".join(
+        f"(?P<{name}>{'|'.join(map(re.escape, tags))})"
+        for name, tags in (("open", _OPENING_TAGS), ("close", _CLOSING_TAGS), ("mark", _TEMPLATE_MARKS))
+    ),
+    re.I,
+)
+_TAG_STARTS = re.compile("[<[\u25c1]")
 _QUOTES = ("`", '"', "'", "\\", "(")
 _FENCE = "```"
 _FENCE_TICKS = 3
@@ -32,6 +56,7 @@ class ThinkingSplitter:
 
     A tag in code or behind a quotation mark is text. So is a tag behind other text that is never closed: `flush`
     returns what followed it as text, so that nothing is lost. Some servers send the closing tag only; it is left out.
+    So are marks of a chat template, such as `<|im_end|>`; within thinking they end it.
     """
 
     def __init__(self) -> None:
@@ -80,7 +105,10 @@ class ThinkingSplitter:
         return not self._is_thinking and (self._code.is_inside or self._ending.endswith(_QUOTES))
 
     def _take_tag(self, tag: re.Match[str]) -> Iterator[_Piece]:
-        if bool(tag["open"]) != self._is_thinking and not self._is_quoted:
+        if tag["mark"] and not self._is_thinking:
+            if self._is_quoted:
+                yield from self._pass_on(tag[0])
+        elif bool(tag["open"]) != self._is_thinking and not self._is_quoted:
             self._is_thinking = bool(tag["open"])
             self._skips_blanks = True
             self._unclosed = [tag[0]]
@@ -142,7 +170,7 @@ class _CodeTracker:
 
 def _drop_unopened_thinking(text: str) -> str:
     """Drop what is before a closing tag that nothing has opened, unless nothing else is there."""
-    tag = _TAG.search(text)
+    tag = next((tag for tag in _TAG.finditer(text) if not tag["mark"]), None)
     is_closing = tag is not None and not tag["open"] and not text[: tag.start()].endswith(_QUOTES)
     rest = text[tag.end() :].lstrip() if tag is not None and is_closing and _FENCE not in text else ""
     return rest or text
@@ -151,9 +179,10 @@ def _drop_unopened_thinking(text: str) -> str:
 def _find_tag_start(text: str) -> int:
     """Return where an end of the text begins that may become a tag; its length if there is none."""
     ending = text[-_MAX_TAG_CHARS:]
-    start = max(map(ending.rfind, "<[\u25c1"))
-    may_be_tag = start >= 0 and any(tag.startswith(ending[start:].lower()) for tag in _TAGS)
-    return len(text) - len(ending) + start if may_be_tag else len(text)
+    for start in _TAG_STARTS.finditer(ending):
+        if any(tag.startswith(ending[start.start() :].lower()) for tag in _TAGS):
+            return len(text) - len(ending) + start.start()
+    return len(text)
 
 
 def split_thinking_from_parts(parts: Iterator[StreamPart]) -> Iterator[StreamPart]:

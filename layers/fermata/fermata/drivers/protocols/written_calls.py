@@ -9,7 +9,7 @@ from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.S)
 _MARKUP = re.compile(
     r"<tool_calls?>\s*[\[{<]|<function=[\w.:-]+>|<invoke name=|<function_calls>|\[TOOL_CALLS\]|<\|tool_calls?|"
-    r"<\uff5ctool\u2581calls?|<\|?\uff5c?DSML|<\|python_tag\|>|<\|channel\|>commentary to=",
+    r"<\uff5ctool\u2581calls?|<[|\uff5c]{0,4}DSML|<\|python_tag\|>|<\|channel\|>commentary to=",
 )
 """Matches how models of many makers write calls when their server does not read them."""
 _INPUT_MEMBERS = {"arguments", "parameters"}

@@ -112,7 +112,7 @@ def _name_error(data: str) -> str:
 
 
 class NdjsonDecoder:
-    """Decode one JSON value per line, as Ollama streams them."""
+    """Decode one JSON value per line, as Ollama streams them. Proxies write `data:` before it, as for events."""
 
     def __init__(self) -> None:
         self._line = _LineBuffer()
@@ -138,7 +138,7 @@ class NdjsonDecoder:
 
 
 def _decode_line(line: bytes) -> str:
-    return line.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
+    return line.removeprefix(BYTE_ORDER_MARK).removeprefix(b"data:").decode("utf-8", "replace").strip()
 
 
 class _LineBuffer:

@@ -61,12 +61,7 @@ def _iter_message_events(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the events of which a stream of this message would consist."""
     yield {"type": "message_start", "message": message}
     for index, block in enumerate(as_dict_list(message.get("content"))):
-        thinking = as_text(block.get("thinking"))
-        start = {**block, "thinking": ""} if thinking else block
-        yield {"type": "content_block_start", "index": index, "content_block": start}
-        if thinking:
-            delta = {"type": "thinking_delta", "thinking": thinking}
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_start", "index": index, "content_block": block}
     yield {"type": "message_delta", "delta": message}
     yield {"type": "message_stop"}
 
@@ -107,7 +102,8 @@ class MessagesAccumulator:
                 return self._fold_delta(as_index(event.get("index")), as_dict(event.get("delta")))
             case "content_block_start":
                 block = self._start_block(as_index(event.get("index")), as_dict(event.get("content_block")))
-                return TextDelta(text=text) if (text := block.get_text("text")) else None
+                thinking, text = block.get_text("thinking"), block.get_text("text")
+                return ReasoningDelta(text=thinking) if thinking else TextDelta(text=text) if text else None
             case "message_start":
                 self.has_usage = True
                 return self._start_message(as_dict(event.get("message")))

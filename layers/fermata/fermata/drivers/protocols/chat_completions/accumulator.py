@@ -107,6 +107,8 @@ class ChatAccumulator:
 
     def _fold_choice(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
         delta, message = as_dict(choice.get("delta")), as_dict(choice.get("message"))
+        if not delta and not message:
+            delta = {"content": choice.get("text")}  # as servers of the protocol for completions send it
         if not delta and message:
             yield from self._flush_text()
             delta = self._find_missing(message)

@@ -13,6 +13,8 @@ from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, 
 
 _BRACKETS = re.compile(r'\\.|[\\"{}\[\]]', re.S)
 """Matches what opens and closes, and escaped characters, so that they are skipped."""
+_ARGUMENT_MEMBERS = ("arguments", "parameters", "input")
+"""The member of the protocol, and those that servers put in its place."""
 _MAX_INDEX_DIGITS = 4
 _MIN_REPEATED_CHARS = 2
 """Of arguments that a fragment repeats and continues. No JSON begins with two brackets of objects."""
@@ -69,8 +71,8 @@ class CollectedCall:
         if not name or not self.name:
             return True
         if not call_id and not self.id:
-            return not self._is_whole
-        fragment = read_argument_object(arguments) if self._may_be_whole(arguments) and self._is_whole else None
+            return not self.is_whole
+        fragment = read_argument_object(arguments) if self._may_be_whole(arguments) and self.is_whole else None
         return fragment is None or fragment in ({}, self._whole_value)
 
     def _is_continued_under_another_id(self, name: str, arguments: str) -> bool:
@@ -78,7 +80,7 @@ class CollectedCall:
 
         It has no name, or the call has begun and the text is not the beginning of arguments.
         """
-        if self._is_whole:
+        if self.is_whole:
             return False
         begins = arguments.lstrip()[:1] in ("{", '"', "")
         return not name or bool(self.arguments and not begins)
@@ -110,7 +112,7 @@ class CollectedCall:
         return build_call_from_fragments(self.id, self.name, self.arguments, is_cut_off=is_cut_off)
 
     @property
-    def _is_whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether the arguments so far are a whole object."""
         for piece in self.arguments[self._counted :]:
             self._brackets.add(piece)
@@ -120,7 +122,7 @@ class CollectedCall:
         return self._brackets.is_closed
 
     def _is_repeated_by(self, arguments: str) -> bool:
-        if not self._may_be_whole(arguments) or not self._is_whole or not self._whole_value:
+        if not self._may_be_whole(arguments) or not self.is_whole or not self._whole_value:
             return False
         return read_argument_object(arguments) == self._whole_value
 
@@ -139,7 +141,7 @@ class CallCollector:
     def add_fragment(self, fragment: Mapping[str, Any]) -> None:
         function = as_dict(fragment.get("function")) or fragment  # some servers leave the wrapping out
         call_id, name = as_name(fragment.get("id")), as_name(function.get("name"))
-        arguments = function.get("arguments")
+        arguments = next((function[name] for name in _ARGUMENT_MEMBERS if function.get(name)), None)
         text = json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")
         call = self._find_call(_read_index(fragment.get("index")), call_id, name, text)
         call.id = call.id or call_id
@@ -165,6 +167,8 @@ class CallCollector:
         by_place = self._newest_by_index.get(index) if index is not None else latest
         by_id = self._newest_by_id.get(call_id)
         candidate = by_id if by_id and index in (None, by_id.index) else by_place
+        if candidate is None and latest and not (call_id or name or latest.is_whole):
+            candidate = latest  # the rest of a call under the next index
         if candidate is None or not candidate.is_continued_by(call_id, name, arguments):
             candidate = CollectedCall(index if index is not None else latest.index if latest else 0)
             self._calls.append(candidate)
