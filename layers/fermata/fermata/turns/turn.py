@@ -75,6 +75,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """The tenant's policy of approvals when the turn started."""
     known_tools: dict[str, str] = Field(default_factory=dict)
     """Digests of the tools that the tenant had approved, where its policy asks for new ones."""
+    offered_tools: tuple[str, ...] = ()
+    """Canonical names of the tools that are offered, where there are too many for all; empty for all."""
     withheld_tools: tuple[str, ...] = ()
     """Canonical names of tools that are not offered, because they need a content system and there is none."""
     remote_tools: tuple[str, ...] = ()
@@ -153,6 +155,7 @@ def build_open_shard_key(turn: str) -> str:
 def turn_to_item(turn: Turn) -> Item:
     excluded = {"execution_number", "state"}
     excluded |= {"policy"} if turn.policy == NO_POLICY else set()
+    excluded |= set() if turn.offered_tools else {"offered_tools"}
     excluded |= set() if turn.known_tools else {"known_tools"}
     pinned = turn.model_dump(mode="json", by_alias=True, exclude=excluded)
     return {

@@ -21,6 +21,7 @@ from fermata.turns.approvals.approval_record import (
     hash_call_input,
 )
 from fermata.turns.approvals.confirmations import ConfirmationCheck
+from fermata.turns.offered_tools import FIND_TOOLS_NAME
 from fermata.turns.pause import Pause
 from fermata.turns.round_call import CallApproval
 
@@ -61,6 +62,8 @@ class CallJudge:
             call_index: The call's index in its round.
             admitted: The call.
         """
+        if admitted.tool.name == FIND_TOOLS_NAME:
+            return None  # it only names tools, whose own calls are judged
         if refusal := self.confirmations.check(admitted):
             return refusal
         verdict = judge_call(self._collect_facts(admitted), self.context.turn.policy, self.context.agent.policy)

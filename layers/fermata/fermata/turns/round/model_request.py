@@ -247,7 +247,7 @@ def _build_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswer | N
         volatile=turn.situation,
         instruction=forced_answer.instruction if forced_answer else "",
         messages=messages,
-        tools=context.tool_specs,
+        tools=context.list_request_tools(),
         max_tokens=settings.max_answer_tokens,
         thinking_tokens=turn.thinking_tokens,
         call_tools=forced_answer is None,

@@ -26,6 +26,7 @@ from fermata.tools.tool import Access, ToolContext, refuse_remote_call
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.next_invocation_hint import InvocationHint
+from fermata.turns.offered_tools import add_find_tools, build_offered_specs, list_found_tools
 from fermata.turns.pause import Pause
 from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.forced_answer import (
@@ -189,7 +190,7 @@ class TurnContext:
     @cached_property
     def toolset(self) -> Toolset:
         """The tools of the turn's agent, as the turn's editor knows them, and the tenant's remote tools."""
-        return open_turn_toolset(self.resources, self.turn)
+        return add_find_tools(open_turn_toolset(self.resources, self.turn), self.turn)
 
     @property
     def tool_names(self) -> ToolNaming:
@@ -207,11 +208,15 @@ class TurnContext:
 
     @cached_property
     def tool_specs(self) -> tuple[ToolSpec, ...]:
-        turn = self.turn
-        capabilities = frozenset(turn.capabilities)
-        return self.toolset.build_tool_specs(
-            capabilities, turn.scope, self.tool_names, tenant=turn.tenant, withheld=turn.withheld_tools
-        )
+        """The tools that the turn is offered from its beginning on."""
+        return build_offered_specs(self.toolset, self.turn)
+
+    def list_request_tools(self) -> tuple[ToolSpec, ...]:
+        """Return the tools of the next request: those, and what the turn has found. Call it with the history loaded."""
+        if not self.turn.offered_tools or self.history is None:
+            return self.tool_specs
+        found = list_found_tools(self.history.stored_messages, self.turn.id)
+        return build_offered_specs(self.toolset, self.turn, found)
 
     @cached_property
     def limits(self) -> HistoryLimits:

@@ -27,6 +27,7 @@ from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.approvals.decision_commit import read_known_tools
 from fermata.turns.approvals.decision_trail import build_known_tools_key
+from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
 from fermata.turns.start.conversation_claim import (
@@ -124,6 +125,7 @@ def _start(
     turn = _pin_policy(resources, turn, agent, rows)
     remote_tools = pin_remote_tools(resources, caller.tenant, prompt.scope, rows.read_item)
     turn = turn.model_copy(update={"remote_tools": remote_tools})
+    turn = turn.model_copy(update={"offered_tools": select_offered_tools(resources, turn, prompt.content)})
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
     commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot, counter)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)

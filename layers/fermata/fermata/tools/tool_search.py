@@ -1,0 +1,50 @@
+"""Rank tools by how well their names and descriptions match a text."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+from fermata.tools.tool import Tool
+
+_WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
+_NAME_WEIGHT = 3
+_MIN_WORD_CHARS = 2
+_MAX_QUERY_WORDS = 400
+
+
+def rank_tools(tools: Sequence[Tool], text: str) -> list[Tool]:
+    """Return the tools, the best match first. Of equal matches the one that was defined first comes first.
+
+    Args:
+        tools: The tools to choose from.
+        text: What is looked for, such as a prompt.
+    """
+    words = set(split_words(text)[:_MAX_QUERY_WORDS])
+    known = [(_read_words(tool.name), _read_words(tool.description)) for tool in tools]
+    counts = Counter(word for name, description in known for word in {*name, *description})
+    weights = {word: math.log(1 + len(tools) / counts[word]) for word in words if counts[word]}
+    scores = [
+        sum(weight * (_NAME_WEIGHT * (word in name) + (word in description)) for word, weight in weights.items())
+        for name, description in known
+    ]
+    order = sorted(range(len(tools)), key=lambda index: -scores[index])
+    return [tools[index] for index in order]
+
+
+@cache
+def _read_words(text: str) -> frozenset[str]:
+    return frozenset(split_words(text))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text or a name, in small letters and without a plural's ending."""
+    words = (word.lower() for word in _WORDS.findall(text))
+    return [_to_singular(word) for word in words if len(word) >= _MIN_WORD_CHARS]
+
+
+def _to_singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
