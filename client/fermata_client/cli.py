@@ -18,9 +18,11 @@ from fermata_client.commands.workspace.audit import audit
 from fermata_client.commands.workspace.conversations import conversations
 from fermata_client.commands.workspace.credentials import credentials
 from fermata_client.commands.workspace.defaults import defaults
+from fermata_client.commands.workspace.listen import listen
 from fermata_client.commands.workspace.models import models
 from fermata_client.commands.workspace.privacy import privacy
 from fermata_client.commands.workspace.tools import tools
+from fermata_client.commands.workspace.webhooks import webhooks
 
 
 @click.group(cls=UsageReportingGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,6 +43,8 @@ main.add_command(conversations)
 main.add_command(credentials)
 main.add_command(api_keys)
 main.add_command(tools)
+main.add_command(webhooks)
+main.add_command(listen)
 main.add_command(approvals)
 main.add_command(models)
 main.add_command(defaults)

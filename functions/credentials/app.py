@@ -13,15 +13,17 @@ from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.remote_tools import tool_registry
 from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
+from fermata.webhooks import redeliver_event, webhook_registry
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.bodies.approval_requests import NewApprovalPolicy
 from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
 from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
+from fermata.wire.bodies.webhook_requests import NewWebhook, WebhookSettings
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import api_keys, credentials, policies, privacy, remote_tools
+from fermata.wire.operations import api_keys, credentials, policies, privacy, remote_tools, webhooks
 
 EXPORT_URL_SECONDS = 600
 """For as long an address opens a file without a token. Whoever shows the export again gets new ones."""
@@ -231,6 +233,47 @@ def show_approval_policy(context: RequestContext) -> Response:
 def set_approval_policy(context: RequestContext) -> Response:
     policy = ApprovalPolicy.from_wire(context.parse_body(NewApprovalPolicy).model_dump(by_alias=True))
     return Response(200, to_policy_view(set_policy(context.resources, context.caller, policy)))
+
+
+@router.handles(webhooks.LIST_WEBHOOKS)
+def list_webhooks(context: RequestContext) -> Response:
+    return Response(200, {"webhooks": webhook_registry.list_webhooks(context.resources, context.caller.tenant)})
+
+
+@router.handles(webhooks.ADD_WEBHOOK)
+def add_webhook(context: RequestContext) -> Response:
+    body = context.parse_body(NewWebhook)
+    stored = webhook_registry.add_webhook(
+        context.resources, context.caller, body.url, body.events or (), may_answer=body.may_answer
+    )
+    return Response(201, {"webhook": stored.view, "signingSecret": stored.signing_secret})
+
+
+@router.handles(webhooks.CHANGE_WEBHOOK)
+def change_webhook(context: RequestContext) -> Response:
+    body = context.parse_body(WebhookSettings)
+    change = webhook_registry.WebhookChange(body.url, body.events, body.enabled, body.may_answer)
+    stored = webhook_registry.change_webhook(context.resources, context.caller, context.path_parameters["id"], change)
+    return Response(200, {"webhook": stored.view})
+
+
+@router.handles(webhooks.REMOVE_WEBHOOK)
+def remove_webhook(context: RequestContext) -> Response:
+    webhook_registry.remove_webhook(context.resources, context.caller, context.path_parameters["id"])
+    return Response(200, {"ok": True})
+
+
+@router.handles(webhooks.LIST_DELIVERIES)
+def list_deliveries(context: RequestContext) -> Response:
+    found = redeliver_event.list_webhook_deliveries(context.resources, context.caller, context.path_parameters["id"])
+    return Response(200, {"deliveries": found})
+
+
+@router.handles(webhooks.REDELIVER)
+def redeliver(context: RequestContext) -> Response:
+    parameters = context.path_parameters
+    redeliver_event.redeliver_event(context.resources, context.caller, parameters["id"], parameters["deliveryId"])
+    return Response(202, {"ok": True})
 
 
 def _to_tool_body(stored: tool_registry.StoredTool) -> dict[str, Any]:

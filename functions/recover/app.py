@@ -7,6 +7,7 @@ from fermata.aws import observability
 from fermata.aws.resources import get_resources, prepare_function
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
+from fermata.turns.webhooks.outbox import resend_outbox
 
 
 @observability.trace_handler
@@ -16,7 +17,9 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
     The event of a sweep may hold `startGraceSeconds`: how long a turn is given to start by itself.
     """
     if event.get("sweep"):
-        return {"seen": recover_open_turns(get_resources(), event.get("startGraceSeconds"))}
+        seen = recover_open_turns(get_resources(), event.get("startGraceSeconds"))
+        resend_outbox(get_resources())
+        return {"seen": seen}
     turn = json.loads(event["detail"]["input"]) if "detail" in event else event
     recover_turn(
         get_resources(),

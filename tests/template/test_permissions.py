@@ -7,6 +7,7 @@ from tests.template.iam import Role
 from tests.template.templates import Template, resources_of_type
 
 FUNCTION_FOLDERS = (
+    "deliver_webhooks",
     "stream_turns",
     "tool_result",
     "api",
@@ -176,7 +177,10 @@ def test_the_ledger_can_only_be_added_to_except_by_erasures(function_roles: dict
 
 def test_only_settings_and_purged_conversations_are_deleted(function_roles: dict[str, Role]) -> None:
     assert functions_that_may(function_roles, "dynamodb:DeleteItem", "SettingsTable") == {"credentials", "purge"}
-    assert functions_that_may(function_roles, "dynamodb:DeleteItem", "BridgesTable") == {"purge"}  # empty counts
+    assert functions_that_may(function_roles, "dynamodb:DeleteItem", "BridgesTable") == {
+        "purge",  # empty counts
+        "deliver_webhooks",  # marks of entries that were handed out
+    }
     for table in ("ConversationsTable", "PricingTable"):
         assert functions_that_may(function_roles, "dynamodb:DeleteItem", table) == set()
     assert functions_that_may(function_roles, "dynamodb:BatchWriteItem", "ConversationsTable") == {"purge"}

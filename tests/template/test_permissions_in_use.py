@@ -14,6 +14,7 @@ import pytest
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from fermata.agents.policy_store import set_policy
 from fermata.aws import uploads
+from fermata.aws.message_queue import MessageQueue
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
@@ -50,11 +51,16 @@ from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.turns.start.start_turn import start_turn
+from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
+from fermata.turns.webhooks.outbox import resend_outbox
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
+from fermata.webhooks.redeliver_event import list_webhook_deliveries, redeliver_event
+from fermata.webhooks.webhook import WebhookEvent
+from fermata.webhooks.webhook_registry import add_webhook
 from fermata.wire.auth import api_key_store
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
@@ -210,6 +216,58 @@ def test_a_remote_tool_is_registered_called_and_sends_its_result_later(
     result = RemoteResult(caller.tenant, turn.id, "1.0.remote", {"title": "Bread"})
     submit_remote_result(functions["tool_result"], result, headers, body)
     assert at("round").run_workflow() == "finished"
+
+
+def test_webhooks_are_registered_told_and_answer(
+    resources: Resources, at: StageOf, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tenant(resources_of_new_process(resources))
+    caller, settings = functions["stage"].caller, functions["credentials"]
+    sent: list[Any] = []
+    monkeypatch.setattr(MessageQueue, "send", lambda _self, message, delay_seconds=0: sent.append(message))
+    _run_locally_without_queue(functions)
+    with run_scripted_tool_server() as receiver:
+        receiver.script_answer({"result": {"ok": True, "data": LARGE}})
+        webhook = add_webhook(settings, caller, receiver.url, (), may_answer=True).view["id"]
+        at("stream_turns").start_turn()
+        at("round").script_replies(
+            reply_with_calls(*(tool_call_block("insertHtml", parentId="root", html=LARGE) for _ in range(2))), "Done."
+        )
+        assert at("round").run_workflow() == "waiting"
+        for _ in range(2):
+            deliver_queued_entry(functions["deliver_webhooks"], QueuedEntry.from_message(sent.pop()))
+        assert at("round").run_workflow() == "finished"
+        [delivery, *_] = list_webhook_deliveries(settings, caller, webhook)
+        redeliver_event(settings, caller, webhook, delivery["id"])
+    assert resend_outbox(functions["recover"]) == 0
+
+
+def test_a_webhook_decides_about_a_call(
+    resources: Resources, at: StageOf, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tenant(resources_of_new_process(resources))
+    caller, settings = functions["stage"].caller, functions["credentials"]
+    sent: list[Any] = []
+    monkeypatch.setattr(MessageQueue, "send", lambda _self, message, delay_seconds=0: sent.append(message))
+    _run_locally_without_queue(functions)
+    with run_scripted_tool_server() as receiver:
+        receiver.script_answer({"approved": True, "data": 1})
+        register_tool(settings, caller, make_manifest_json(capability="write"), receiver.url)
+        add_webhook(settings, caller, receiver.url, (WebhookEvent.APPROVAL_REQUEST,), may_answer=True)
+        at("stream_turns").start_turn()
+        at("round").script_replies(reply_with_calls(tool_call_block("pim.getProduct")), "Done.")
+        assert at("round").run_workflow() == "waiting"
+        deliver_queued_entry(functions["deliver_webhooks"], QueuedEntry.from_message(sent.pop()))
+        assert at("round").run_workflow() == "finished"
+    assert [call.body.get("toolName") for call in receiver.calls] == [None, "pim.getProduct"]
+
+
+def _run_locally_without_queue(functions: dict[str, Any]) -> None:
+    """Let all functions reach servers on this machine, and need no queue."""
+    for function in functions.keys() - {"stage"}:
+        here = functions[function].settings.model_copy(update={"fermata_stage": "local"})
+        object.__setattr__(functions[function], "settings", here)
+        functions[function].__dict__["webhook_queue"] = MessageQueue(None, "")
 
 
 def test_a_server_answers_with_a_callback_token(at: StageOf, functions: dict[str, Any]) -> None:

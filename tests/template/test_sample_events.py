@@ -20,6 +20,7 @@ from tests.tenant_tokens import make_tenant
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
 FUNCTION_FOLDERS = (
+    "deliver_webhooks",
     "stream_turns",
     "tool_result",
     "api",
@@ -141,6 +142,11 @@ def test_the_price_refresh_handles_its_scheduled_event(
 def test_the_recovery_handles_each_of_its_events(deployed_resources: Resources, name: str) -> None:
     seen = import_module("functions.recover.app").handler(load_event(name), Context())
     assert seen == {"seen": 0 if name == "recover_sweep" else 1}
+
+
+def test_a_message_about_a_turn_that_is_gone_is_done(deployed_resources: Resources) -> None:
+    answer = import_module("functions.deliver_webhooks.app").handler(load_event("deliver_webhooks"), Context())
+    assert answer == {"batchItemFailures": []}
 
 
 def test_the_rollup_counts_the_row_of_its_event(deployed_resources: Resources) -> None:

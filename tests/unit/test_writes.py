@@ -40,6 +40,7 @@ UNCONDITIONAL: dict[str, str] = {
     "wire/auth/tenant_erasure_mark.py:build_erasure_mark_delete": "its key is of one erasure, and never used again",
     "conversations/message_store.py:build_undo_put": "stands beside the first log entry of its turn",
     "limits/leases.py:build_lease_removal": "stands beside the last log entry of its turn",
+    "turns/webhooks/deliver_entry.py:deliver_queued_entry": "deletes a mark of a log entry, whose number is used once",
     "remote_tools/tool_registry.py:store_tool": "deletes a former version of a tool, whose id is never used again",
     "plans/drafts/draft_store.py:_write_change": "deletes beside the draft's version what no version leads to",
     "plans/drafts/draft_store.py:_build_page_writes": "stands beside the draft's version",

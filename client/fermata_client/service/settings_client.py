@@ -124,6 +124,27 @@ class SettingsClient:
         """Remove a tool."""
         self._request("DELETE", path_of("tools", name), base_path="")
 
+    def list_webhooks(self) -> list[JsonObject]:
+        """Return the tenant's webhooks without their secrets, the oldest first."""
+        return require_member(self._request("GET", path_of("webhooks")), "webhooks", list)
+
+    def add_webhook(self, address: str, *, events: list[str], may_answer: bool = False) -> JsonObject:
+        """Register a webhook: `{webhook, signingSecret}`. The secret is not shown again."""
+        body = {"url": address, "events": events or None, "mayAnswer": may_answer}
+        return self._request("POST", path_of("webhooks"), without_none(body))
+
+    def remove_webhook(self, webhook_id: str) -> None:
+        """Remove a webhook."""
+        self._request("DELETE", path_of("webhooks", webhook_id))
+
+    def list_deliveries(self, webhook_id: str) -> list[JsonObject]:
+        """Return what was delivered to a webhook and what was not, the newest first."""
+        return require_member(self._request("GET", path_of("webhooks", webhook_id, "deliveries")), "deliveries", list)
+
+    def redeliver_event(self, webhook_id: str, delivery_id: str) -> None:
+        """Deliver an event again."""
+        self._request("POST", path_of("webhooks", webhook_id, "deliveries", delivery_id, "redeliver"))
+
     def start_privacy_job(self, kind: str, subject: JsonObject) -> JsonObject:
         """Start one of `exports` or `erasures`. `subject` has one of `conversationId`, `userId` and `tenant`."""
         return require_member(self._request("POST", path_of(kind), subject), "job", dict)

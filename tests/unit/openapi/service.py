@@ -31,6 +31,8 @@ from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
 from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
+from fermata.webhooks.delivery import Delivery, store_attempt
+from fermata.webhooks.webhook_registry import add_webhook, list_webhooks, remove_webhook
 from fermata.wire.auth.api_key_store import create_api_key
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
@@ -114,6 +116,11 @@ class PlayingStage(Stage):
         return turn
 
 
+DELIVERY = Delivery(
+    event_id="turn-1.7.0", event="turnEnd", turn="turn-1", entry=7, index=0, at_ms=1_900_000_000_000, attempts=1
+)
+
+
 @dataclass(frozen=True)
 class Service:
     """The service with a tenant, the bakery, whose user Ada owns everything.
@@ -152,6 +159,7 @@ class Service:
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
+            "deliveryId": DELIVERY.sort_key,
             "name": self._find_tool_name(operation),
         }
 
@@ -189,8 +197,19 @@ class Service:
                 return create_privacy_job(self.resources, "erasure", NOBODY).id
             case "api-keys":
                 return create_api_key(self.resources, self.stage.caller, "Build server", ["ai.chat"])[0].id
+            case "webhooks":
+                return self._add_webhook()
             case _:
                 return "anthropic"
+
+    def _add_webhook(self) -> str:
+        """Return a new webhook with one delivery."""
+        registered = list_webhooks(self.resources, self.stage.caller.tenant)
+        for webhook in registered:
+            remove_webhook(self.resources, self.stage.caller, webhook["id"])
+        webhook_id = str(add_webhook(self.resources, self.stage.caller, "https://93.184.216.34/hook", ()).view["id"])
+        store_attempt(self.resources, self.stage.caller.tenant, webhook_id, DELIVERY)
+        return webhook_id
 
     def _bridge_id(self, operation: BaseOperation) -> str:
         """Return a new turn if the operation changes it."""

@@ -35,6 +35,8 @@ BODIES: dict[str, Any] = {
     },
     "changeRemoteTool": {"enabled": False},
     "turnOnBuiltInTool": {"options": {"hosts": "example.com"}},
+    "addWebhook": {"url": "https://93.184.216.34/hook"},
+    "changeWebhook": {"enabled": False},
     "issueCallbackToken": {"expiresInSeconds": 60},
     "startExport": {"userId": "nobody"},
     "startErasure": {"userId": "nobody"},

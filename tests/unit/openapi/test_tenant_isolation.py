@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import api_keys, approvals, credentials, defaults, privacy, remote_tools
+from fermata.wire.operations import api_keys, approvals, credentials, defaults, privacy, remote_tools, webhooks
 from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -23,6 +23,7 @@ SHARED_OPERATIONS = (
     remote_tools.CHANGE_REMOTE_TOOL,
     remote_tools.REMOVE_REMOTE_TOOL,
     remote_tools.TURN_ON_BUILT_IN_TOOL,
+    *(operation for operation in vars(webhooks).values() if isinstance(operation, BaseOperation)),
     privacy.SHOW_EXPORT,
     privacy.SHOW_ERASURE,
     approvals.SHOW_APPROVAL,

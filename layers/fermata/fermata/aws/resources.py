@@ -17,6 +17,7 @@ from fermata.aws.cache import TTLCache
 from fermata.aws.clock import Clock
 from fermata.aws.dynamodb_client import DynamoClient
 from fermata.aws.fault_injection import FaultInjector
+from fermata.aws.message_queue import MessageQueue
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
 from fermata.aws.workflow import TurnWorkflow
@@ -88,6 +89,11 @@ class Resources:
     def cache(self) -> TTLCache:
         """The cache that all requests of this process share."""
         return TTLCache(self.clock.monotonic)
+
+    @cached_property
+    def webhook_queue(self) -> MessageQueue:
+        """The SQS queue of events for webhooks. Few functions use it, so its client is created on first use."""
+        return MessageQueue(self._client("sqs"), self.settings.webhook_queue_url)
 
     @cached_property
     def workflow(self) -> TurnWorkflow:

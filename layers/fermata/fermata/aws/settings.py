@@ -53,6 +53,8 @@ class Settings(BaseModel):
     fermata_stage: str = "dev"
     provider_urls: Annotated[str, AfterValidator(_check_url_object)] = "{}"
     """Base URLs by provider, as a JSON object; they override the URLs of drivers/providers."""
+    webhook_queue_url: str = ""
+    """The SQS queue of events for webhooks; without one, nothing is delivered."""
     public_url: str = ""
     """The address under which the service is reached, which remote tools are told for results that they send later."""
     catalogue_url: str = "https://openrouter.ai/api/v1/models"

@@ -25,6 +25,7 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import Event, RoundStartedEvent, parse_events
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_state_from_log import TurnState
+from fermata.turns.webhooks.outbox import build_outbox_put, has_webhook_events, queue_entry
 
 MAX_APPEND_ATTEMPTS = 50
 MAX_REFRESH_READS = 3
@@ -202,15 +203,28 @@ class TurnLog:
             item = log_entry_to_item(self._resources, self.partition, log_entry)
             put = Put(self._resources.settings.bridges_table, item, if_absent=True)
             began_at = self._resources.clock.monotonic()
-            stored_entry = self._write(put, tuple(build_writes(log_entry, self.state)))
+            stored_entry = self._write(put, (*build_writes(log_entry, self.state), *self._build_outbox(log_entry)))
             if stored_entry is None or stored_entry.append_id == append_id:
                 self._move_behind(log_entry)
                 self._seen_at = began_at
+                self._queue_for_webhooks(log_entry)
                 return log_entry
             self.accept_entry(stored_entry)
         raise RuntimeError(
             f"The log of turn {self.partition.turn} moved on {MAX_APPEND_ATTEMPTS} times before an append."
         )
+
+    def _build_outbox(self, log_entry: LogEntry) -> Sequence[Write]:
+        if not log_entry.state.has_webhooks or not has_webhook_events(log_entry.events):
+            return ()
+        partition = self.partition
+        return (
+            build_outbox_put(self._resources, partition.pk, log_entry.first_number, log_entry.at_ms, partition.expires),
+        )
+
+    def _queue_for_webhooks(self, log_entry: LogEntry) -> None:
+        if log_entry.state.has_webhooks and has_webhook_events(log_entry.events):
+            queue_entry(self._resources, self.partition.tenant, self.partition.turn, log_entry.first_number)
 
     def _build_entry(self, events: Sequence[Event], update_state: UpdateState, append_id: str) -> LogEntry:
         state = update_state(self.state, self.state.after_events(events))

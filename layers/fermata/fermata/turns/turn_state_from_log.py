@@ -54,6 +54,7 @@ _STORED_NAMES = {
     "revision": "v",
     "last_edit_key": "j",
     "forced_answer_reason": "x",
+    "has_webhooks": "k",
     "denied_inputs": "d",
     "approved_new_tools": "a",
     "approved_cost": "u+",
@@ -118,6 +119,8 @@ class TurnState:
     """Whether the turn ends with the round's calls, because a plan is its answer."""
     has_queued_prompts: bool = False
     """Whether prompts wait for the turn to end."""
+    has_webhooks: bool = False
+    """Whether the tenant had webhooks when the turn started, so that they are told about its events."""
     unknown_members: tuple[tuple[str, Any], ...] = ()
     """Stored names and values that a newer version wrote. They are written again as they are (decision 0253)."""
 

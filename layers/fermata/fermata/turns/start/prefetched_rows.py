@@ -16,6 +16,7 @@ from fermata.remote_tools.tool_definition import build_tools_key
 from fermata.turns.approvals.decision_trail import build_known_tools_key
 from fermata.turns.start.idempotency import build_idempotency_key
 from fermata.usage.budgets.budget_limits import build_budgets_key
+from fermata.webhooks.webhook import build_webhooks_key
 
 CREDENTIAL_GUESS_SECONDS = 3600
 
@@ -24,7 +25,7 @@ class PrefetchedRows:
     """The rows of a prompt, read at once.
 
     They are its conversation, the scope's default, the credential, budgets, host, policy, known tools, remote tools,
-    Idempotency-Key and counts.
+    webhooks, Idempotency-Key and counts.
 
     Which credential it will be is known only from the rows. The scope's last one is guessed, and read anew each time.
     If it is another one, `read_item` reads that with a request of its own.
@@ -64,6 +65,7 @@ class PrefetchedRows:
         yield build_policy_key(resources, tenant)
         yield build_known_tools_key(resources, tenant)
         yield build_tools_key(resources, tenant)
+        yield build_webhooks_key(resources, tenant)
         yield from list_count_keys(resources, caller, turn_id)
         if idempotency_key:
             yield build_idempotency_key(resources, tenant, caller.user, idempotency_key)

@@ -45,6 +45,7 @@ from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.audit import user_labels
 from fermata.usage.budgets.budget_limits import Budgets, get_budgets
+from fermata.webhooks.webhook import RegisteredWebhooks, build_webhooks_key
 
 SYSTEM_PROMPT_VERSION = "1"
 MAX_SITUATION_CHARS = 24_000
@@ -127,7 +128,10 @@ def _start(
     turn = turn.model_copy(update={"remote_tools": remote_tools})
     turn = turn.model_copy(update={"offered_tools": select_offered_tools(resources, turn, prompt.content)})
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
-    commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot, counter)
+    webhooks = RegisteredWebhooks.from_item(rows.read_item(build_webhooks_key(resources, caller.tenant)))
+    commit = partial(
+        _commit_turn, resources, prompt, content, conversation, turn, snapshot, counter, webhooks.has_enabled
+    )
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
     start_workflow(resources, turn)
     observability.emit_metrics({"TurnsStarted": 1})
@@ -230,6 +234,7 @@ def _commit_turn(
     turn: Turn,
     snapshot: SnapshotStorage,
     counter: UseCounter,
+    has_webhooks: bool,
     hold_writes: Sequence[Write],
 ) -> StartedTurn:
     """Write START, with the user's message, the idempotency key, the hold of the first request and the counts."""
@@ -244,6 +249,7 @@ def _commit_turn(
                 snapshot_key=snapshot_key,
                 revision=prompt.revision,
                 has_queued_prompts=prompt.has_queued_prompts,
+                has_webhooks=has_webhooks,
             ),
             build_claim_update(
                 resources, conversation, turn, position + 1, conversation_store.title_from_prompt(prompt.content)

@@ -27,6 +27,7 @@ from fermata.wire.bodies.responses import (
     remote_tools,
     turns,
     usage,
+    webhooks,
 )
 from fermata.wire.http.error_responses import DEFAULT_RETRY_AFTER_SECONDS
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
@@ -43,7 +44,7 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, Re
 
 _RESPONSE_MODULES = (
     agents, api_keys, approvals, callbacks, common, conversations, credentials, defaults, editor, planner, privacy,
-    remote_tools, turns, usage,
+    remote_tools, turns, usage, webhooks,
 )  # fmt: skip
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.

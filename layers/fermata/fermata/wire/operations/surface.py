@@ -21,12 +21,13 @@ from fermata.wire.operations import (
     service,
     turns,
     usage,
+    webhooks,
 )
 from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys,
-    remote_tools, planner, privacy, usage, service,
+    remote_tools, planner, privacy, usage, service, webhooks,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

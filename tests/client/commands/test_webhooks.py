@@ -1,0 +1,90 @@
+"""`fermata webhooks` and `fermata listen`: output, requests, exit codes."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fermata_client.cli import main
+from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
+
+WEBHOOK = {
+    "id": "w1",
+    "url": "https://server.example/\x1b[31mhook",
+    "events": ["turnEnd"],
+    "enabled": True,
+    "mayAnswer": False,
+}
+DELIVERY = {
+    "id": "2026-11-28T09:30:00.000Z~t.7.0",
+    "event": "turnEnd",
+    "state": "failed",
+    "attempts": 3,
+    "status": 500,
+    "at": "2026-11-28T09:30:00.000Z",
+}
+
+
+@pytest.fixture
+def service() -> Iterator[ScriptedToolServer]:
+    with run_scripted_tool_server() as server:
+        yield server
+
+
+def run(service: ScriptedToolServer, *arguments: str) -> Result:
+    url = f"http://127.0.0.1:{service.server_port}"
+    return CliRunner().invoke(main, [*arguments, "--url", url, "--token", "t"])
+
+
+def test_webhooks_are_listed_without_control_characters(service: ScriptedToolServer) -> None:
+    service.script_answer({"webhooks": [WEBHOOK]})
+    result = run(service, "webhooks")
+    assert result.exit_code == 0, result.output
+    assert "w1" in result.output
+    assert "\x1b" not in result.output
+
+
+def test_a_webhook_is_added_and_its_secret_printed_alone(service: ScriptedToolServer) -> None:
+    service.script_answer({"webhook": WEBHOOK, "signingSecret": "whsec_x"}, 201)
+    result = run(service, "webhooks", "add", "https://server.example/hook", "--event", "turnEnd", "--may-answer")
+    assert result.stdout == "whsec_x\n"
+    assert service.calls[0].body == {
+        "url": "https://server.example/hook",
+        "events": ["turnEnd"],
+        "mayAnswer": True,
+    }
+
+
+def test_deliveries_are_listed_and_repeated(service: ScriptedToolServer) -> None:
+    service.script_answer({"deliveries": [DELIVERY]})
+    result = run(service, "webhooks", "deliveries", "w1")
+    assert "failed" in result.output
+    assert run(service, "webhooks", "redeliver", "w1", DELIVERY["id"]).exit_code == 0
+    assert service.calls[-1].path.endswith("/webhooks/w1/deliveries/2026-11-28T09%3A30%3A00.000Z~t.7.0/redeliver")
+    assert run(service, "webhooks", "remove", "w1", "--yes").exit_code == 0
+
+
+def test_listen_prints_what_arrives_and_removes_its_webhook(service: ScriptedToolServer) -> None:
+    posts: list[Thread] = []
+
+    def post_event(call: ReceivedCall) -> None:
+        if call.path.endswith("/webhooks"):
+            request = urllib.request.Request(call.body["url"], b'{"type":"turnEnd"}', {"webhook-id": "t.7.0"})
+            posts.append(Thread(target=lambda: urllib.request.urlopen(request, timeout=30).close()))
+            posts[-1].start()
+
+    answer: Any = {"webhook": WEBHOOK, "signingSecret": "whsec_x"}
+    service.script_answer(answer, 201, before=post_event)
+    service.script_answer({"ok": True})
+    result = run(service, "listen", "--count", "1")
+    posts[0].join()
+    assert result.exit_code == 0, result.output
+    [line] = result.stdout.splitlines()
+    assert json.loads(line)["body"] == {"type": "turnEnd"}
+    assert json.loads(line)["headers"]["webhook-id"] == "t.7.0"
+    assert "whsec_x" in result.stderr
+    assert service.calls[-1].path == "/admin/api/ai/webhooks/w1"

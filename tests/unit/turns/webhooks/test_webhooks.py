@@ -1,0 +1,266 @@
+"""Webhooks are told about tool requests, approvals and ends of turns: signed, each once, also after an outage."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from fermata.domain.caller import Caller
+from fermata.domain.events import ToolResultEvent
+from fermata.signed_requests.signature import verify_request
+from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
+from fermata.turns.webhooks.outbox import RESEND_SECONDS, resend_outbox
+from fermata.webhooks.delivery import list_deliveries
+from fermata.webhooks.send_event import MAX_AGE_SECONDS, get_next_wait
+from fermata.webhooks.webhook import WebhookEvent
+from fermata.webhooks.webhook_registry import WebhookChange, add_webhook, change_webhook, remove_webhook
+from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
+from tests.tenant_tokens import make_tenant
+from tests.unit.turns import invariants
+from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+
+ADMIN = Caller(tenant="bakery", user="root", capabilities=frozenset({"ai.tools.manage"}))
+
+
+class ScriptedQueue:
+    """A queue that a test empties itself."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[dict[str, Any], float]] = []
+        self.is_down = False
+
+    def send(self, message: dict[str, Any], *, delay_seconds: float = 0) -> None:
+        if self.is_down:
+            raise EndpointConnectionError(endpoint_url="https://sqs.example")
+        self.messages.append((message, delay_seconds))
+
+
+@pytest.fixture
+def receiver() -> Iterator[ScriptedToolServer]:
+    with run_scripted_tool_server() as server:
+        yield server
+
+
+@pytest.fixture
+def stage(staged: MakeStage) -> Stage:
+    made = staged(fermata_stage="local")
+    make_tenant(made.resources, "bakery")
+    made.resources.__dict__["webhook_queue"] = ScriptedQueue()
+    return made
+
+
+def queue_of(stage: Stage) -> ScriptedQueue:
+    queue = stage.resources.webhook_queue
+    assert isinstance(queue, ScriptedQueue)
+    return queue
+
+
+def add(stage: Stage, receiver: ScriptedToolServer, *events: WebhookEvent, may_answer: bool = False) -> tuple[str, str]:
+    """Register a webhook; return its id and its secret."""
+    stored = add_webhook(stage.resources, ADMIN, receiver.url, events, may_answer=may_answer)
+    return stored.view["id"], stored.signing_secret or ""
+
+
+def deliver(stage: Stage) -> None:
+    """Deliver what is queued now. What is queued meanwhile waits."""
+    queue = queue_of(stage)
+    messages, queue.messages = queue.messages, []
+    for message, _delay in messages:
+        deliver_queued_entry(stage.resources, QueuedEntry.from_message(message))
+
+
+def wait_for_editor(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n")))
+    assert stage.run_workflow() == "waiting"
+
+
+def finish(stage: Stage) -> None:
+    stage.script_replies("Done.")
+    assert stage.run_workflow() == "finished"
+    invariants.check_invariants(stage, next_prompt=False)
+
+
+def types_of(receiver: ScriptedToolServer) -> list[str]:
+    return [call.body["type"] for call in receiver.calls]
+
+
+def outbox_of(stage: Stage) -> list[str]:
+    return [item["sk"] for item in stage.stored_items(stage.turn.pk) if item["sk"].startswith("w#")]
+
+
+def test_a_tool_request_and_the_end_are_delivered_signed(stage: Stage, receiver: ScriptedToolServer) -> None:
+    _, secret = add(stage, receiver)
+    wait_for_editor(stage)
+    deliver(stage)
+    [call] = receiver.calls
+    verify_request([secret], call.headers, stage.clock.time(), call.raw)
+    assert call.body["type"] == "toolRequest"
+    assert call.body["data"]["bridgeId"] == stage.turn.id
+    assert call.body["data"]["event"]["requestId"] == stage.tool_requests()[0].request_id
+    stage.answer_request(OK)
+    finish(stage)
+    deliver(stage)
+    assert types_of(receiver) == ["toolRequest", "turnEnd"]
+    assert receiver.calls[1].body["data"]["event"]["type"] == "done"
+    assert outbox_of(stage) == []
+
+
+def test_a_tenant_without_webhooks_pays_nothing(stage: Stage) -> None:
+    wait_for_editor(stage)
+    assert queue_of(stage).messages == []
+    assert outbox_of(stage) == []
+    assert all("k" not in entry.state.to_item() for entry in stage.entries())
+
+
+def test_only_the_events_that_were_chosen_are_delivered(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver, WebhookEvent.TURN_END)
+    wait_for_editor(stage)
+    stage.cancel_turn()
+    deliver(stage)
+    assert types_of(receiver) == ["turnEnd"]
+
+
+def test_a_message_that_comes_twice_delivers_once(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver)
+    wait_for_editor(stage)
+    queue_of(stage).messages *= 3
+    deliver(stage)
+    assert len(receiver.calls) == 1
+
+
+def test_what_was_not_queued_is_queued_by_the_sweep(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver)
+    queue_of(stage).is_down = True
+    wait_for_editor(stage)
+    queue_of(stage).is_down = False
+    assert resend_outbox(stage.resources) == 0
+    stage.pass_time(RESEND_SECONDS + 1)
+    assert resend_outbox(stage.resources) == 1
+    deliver(stage)
+    assert types_of(receiver) == ["toolRequest"]
+    stage.pass_time(RESEND_SECONDS + 1)
+    assert resend_outbox(stage.resources) == 0
+
+
+def test_a_receiver_that_is_down_for_a_day_gets_the_event_with_the_same_id(
+    stage: Stage, receiver: ScriptedToolServer
+) -> None:
+    webhook_id, secret = add(stage, receiver, WebhookEvent.TURN_END)
+    receiver.script_answer(b"down", 503)
+    wait_for_editor(stage)
+    stage.cancel_turn()
+    began_at = stage.clock.time()
+    deliver(stage)
+    while stage.clock.time() - began_at < 86_400:
+        [(_, delay)] = queue_of(stage).messages
+        assert 0 < delay <= 900
+        stage.pass_time(delay)
+        deliver(stage)
+    receiver.answers.clear()
+    receiver.script_answer(b"", 204)
+    deliver(stage)
+    assert queue_of(stage).messages == []
+    assert len({call.headers["webhook-id"] for call in receiver.calls}) == 1
+    last = receiver.calls[-1]
+    verify_request([secret], last.headers, stage.clock.time(), last.raw)  # signed anew each time
+    [delivery] = list_deliveries(stage.resources, "bakery", webhook_id)
+    assert (delivery.state, delivery.status, delivery.attempts) == ("delivered", 204, len(receiver.calls))
+
+
+def test_an_event_is_given_up_after_three_days_and_delivered_again_on_request(
+    stage: Stage, receiver: ScriptedToolServer
+) -> None:
+    webhook_id, _ = add(stage, receiver, WebhookEvent.TURN_END)
+    receiver.script_answer(b"", 500)
+    wait_for_editor(stage)
+    stage.cancel_turn()
+    stage.pass_time(MAX_AGE_SECONDS + 1)
+    deliver(stage)
+    assert queue_of(stage).messages == []
+    [delivery] = list_deliveries(stage.resources, "bakery", webhook_id)
+    assert delivery.state == "failed"
+    receiver.answers.clear()
+    receiver.script_answer({})
+    again = QueuedEntry("bakery", delivery.turn, delivery.entry, webhook_id, delivery.index, is_redelivery=True)
+    assert QueuedEntry.from_message(again.to_message()) == again
+    deliver_queued_entry(stage.resources, again)
+    [delivery] = list_deliveries(stage.resources, "bakery", webhook_id)
+    assert (delivery.state, delivery.attempts) == ("delivered", 2)
+
+
+def test_waits_grow_to_a_quarter_of_an_hour() -> None:
+    waits = [get_next_wait(attempts, 0, jitter=0) for attempts in range(1, 8)]
+    assert waits == [5, 20, 80, 320, 900, 900, 900]
+    assert get_next_wait(1, 0, jitter=1) == 4
+    assert get_next_wait(10**6, 10, jitter=0) == 900
+    assert get_next_wait(1, MAX_AGE_SECONDS + 1) is None
+
+
+def test_one_receiver_that_is_down_does_not_keep_another_waiting(stage: Stage, receiver: ScriptedToolServer) -> None:
+    with run_scripted_tool_server() as broken:
+        broken.script_answer(b"", 500)
+        add(stage, broken)
+        add(stage, receiver)
+        wait_for_editor(stage)
+        deliver(stage)
+        assert types_of(receiver) == ["toolRequest"]
+        deliver(stage)
+        assert len(receiver.calls) == 1
+        assert len(broken.calls) == 2
+
+
+def test_a_webhook_that_was_removed_or_turned_off_is_sent_nothing(stage: Stage, receiver: ScriptedToolServer) -> None:
+    removed, _ = add(stage, receiver)
+    turned_off, _ = add(stage, receiver)
+    wait_for_editor(stage)
+    remove_webhook(stage.resources, ADMIN, removed)
+    change_webhook(stage.resources, ADMIN, turned_off, WebhookChange(enabled=False))
+    deliver(stage)
+    assert receiver.calls == []
+
+
+def test_a_response_may_carry_the_result(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST, may_answer=True)
+    receiver.script_answer({"result": {"ok": True, "data": {"removed": 1}}})
+    wait_for_editor(stage)
+    deliver(stage)
+    [result] = [event for event in stage.events() if isinstance(event, ToolResultEvent)]
+    assert result.ok
+    finish(stage)
+    assert stage.results_sent_to_model()[0].data == {"removed": 1}
+
+
+@pytest.mark.parametrize("body", [{}, {"result": 5}, {"result": {}}, {"result": {"ok": "yes"}}, [], {"approved": True}])
+def test_any_other_response_answers_nothing(stage: Stage, receiver: ScriptedToolServer, body: Any) -> None:
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST, may_answer=True)
+    receiver.script_answer(body)
+    wait_for_editor(stage)
+    deliver(stage)
+    assert stage.event_types()[-1] == "toolRequest"
+
+
+def test_a_webhook_that_may_not_answer_answers_nothing(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST)
+    receiver.script_answer({"result": {"ok": True}})
+    wait_for_editor(stage)
+    deliver(stage)
+    assert stage.event_types()[-1] == "toolRequest"
+
+
+def test_an_answer_that_comes_too_late_changes_nothing(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST, may_answer=True)
+    receiver.script_answer({"result": {"ok": True}}, before=lambda _call: stage.cancel_turn())
+    wait_for_editor(stage)
+    deliver(stage)
+    invariants.check_invariants(stage)
+
+
+def test_an_entry_that_was_erased_is_delivered_to_nobody(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver)
+    wait_for_editor(stage)
+    deliver_queued_entry(stage.resources, QueuedEntry("bakery", "gone", 3))
+    deliver_queued_entry(stage.resources, QueuedEntry("bakery", stage.turn.id, 999))
+    assert receiver.calls == []
