@@ -31,6 +31,7 @@ from bench.package_sizes import measure_package_sizes
 from bench.panel_page import measure_panel
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
 from bench.synthetic_ledger import ROW_COUNT
+from bench.tool_pipeline import measure_tool_pipeline
 from bench.turn_cost import TurnShape
 from local import template
 from local.cloud import LOCAL_TIMINGS
@@ -111,6 +112,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     """
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
+    yield measure_tool_pipeline(10 * size.repetitions)
     yield from measure_package_sizes()
     yield measure_editor_tools(max(2, size.repetitions // 4))
     yield from measure_panel()

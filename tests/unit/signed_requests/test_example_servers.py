@@ -27,8 +27,10 @@ SECRET = make_signing_secret()
 NODE = shutil.which("node")
 PROGRAMS = {".py": sys.executable, ".mjs": NODE or ""}
 needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is missing")
-TOOLS = ["remote-tool/server.py", pytest.param("remote-tool/server.mjs", marks=needs_node)]
-RECEIVERS = ["webhook-receiver/receiver.py", pytest.param("webhook-receiver/receiver.mjs", marks=needs_node)]
+TOOL = EXAMPLES / "remote-tool" / "server"
+RECEIVER = EXAMPLES / "webhook-receiver" / "receiver"
+TOOLS = [TOOL.with_suffix(".py"), pytest.param(TOOL.with_suffix(".mjs"), marks=needs_node)]
+RECEIVERS = [RECEIVER.with_suffix(".py"), pytest.param(RECEIVER.with_suffix(".mjs"), marks=needs_node)]
 
 
 class Example(NamedTuple):
@@ -40,7 +42,7 @@ class Example(NamedTuple):
 
 @pytest.fixture
 def example(request: pytest.FixtureRequest) -> Iterator[Example]:
-    path = EXAMPLES / request.param
+    path: Path = request.param
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
