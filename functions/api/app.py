@@ -305,6 +305,8 @@ def show_openapi(resources: Resources) -> Response:
 
 for operation, function in planner.PLANNER_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.handlers:{function}")
+for operation, function in planner.PUBLISH_HANDLERS:
+    router.handles_by_path(operation, f"fermata.planner_api.publish_handlers:{function}")
 
 handler = make_handler(router)
 prepare_function("dynamodb", "s3", "kms", "stepfunctions")

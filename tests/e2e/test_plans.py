@@ -141,6 +141,19 @@ def test_history_goes_back_and_forth(planner: PlannerClient) -> None:
     ]
 
 
+def test_a_draft_is_published_and_brought_back(planner: PlannerClient) -> None:
+    site = {"siteId": planner.session[-40:].lower()}
+    assert planner.post("draft/bootstrap", pages=PAGES, **site).status_code == 200
+    assert planner.get("publish/diff", **site).json()["added"] == ["/", "/faq"]
+    assert planner.post("publish", **site).json()["number"] == 1
+    assert planner.post("publish", **site).json()["number"] == 1
+    planner.post("ops", ops=[{"op": "remove_page", "pageSlug": "/faq"}], **site)
+    assert planner.get("publish/diff", **site).json()["removed"] == ["/faq"]
+    assert planner.get("published/pages", slug="/faq", **site).json()["title"] == "FAQ"
+    assert planner.post("restore/snapshot", number=1, **site).json()["slugs"] == ["/", "/faq"]
+    assert planner.get("publish/log", **site).json()["restorable"] == [1]
+
+
 def test_a_session_has_three_chats_at_most_and_each_is_run_once(planner: PlannerClient) -> None:
     streams = [planner.start(CHANGE) for _ in range(3)]
     assert planner.post("chat/start", message=CHANGE).status_code == 429

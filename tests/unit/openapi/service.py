@@ -20,8 +20,9 @@ from fermata.domain.blocks import ImageBlock, ToolCallBlock
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.planner_api.chat_runs import store_chat
-from fermata.planner_api.sessions import open_session
+from fermata.planner_api.sessions import make_site_key, open_session
 from fermata.plans.drafts.draft_history import import_pages, step_page
+from fermata.plans.drafts.publishing import publish_draft
 from fermata.plans.submit_plan import apply_submitted_operations
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import create_privacy_job
@@ -176,8 +177,10 @@ class Service:
         meta = {"op": "update_page_meta", "pageSlug": "/faq", "patch": {"title": "T"}}
         apply_submitted_operations(self.resources, location, [meta], "one")
         step_page(self.resources, location, "/faq", "undo")
+        publish_draft(self.resources, location, make_site_key(session))
         body = {"session": session, "message": "Change the heading"}
-        return {"session": session, "streamId": store_chat(self.resources, caller, location.conversation, body, "").id}
+        chat = store_chat(self.resources, caller, location.conversation, body, "")
+        return {"session": session, "siteId": session, "streamId": chat.id}
 
     def _register_tool(self) -> str:
         manifest = make_manifest_json()

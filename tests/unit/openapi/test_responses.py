@@ -50,6 +50,8 @@ BODIES: dict[str, Any] = {
     "undoChange": {"session": "", "slug": "/"},
     "redoChange": {"session": "", "slug": "/faq"},
     "restoreVersion": {"session": "", "version": 1},
+    "publishDraft": {"session": ""},
+    "restoreEdition": {"session": "", "siteId": "", "number": 1},
     "bootstrapDraft": {"session": "", "pages": [{"id": "p", "slug": "/", "title": "Home"}]},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
 }
@@ -63,6 +65,9 @@ QUERIES: dict[str, dict[str, Any]] = {
     "listHistory": {"session": ""},
     "showDraftPage": {"session": "", "slug": "/"},
     "listDraftSlugs": {"session": ""},
+    "showPublishDifference": {"session": ""},
+    "showPublishLog": {"siteId": ""},
+    "showPublishedPage": {"siteId": "", "slug": "/"},
 }
 FORGED_AUTHORIZATION = TokenSigner(
     "bakery", "https://bakery.example", "fermata", "some other secret than the bakery's"

@@ -104,14 +104,14 @@ def _read_effect_key(context: RequestContext) -> str:
 
 def show_history_status(context: RequestContext) -> Response:
     """Respond with the steps that a page can be undone and redone."""
-    stored = load_draft(context.resources, _locate_by_query(context))
+    stored = load_draft(context.resources, locate_by_query(context))
     return Response(200, draft_history.get_history_status(stored, context.request.query.get("slug", "/")))
 
 
 def show_history_log(context: RequestContext) -> Response:
     """Respond with what the newest versions have changed."""
     limit = max(1, read_integer_parameter(context.request, "limit", MAX_LISTED_VERSIONS, maximum=MAX_LISTED_VERSIONS))
-    entries = draft_history.list_history(context.resources, _locate_by_query(context), limit)
+    entries = draft_history.list_history(context.resources, locate_by_query(context), limit)
     return Response(200, {"entries": [entry.to_wire() for entry in entries]})
 
 
@@ -153,7 +153,7 @@ def _respond_to_change(made: MadeChange) -> Response:
 
 def show_draft_page(context: RequestContext) -> Response:
     """Respond with a page of the draft."""
-    draft = load_draft(context.resources, _locate_by_query(context)).draft
+    draft = load_draft(context.resources, locate_by_query(context)).draft
     page = draft.find_page(context.request.query.get("slug", "/"))
     if page is None:
         raise NotFound("There is no such page.")
@@ -162,7 +162,7 @@ def show_draft_page(context: RequestContext) -> Response:
 
 def list_draft_slugs(context: RequestContext) -> Response:
     """Respond with the slugs of the draft's pages, its settings and its version."""
-    stored = load_draft(context.resources, _locate_by_query(context))
+    stored = load_draft(context.resources, locate_by_query(context))
     body = {"slugs": list(stored.draft.slugs), "previewVersion": stored.version}
     return Response(200, body | {"config": stored.draft.config.to_wire()})
 
@@ -189,7 +189,8 @@ def _read_page(raw: dict[str, Any]) -> Page | None:
         return None
 
 
-def _locate_by_query(context: RequestContext) -> DraftLocation:
+def locate_by_query(context: RequestContext) -> DraftLocation:
+    """Return the draft that the query of a request names."""
     query = context.request.query
     session = query.get("session", "")
     if not session or len(session) > 120:

@@ -18,8 +18,13 @@ DELETED_SESSION = "This session was deleted. Use another name."
 
 def make_session_key(session: str, site: str | None) -> str:
     """Return the name of a session within all sites. The default site has no prefix."""
-    slug = "-".join((site or "").lower().split())
-    return session if slug in ("", DEFAULT_SITE) else f"{slug}::{session}"
+    slug = make_site_key(site)
+    return session if slug == DEFAULT_SITE else f"{slug}::{session}"
+
+
+def make_site_key(site: str | None) -> str:
+    """Return the name of a site as rows have it."""
+    return "-".join((site or DEFAULT_SITE).lower().split()) or DEFAULT_SITE
 
 
 def make_session_conversation_id(caller: Caller, session: str, site: str | None) -> str:

@@ -71,6 +71,16 @@ class RestoreBody(SessionBody):
     version: Annotated[int, Field(ge=1, le=10**9)]
 
 
+class PublishBody(SessionBody):
+    """Whose draft is published."""
+
+
+class RestoreEditionBody(SessionBody):
+    """An edition whose pages the draft gets."""
+
+    number: Annotated[int, Field(ge=1, le=10**9)]
+
+
 class BootstrapBody(SessionBody):
     """The pages that a draft begins with."""
 

@@ -7,7 +7,9 @@ from fermata.wire.bodies.planner_requests import (
     HistoryStepBody,
     OperationsBody,
     PlannerChatBody,
+    PublishBody,
     RestoreBody,
+    RestoreEditionBody,
 )
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, IDEMPOTENCY_KEY, make_integer_parameter
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
@@ -198,6 +200,62 @@ BOOTSTRAP_DRAFT = Operation(
     errors=_TOO_LARGE | _GONE,
 )
 
+SHOW_PUBLISH_DIFFERENCE = Operation(
+    name="showPublishDifference",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/publish/diff",
+    capabilities=CAN_CHAT,
+    summary="See what publishing a draft would change",
+    parameters=_SESSION_PARAMETERS,
+    responses=(SuccessResponse("The pages, by their slugs.", "PublishDifferenceResponse"),),
+    errors=_GONE,
+)
+PUBLISH = Operation(
+    name="publishDraft",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/publish",
+    capabilities=_CAN_WRITE,
+    summary="Publish the pages of a draft",
+    description="The same version of a draft is published once, however often it is asked for.",
+    body=PublishBody,
+    responses=(SuccessResponse("The edition.", "PublishedResponse"),),
+    errors={409: "The draft has no pages."} | _GONE,
+)
+SHOW_PUBLISH_LOG = Operation(
+    name="showPublishLog",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/publish/log",
+    capabilities=CAN_CHAT,
+    summary="List what was published of a site",
+    parameters=(SITE, make_integer_parameter("limit", "The greatest number of editions.", 0, 200)),
+    responses=(SuccessResponse("The editions, the newest first.", "PublishLogResponse"),),
+)
+SHOW_PUBLISHED_PAGE = Operation(
+    name="showPublishedPage",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/published/pages",
+    capabilities=CAN_CHAT,
+    summary="See a page as it is published",
+    parameters=(SITE, SLUG),
+    responses=(SuccessResponse("The page.", "DraftPageResponse"),),
+    errors={404: "There is no such page."},
+)
+RESTORE_EDITION = Operation(
+    name="restoreEdition",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/restore/snapshot",
+    capabilities=_CAN_WRITE,
+    summary="Bring back what was published into a draft",
+    body=RestoreEditionBody,
+    responses=(SuccessResponse("The draft has the pages of the edition.", "RestoredResponse"),),
+    errors={404: "The edition is not kept any more."} | _TOO_LARGE | _GONE,
+)
+
 PLANNER_HANDLERS: tuple[tuple[Operation, str], ...] = (
     (START_CHAT, "start_chat"),
     (CANCEL_CHAT, "cancel_chat"),
@@ -211,4 +269,11 @@ PLANNER_HANDLERS: tuple[tuple[Operation, str], ...] = (
     (LIST_DRAFT_SLUGS, "list_draft_slugs"),
     (BOOTSTRAP_DRAFT, "bootstrap_draft"),
 )
-"""The functions of `planner_api/handlers.py` that handle the operations of the function `api`."""
+PUBLISH_HANDLERS: tuple[tuple[Operation, str], ...] = (
+    (SHOW_PUBLISH_DIFFERENCE, "show_publish_difference"),
+    (PUBLISH, "publish"),
+    (SHOW_PUBLISH_LOG, "show_publish_log"),
+    (SHOW_PUBLISHED_PAGE, "show_published_page"),
+    (RESTORE_EDITION, "restore_edition"),
+)
+"""Which functions of `planner_api/handlers.py` and `publish_handlers.py` handle the operations of `api`."""

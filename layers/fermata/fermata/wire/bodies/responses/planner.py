@@ -98,3 +98,45 @@ class BootstrapResponse(ResponseModel):
     slugs: list[str]
     count: CountField | None = None
     reason: str | None = None
+
+
+class PublishDifferenceResponse(ResponseModel):
+    """What publishing would change, by slugs."""
+
+    has_changes: bool
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+
+class EditionView(ResponseModel):
+    """An edition of a site, and what it has changed."""
+
+    number: CountField
+    edition: str
+    at: InstantField
+    slugs: list[str]
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+
+class PublishedResponse(EditionView):
+    """The edition that is published now."""
+
+    status: Literal["ready"]
+
+
+class PublishLogResponse(ResponseModel):
+    """`restorable`: the numbers of the editions whose pages are kept."""
+
+    entries: list[EditionView]
+    restorable: list[CountField]
+
+
+class RestoredResponse(ResponseModel):
+    """The draft after it got the pages of an edition."""
+
+    status: Literal["restored"]
+    preview_version: CountField
+    slugs: list[str]
