@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.approval_policy import ApprovalPolicy
+from fermata.agents.policy_store import set_policy
 from fermata.aws import observability
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
@@ -26,6 +28,7 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budge
 from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import add_tenant
 from tests.chaos.account_recorder import AccountRecorder, list_landed_writes, to_plain_row
+from tests.chaos.approvers import Approvers
 from tests.chaos.evidence import Evidence, Row
 from tests.chaos.fault_rules import RULES, FaultPlan, FaultRule
 from tests.chaos.habits import GOOD_DAY_HABITS, USUAL_HABITS, DayKind
@@ -83,10 +86,13 @@ class World:
         rules: tuple[FaultRule, ...] = RULES,
         focus: str = "",
         day: DayKind | None = None,
+        policy: ApprovalPolicy | None = None,
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler(seed, _choose_start(seed))
         self.faults = FaultPlan(self.scheduler.random, fault_rate, fault_budget, rules, focus)
+        self._policy = policy
+        self.approvers = Approvers(self)
         self._day = day or _choose_day(seed, is_good=not fault_budget)
         self.cloud = SimulatedCloud(self.scheduler, self.faults, self._day.settings, habits=self._day.habits)
         self.events = PlatformInvocations(self.cloud)
@@ -119,6 +125,8 @@ class World:
         begun = self.scheduler.now
         self.faults.is_active = True
         actions.start()
+        if self._policy:
+            self.approvers.start()
         self.scheduler.run(lambda: actions.is_over or self.scheduler.now - begun > DISTURBED_SECONDS, CALM_SECONDS)
         self.faults.is_active = False
         calm_since = self.scheduler.now
@@ -209,6 +217,8 @@ class World:
             provider = PROVIDERS[self.seed % len(PROVIDERS)]
             credential = self._credentials[provider]
             set_budgets(resources, ada, Budgets(tenant=BudgetLimits(monthly_usd=self._accounts.limit)))
+            if self._policy:
+                set_policy(resources, ada, self._policy)
             conversation = conversation_store.create_conversation(
                 resources, ada, "site", None, credential, MODELS[provider]
             )

@@ -7,7 +7,10 @@ from itertools import pairwise
 from tests.chaos.evidence import TERMINAL_TYPES, ClientTurn, Event, Evidence, Reader
 from tests.chaos.judge.find_rows import LoggedEvent, find_entries, read_log
 
-UNKNOWN_TO_INSTATIC = ("roundRetracted", "held", "reasoning")
+UNKNOWN_TO_INSTATIC = (
+    *("roundRetracted", "held", "reasoning"),
+    *("approvalRequested", "approvalDecided", "promptQueued"),
+)
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
 MAX_REQUEST_SECONDS = 60.0
 SUPERSEDED = "Another prompt in this conversation, for example from another tab, has ended this answer."

@@ -21,7 +21,7 @@ def rank_tools(tools: Sequence[Tool], text: str) -> list[Tool]:
         tools: The tools to choose from.
         text: What is looked for, such as a prompt.
     """
-    words = set(split_words(text)[:_MAX_QUERY_WORDS])
+    words = set(list_search_words(text)[:_MAX_QUERY_WORDS])
     known = [(_read_words(tool.name), _read_words(tool.description)) for tool in tools]
     counts = Counter(word for name, description in known for word in {*name, *description})
     weights = {word: math.log(1 + len(tools) / counts[word]) for word in words if counts[word]}
@@ -35,10 +35,10 @@ def rank_tools(tools: Sequence[Tool], text: str) -> list[Tool]:
 
 @cache
 def _read_words(text: str) -> frozenset[str]:
-    return frozenset(split_words(text))
+    return frozenset(list_search_words(text))
 
 
-def split_words(text: str) -> list[str]:
+def list_search_words(text: str) -> list[str]:
     """Return the words of a text or a name, in small letters and without a plural's ending."""
     words = (word.lower() for word in _WORDS.findall(text))
     return [_to_singular(word) for word in words if len(word) >= _MIN_WORD_CHARS]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fermata.tools.tool import Tool
-from fermata.tools.tool_search import rank_tools, split_words
+from fermata.tools.tool_search import list_search_words, rank_tools
 from fermata.turns.offered_tools import FIND_TOOLS_NAME, MAX_UNNARROWED_TOOLS, OFFERED_TOOL_COUNT
 from tests.unit.turns.scenarios import make_server_tool
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
@@ -89,7 +89,7 @@ def test_the_offer_is_the_same_in_every_round(office: Stage) -> None:
     ],
 )
 def test_names_and_texts_are_split_into_words(text: str, words: list[str]) -> None:
-    assert split_words(text) == words
+    assert list_search_words(text) == words
 
 
 def test_the_rarer_word_decides() -> None:

@@ -1,0 +1,66 @@
+"""Approvals under faults: decided twice at once, while a turn is cancelled, too late, and by functions that die."""
+
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+
+from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.turns.approvals import decision_commit, settle_call
+from tests.chaos.judge import judge
+from tests.chaos.judge.approvals import judge_approvals
+from tests.chaos.world import World
+from tests.quick_suite_samples import sample_for_quick_suite
+
+POLICIES = (
+    ApprovalPolicy(rules=(PolicyRule(effect="ask"),), wait_seconds=60),
+    ApprovalPolicy(rules=(PolicyRule(effect="ask", tools=("insertHtml", "deleteNode")),), wait_seconds=90),
+    ApprovalPolicy(new_tools=True, turn_cost_usd=Decimal("0.0001"), wait_seconds=120),
+)
+
+
+def run(seed: int, *, faults: int) -> tuple[list[str], int]:
+    world = World(seed, fault_rate=0.03 if faults else 0.0, fault_budget=faults, policy=POLICIES[seed % len(POLICIES)])
+    evidence = world.run()
+    problems = [*judge_approvals(evidence, world.approvers.sent), *judge(evidence)]
+    return problems, sum(decision.status == 200 for decision in world.approvers.sent)
+
+
+@pytest.mark.parametrize("seed", sample_for_quick_suite(list(range(1_000, 1_060)), every=30))
+def test_under_faults_every_call_is_decided_once_and_runs_only_if_approved(seed: int) -> None:
+    problems, _ = run(seed, faults=12)
+    assert problems == []
+
+
+def test_on_good_days_decisions_count() -> None:
+    reports = [run(seed, faults=0) for seed in range(1_100, 1_108)]
+    assert [problem for problems, _ in reports for problem in problems] == []
+    assert sum(accepted for _, accepted in reports) > len(reports)
+
+
+@pytest.mark.parametrize(
+    ("bug", "complaint"),
+    [
+        ("a denial lets the call run", "was requested without an approval"),
+        ("the trail is not written", "the trail and the logs differ"),
+    ],
+)
+def test_the_judge_notices_a_broken_promise(bug: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if bug == "a denial lets the call run":
+        monkeypatch.setattr(settle_call, "_deny", lambda call, _output: call.model_copy(update={"state": "waiting"}))
+    else:
+        monkeypatch.setattr(decision_commit, "build_trail_writes", lambda *_: ())
+    problems = [problem for seed in range(1_000, 1_012) for problem in run(seed, faults=0)[0]]
+    assert [problem for problem in problems if complaint in problem]
+
+
+def test_the_seeds_decide_at_the_same_time_and_too_late() -> None:
+    statuses: Counter[int] = Counter()
+    outcomes: Counter[str] = Counter()
+    for seed in range(1_000, 1_040):
+        world = World(seed, fault_rate=0.03, fault_budget=12, policy=POLICIES[0])
+        evidence = world.run()
+        statuses.update(decision.status for decision in world.approvers.sent)
+        outcomes.update(str(row["state"]) for row in evidence.bridges if row["sk"].startswith("a#"))
+    assert statuses[409]
+    assert {"approved", "denied", "expired", "cancelled"} <= outcomes.keys()
