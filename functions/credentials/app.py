@@ -13,6 +13,7 @@ from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.remote_tools import tool_registry
 from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
+from fermata.remote_tools.list_tool_views import list_tool_views
 from fermata.webhooks import redeliver_event, webhook_registry
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
@@ -182,7 +183,7 @@ def _respond_with_key(status: int, key: ServerApiKey, text: str) -> Response:
 
 @router.handles(remote_tools.LIST_REMOTE_TOOLS)
 def list_remote_tools(context: RequestContext) -> Response:
-    return Response(200, {"tools": tool_registry.list_registered_tools(context.resources, context.caller.tenant)})
+    return Response(200, {"tools": list_tool_views(context.resources, context.caller.tenant)})
 
 
 @router.handles(remote_tools.REGISTER_REMOTE_TOOL)

@@ -55,6 +55,8 @@ class Settings(BaseModel):
     """Base URLs by provider, as a JSON object; they override the URLs of drivers/providers."""
     webhook_queue_url: str = ""
     """The SQS queue of events for webhooks; without one, nothing is delivered."""
+    tool_manifest_path: str = ""
+    """A file that lists remote tools for all tenants (remote_tools/deployment_tools.py)."""
     public_url: str = ""
     """The address under which the service is reached, which remote tools are told for results that they send later."""
     catalogue_url: str = "https://openrouter.ai/api/v1/models"

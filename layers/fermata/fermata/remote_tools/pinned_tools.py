@@ -7,8 +7,15 @@ from typing import Any
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
+from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_deployment_tools, list_deployment_lines
 from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
-from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, build_tools_key
+from fermata.remote_tools.tool_definition import (
+    RegisteredTools,
+    ToolDefinition,
+    ToolSecrets,
+    build_tools_key,
+    open_tool_secrets,
+)
 from fermata.remote_tools.tool_execution import MAX_TOTAL_SECONDS
 from fermata.remote_tools.tool_manifest import ToolManifest
 from fermata.remote_tools.tool_registry import read_definitions
@@ -29,9 +36,10 @@ def pin_remote_tools(resources: Resources, tenant: str, scope: str, read_item: R
         read_item: Reads the tenant's list of tools, or returns it as it was read with other rows.
     """
     registered = RegisteredTools.from_item(read_item(build_tools_key(resources, tenant)))
+    lines = list_deployment_lines(resources) | registered.tools
     return tuple(
         tool.definition
-        for _, tool in sorted(registered.tools.items())
+        for _, tool in sorted(lines.items())
         if tool.enabled and (not tool.scopes or scope in tool.scopes)
     )
 
@@ -44,13 +52,22 @@ def load_definitions(resources: Resources, tenant: str, ids: Sequence[str]) -> d
         tenant: The tenant's name.
         ids: As a turn has pinned them.
     """
-    cached = {one: resources.cache.get_value(("tool", tenant, one)) for one in ids}
-    missing = [one for one, definition in cached.items() if definition is None]
+    cached = {one: _get_known(resources, tenant, one) for one in ids}
+    missing = [one for one, version in cached.items() if version is None and not one.startswith(DEPLOYMENT_ID_PREFIX)]
     read = read_definitions(resources, tenant, missing)
     for one, version in read.items():
         resources.cache.put_value(("tool", tenant, one), _DEFINITION_CACHE_SECONDS, version)
     found = {one: cached[one] or read.get(one) for one in ids}
     return {one: definition for one, definition in found.items() if definition is not None}
+
+
+def _get_known(resources: Resources, tenant: str, definition_id: str) -> ToolDefinition | None:
+    """Return a version that needs no read: one of the deployment's file, or one that the process has read before."""
+    if definition_id.startswith(DEPLOYMENT_ID_PREFIX):
+        tool = get_deployment_tools(resources).get(definition_id)
+        return tool.definition.model_copy(update={"tenant": tenant}) if tool else None
+    known: ToolDefinition | None = resources.cache.get_value(("tool", tenant, definition_id))
+    return known
 
 
 def add_remote_tools(toolset: Toolset, definitions: Mapping[str, ToolDefinition]) -> Toolset:
@@ -123,3 +140,16 @@ def compute_total_seconds(manifest: ToolManifest) -> float:
     waits = sum(2 * manifest.retry_policy.backoff_ms / 1000 * attempt + 1 for attempt in range(1, attempts))
     all_attempts = manifest.timeout_seconds * attempts + waits
     return min(all_attempts, MAX_TOTAL_SECONDS + manifest.timeout_seconds) + 1
+
+
+def read_tool_secrets(resources: Resources, definition: ToolDefinition) -> ToolSecrets | None:
+    """Return the secrets of a version, from its row or from the deployment's file; None if they cannot be opened.
+
+    Args:
+        resources: The vault.
+        definition: The version.
+    """
+    if definition.id.startswith(DEPLOYMENT_ID_PREFIX):
+        tool = get_deployment_tools(resources).get(definition.id)
+        return tool.secrets if tool else None
+    return open_tool_secrets(resources, definition)

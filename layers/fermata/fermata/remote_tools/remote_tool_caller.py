@@ -7,9 +7,10 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ProviderError
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.remote_tools.pinned_tools import load_definitions
+from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX
+from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
 from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
-from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets, open_tool_secrets
+from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets
 from fermata.remote_tools.tool_execution import (
     APPROVED,
     AnswerLater,
@@ -63,7 +64,7 @@ class RemoteToolCaller:
         definition = load_definitions(self._resources, self._tenant, [definition_id]).get(definition_id)
         if definition is None or not self._is_still_offered(definition):
             return _refuse(ToolErrorCode.NOT_FOUND, "This tool was removed or turned off after the turn had started.")
-        secrets = open_tool_secrets(self._resources, definition)
+        secrets = read_tool_secrets(self._resources, definition)
         if secrets is None:
             message = "The secrets of this tool can no longer be opened. An administrator has to register it again."
             return _refuse(ToolErrorCode.EXECUTION_FAILED, message)
@@ -104,7 +105,9 @@ class RemoteToolCaller:
         return RemoteCall(name, endpoint, effect_key, context, connection, get_time).attempt
 
     def _is_still_offered(self, definition: ToolDefinition) -> bool:
-        """Return whether the tenant still has the tool, in whatever version."""
+        """Return whether the tenant still has the tool, in whatever version. The deployment's file does not change."""
+        if definition.id.startswith(DEPLOYMENT_ID_PREFIX):
+            return True
         registered: RegisteredTools = self._resources.cache.get_or_load(
             ("tools", self._tenant),
             TOOL_LIST_CACHE_SECONDS,

@@ -137,11 +137,17 @@ def open_tool_secrets(resources: Resources, definition: ToolDefinition) -> ToolS
     return ToolSecrets.from_stored({"headers": {}, "signing_secrets": ()} | json.loads(text))
 
 
-def to_tool_view(tool: RegisteredTool, definition: ToolDefinition) -> dict[str, Any]:
-    """Return what administrators see of a tool: the names of its headers and never their values."""
+def to_tool_view(tool: RegisteredTool, definition: ToolDefinition, source: str = "") -> dict[str, Any]:
+    """Return what administrators see of a tool: the names of its headers and never their values.
+
+    Args:
+        tool: Its line in the list.
+        definition: Its current version.
+        source: Where it is from, if that is not the tenant.
+    """
     return {
         "manifest": definition.manifest | {"enabled": tool.enabled},
-        "source": "builtin" if definition.is_built_in else "remote",
+        "source": source or ("builtin" if definition.is_built_in else "remote"),
         "endpoint": definition.endpoint,
         "scopes": list(definition.scopes),
         **({"options": definition.options} if definition.is_built_in else {}),

@@ -41,7 +41,7 @@ def sign_request(signing_secrets: Iterable[str], message_id: str, now: float, bo
     """Return the headers of a signed request.
 
     Args:
-        signing_secrets: One secret, or two while the receiver installs the new one.
+        signing_secrets: One secret, or two while the receiver installs the new one; none for a receiver without one.
         message_id: The same for every repetition of the message.
         now: Epoch seconds.
         body: The body, in UTF-8.
@@ -49,11 +49,8 @@ def sign_request(signing_secrets: Iterable[str], message_id: str, now: float, bo
     sent_at = datetime.fromtimestamp(math.floor(now), UTC)
     text = body.decode()
     signatures = [Webhook(secret).sign(message_id, sent_at, text) for secret in signing_secrets]
-    return {
-        ID_HEADER: message_id,
-        TIMESTAMP_HEADER: str(math.floor(now)),
-        SIGNATURE_HEADER: " ".join(signatures),
-    }
+    headers = {ID_HEADER: message_id, TIMESTAMP_HEADER: str(math.floor(now))}
+    return headers | ({SIGNATURE_HEADER: " ".join(signatures)} if signatures else {})
 
 
 def verify_request(signing_secrets: Iterable[str], headers: Mapping[str, str], now: float, body: bytes) -> str:
