@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fermata_client.document.disk_files import MAX_FILE_BYTES, is_utf8_text, resolve_path
 from fermata_client.html.edit_error import EditError
-from fermata_client.html.linked_files import is_code_path
+from fermata_client.html.linked_files import is_code_path, is_run_by_tools
 
 
 class PageCodeFiles:
@@ -49,6 +49,11 @@ class PageCodeFiles:
         if not (is_code_path(path) and is_code_path(target.relative_to(self.out_folder).as_posix())):
             raise EditError(
                 f"{path} is no script or style sheet of a page. Choose a path such as js/menu.js or site.css."
+            )
+        if is_run_by_tools(path) or is_run_by_tools(target.relative_to(self.out_folder).as_posix()):
+            raise EditError(
+                f"{path} has the name of a file that build tools run on the user's machine, so it is not written. "
+                "Choose another name."
             )
         if target.exists() and not target.stat().st_mode & 0o222:
             raise EditError(f"{path} is read-only, so it was not changed.")

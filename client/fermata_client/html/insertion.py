@@ -19,6 +19,7 @@ from fermata_client.html.tags import ROOT_TAG
 from fermata_client.html.template_preamble import content_block_start, head_block_end, is_filled_into_template
 from fermata_client.html.tree import Element, HtmlTree
 
+_METADATA_TAGS = frozenset({"base", "link", "meta", "script", "style", "title"})
 _BLANK_LINE_GAP = re.compile(rb"[^\n]*\n[ \t]*\r?\n")
 _TEMPLATE_END = re.compile(rb"\s*(?:<[?%]|\{[%{]|<!--#|@(?:end|stop|show))")
 _SAME_LINE_COMMENT = re.compile(rb"[ \t]*<!--(?!\[if )[^\n]*?-->")
@@ -78,7 +79,11 @@ def content_splice(source: bytes, element: Element, fragment: HtmlFragment) -> S
 
 
 def head_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
-    """Insert an element, given as lines, at the end of the head. A missing head is created."""
+    """Insert an element, given as lines, at the end of the head. A missing head is created.
+
+    In a page without head tags it is inserted after the elements of the head that the page begins with, so that its
+    rules apply after those of the sheets among them.
+    """
     newline, unit = detect_newline(source), detect_indent_unit(source)
     head, html = tree.find_first("head"), tree.find_first("html")
     indent = indent_at(source, head.start) + unit if head else unit if html else b""
@@ -90,12 +95,34 @@ def head_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
         return Splice(content_end, head.inner_end, newline + block + newline + indent_at(source, head.start))
     if html is None and is_filled_into_template(source):
         return _template_splice(source, tree, lines)
+    last = _last_leading_metadata(source, html or tree.root)
+    if last is not None:
+        return _splice_below(source, last, lines)
     position = html.inner_start if html else tree.root.inner_start
     if html is not None:
         block = b"<head>" + newline + block + newline + b"</head>"
     line_before = b"" if is_at_line_start(source, position) else newline
     line_after = b"" if source[position : position + 1] in (b"\r", b"\n") else newline
     return Splice(position, position, line_before + block + line_after)
+
+
+def _last_leading_metadata(source: bytes, container: Element) -> Element | None:
+    """Return the last element of those for the head that the container begins with, with nothing else in between."""
+    last, position = None, container.inner_start
+    for child in container.children:
+        if child.tag not in _METADATA_TAGS or not _has_only_comments(source[position : child.start]):
+            break
+        last, position = child, child.end
+    return last
+
+
+def _splice_below(source: bytes, element: Element, lines: list[bytes]) -> Splice:
+    """Insert lines below an element, with its indentation."""
+    newline, indent = detect_newline(source), indent_at(source, element.start)
+    position = trailing_comment_end(source, element.end)
+    text = b"".join(newline + indent + line if line else newline for line in lines)
+    ends_line = not source[position:].strip(WHITESPACE) or source[position : position + 1] in (b"\r", b"\n")
+    return Splice(position, position, text if ends_line else text + newline + indent)
 
 
 def _template_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:

@@ -16,6 +16,12 @@ CODE_EXTENSIONS = STYLE_EXTENSIONS + SCRIPT_EXTENSIONS
 INVISIBLE_CATEGORIES = ("Cc", "Cf")
 """Unicode categories of control and format characters. Some file systems ignore them when they compare names."""
 
+_DEVICE_NAME = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)[ ]*(?:\.|$)", re.I)
+_TOOL_SCRIPT = re.compile(
+    r"[\w.-]+\.(?:config|conf|setup)(?:\.\w+)?\.m?js"
+    r"|(?:gulp|grunt|jake|knex|pnpm)file(?:\.\w+)?\.m?js"
+    r"|(?:gatsby-\w+|ember-cli-build|webpack(?:\.\w+)+)\.m?js"
+)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -56,9 +62,19 @@ def local_path_from_address(address: str | None) -> str | None:
 def is_code_path(path: str, extensions: tuple[str, ...] = CODE_EXTENSIONS) -> bool:
     """Return whether a file of this path may belong to a page: its ending says so, and no part of the path is hidden.
 
-    Every path is checked by this before it is read or written, and again without symbolic links (decision 0191).
+    Names of devices of Windows are no files. Every path is checked by this before it is read or written, and again
+    without symbolic links (decision 0191).
     """
-    return path.lower().endswith(extensions) and not any(part.startswith(".") for part in path.split("/"))
+    parts = path.split("/")
+    return path.lower().endswith(extensions) and not any(
+        part.startswith(".") or _DEVICE_NAME.match(part) for part in parts
+    )
+
+
+def is_run_by_tools(path: str) -> bool:
+    """Return whether a build tool or Node.js runs files of this name on the user's machine (decision 0349)."""
+    *folders, name = path.lower().split("/")
+    return "node_modules" in folders or _TOOL_SCRIPT.fullmatch(name) is not None
 
 
 def linked_file_path(tree: HtmlTree, element: Element) -> str | None:

@@ -6,12 +6,20 @@ from dataclasses import dataclass
 
 UTF8_BOM = b"\xef\xbb\xbf"
 
-_FRONT_MATTER = re.compile(rb"(---|\+\+\+|;;;)[a-z]*[ \t]*\r?\n(?:.*?\r?\n)??\1[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(
+    rb"(---|\+\+\+|;;;)[a-z]*[ \t]*\r?\n(?:.*?\r?\n)??\1[ \t]*(?:\r?\n|\Z)"
+    rb"|\{[ \t]*\r?\n[ \t]*\"[^\"\n]*\"[ \t]*:.*?\r?\n\}[ \t]*(?:\r?\n|\Z)",
+    re.DOTALL,
+)
 _SPACE_OR_COMMENT = re.compile(rb"\s+|<!--(?!#).*?-->", re.DOTALL)
 _STATEMENT = re.compile(
     rb"<!doctype[^>]*>"
     rb"|<\?.*?(?:\?>|\Z)"
+    rb"|<%(?:inherit|namespace|page|include)\b[^>]*/>"
     rb"|<%.*?%>"
+    rb"|<#(?:ftl|import|include|assign|global|setting)\b[^>]*>"
+    rb"|<cf(?:set|include|import|param|setting)\b[^>]*>"
+    rb"|#(?:parse|include|set)[ \t]*\([^\n]*"
     rb"|<!--#.*?-->"
     rb"|\{#.*?#\}"
     rb"|\{%[-+~]?\s*comment\b.*?endcomment\s*[-+~]?%\}"
@@ -26,7 +34,9 @@ _STATEMENT = re.compile(
 _EXTENDS = re.compile(rb"\{%[-+~]?\s*(?:extends|layout)\b|@extends\b|\{\{~?#?\s*extends?\b|\{\{!<", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rb"\{%[-+~]?\s*(?:block\s++(?P<name>[\w.-]++)[^%]*|(?P<end>endblock)\b[^%]*)%\}")
 _REQUIRES_BLOCKS = re.compile(rb"\{%[-+~]?\s*extends\b")
-_SERVER_CODE_BLOCK = re.compile(rb"<\?.*?(?:\?>|\Z)|<%.*?(?:%>|\Z)", re.DOTALL)
+_SERVER_CODE_BLOCK = re.compile(
+    rb"<%(?:inherit|namespace|page|include|def|block)\b[^>]*>|<\?.*?(?:\?>|\Z)|<%.*?(?:%>|\Z)", re.DOTALL
+)
 TEMPLATE_CODE = (
     rb"(?:<\?(?:(?!<\?).)*?\?>|<%(?:(?!<%).)*?%>"
     rb"|\{%[-+~]?\s*comment\b(?:(?!\{%[-+~]?\s*(?:end)?comment\b).)*+\{%[-+~]?\s*endcomment\s*[-+~]?%\}"

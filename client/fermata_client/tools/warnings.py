@@ -1,5 +1,6 @@
 """Tell the model about markup and rules that an edit brings in and that work other than they look."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import wraps
@@ -8,10 +9,12 @@ from html import unescape
 from fermata_client.css.foreign_imports import foreign_imports
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.content_model import UNNESTABLE_TAGS
+from fermata_client.html.template_preamble import UTF8_BOM
 from fermata_client.tools.arguments import ToolArguments
 from fermata_client.tools.tool_function import ToolEffect, ToolFunction
 
 MAX_LISTED_WARNINGS = 5
+_CHARSET_IN_CONTENT = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 
 
 def warn_of_new_problems(tool: ToolFunction) -> ToolFunction:
@@ -35,6 +38,11 @@ def warn_of_new_problems(tool: ToolFunction) -> ToolFunction:
 def iter_warnings(document: HtmlDocument) -> Iterator[str]:
     """Yield a sentence for each problem of the page."""
     yield from _iter_nested(document)
+    if (charset := _foreign_charset(document)) and not document.source.isascii():
+        yield (
+            f"The page says that its characters are in {charset}, but it is saved as UTF-8: browsers show wrong "
+            "characters. Change that meta element to utf-8."
+        )
     ids = [unescape(own_id) for element in document.tree.elements if (own_id := element.attribute_value("id"))]
     for own_id, count in Counter(ids).items():
         if count > 1:
@@ -45,6 +53,20 @@ def iter_warnings(document: HtmlDocument) -> Iterator[str]:
                 f"An @import loads {address} from another site each time the page is shown. It cannot be read here; "
                 "leave it out unless it was asked for."
             )
+
+
+def _foreign_charset(document: HtmlDocument) -> str | None:
+    """Return the character set that the page declares, if browsers do not read it as UTF-8 then."""
+    if document.source.startswith(UTF8_BOM):
+        return None
+    for element in document.tree.elements:
+        if element.tag == "meta":
+            content = _CHARSET_IN_CONTENT.search(element.attribute_value("content") or "")
+            is_header = (element.attribute_value("http-equiv") or "").strip().lower() == "content-type"
+            charset = element.attribute_value("charset") or (content[1] if content and is_header else None)
+            if charset:
+                return None if charset.strip().lower().startswith(("utf", "unicode")) else charset.strip()
+    return None
 
 
 def _iter_nested(document: HtmlDocument) -> Iterator[str]:

@@ -145,6 +145,44 @@ def test_a_name_that_file_systems_read_differently_is_no_path(address: str) -> N
     assert local_path_from_address(address) is None
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "gulpfile.js",
+        "vite.config.mjs",
+        "PostCSS.Config.js",
+        "karma.conf.js",
+        "gatsby-node.js",
+        "node_modules/a/index.js",
+    ],
+)
+def test_a_script_that_build_tools_run_is_not_written(tmp_path: Path, path: str) -> None:
+    make_site(tmp_path, "a.js", path, '<script src="{}"></script>')
+    answer = run_tool(tmp_path, "write_code_asset", path=path, type="script", content="evil()")
+    assert "build tools run" in answer["error"]
+    assert not (tmp_path / path).exists()
+    make_site(tmp_path, path, path, '<script src="{}"></script>')
+    answer = run_tool(tmp_path, "write_code_asset", path=path, type="script", content="evil()")
+    assert "build tools run" in answer["error"]
+    assert (tmp_path / path).read_text() == SECRET
+
+
+@pytest.mark.parametrize(
+    "path", ["config.js", "js/menu.js", "sw.js", "app.min.js", "profile.js", "console.js", "aux-nav.js"]
+)
+def test_scripts_of_pages_are_written(tmp_path: Path, path: str) -> None:
+    make_site(tmp_path, "a.css", "a.css", '<link rel=stylesheet href="{}">')
+    assert run_tool(tmp_path, "write_code_asset", path=path, type="script", content="a()")["ok"]
+
+
+@pytest.mark.parametrize("path", ["con.js", "NUL.css", "aux/site.css", "js/com1.js", "lpt1.min.js"])
+def test_a_device_of_windows_is_no_file_of_a_page(tmp_path: Path, path: str) -> None:
+    make_site(tmp_path, "a.css", "a.css", '<link rel=stylesheet href="{}">')
+    kind = "style" if path.endswith(".css") else "script"
+    assert not run_tool(tmp_path, "write_code_asset", path=path, type=kind, content="/* a */")["ok"]
+    assert not (tmp_path / path).exists()
+
+
 def test_an_ending_counts_in_every_case_and_a_dot_hides_at_every_level() -> None:
     assert is_code_path("A/B.Css")
     assert not any(is_code_path(path) for path in ("a/.b/c.css", ".c.css", "css", "acss", "a.css/b", "a.css.bak"))

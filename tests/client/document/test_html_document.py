@@ -232,6 +232,29 @@ def test_ids_stay_with_their_elements_and_are_never_given_twice() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("start", "rest"),
+    [
+        ('<!doctype html>\n<title>T</title>\n<link rel=stylesheet href="https://cdn.example/a.css">\n', "<p>a</p>\n"),
+        (
+            "<!doctype html>\n<meta charset=utf-8>\n<!-- looks -->\n<link rel=stylesheet href=x.css> <!-- x -->\n",
+            "text",
+        ),
+        ("---\na: b\n---\n<link rel=stylesheet href=x.css>\n", "<p>a</p>\n"),
+        ("<html>\n<title>T</title>\n<link rel=stylesheet href=x.css>\n", "<body><p>a</p></body>\n</html>\n"),
+    ],
+)
+def test_new_rules_follow_the_sheets_of_a_page_without_head_tags(start: str, rest: str) -> None:
+    document, _ = HtmlDocument.parse((start + rest).encode()).put_css("p { top: 0 }")
+    assert document.source.decode() == f"{start}<style>\n  p {{ top: 0 }}\n</style>\n{rest}"
+
+
+def test_a_sheet_within_a_condition_is_no_place_for_new_rules() -> None:
+    source = "<title>T</title>\n{% if a %}\n<link rel=stylesheet href=x.css>\n{% endif %}\n<p>a</p>\n"
+    document, _ = HtmlDocument.parse(source.encode()).put_css("p { top: 0 }")
+    assert document.source.decode() == source.replace("\n", "\n<style>\n  p { top: 0 }\n</style>\n", 1)
+
+
 def test_a_sheet_is_made_in_the_head_when_there_is_none() -> None:
     document = parse_page("<html>\n  <head>\n    <title>t</title>\n  </head>\n  <body></body>\n</html>\n")
     edited, counts = document.put_css(".a { top: 0 }")

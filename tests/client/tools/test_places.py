@@ -189,6 +189,24 @@ def test_an_id_that_occurs_twice_is_told_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("meta", "named"),
+    [
+        ("<meta charset=iso-8859-1>", "iso-8859-1"),
+        ("<meta http-equiv=Content-Type content='text/html; charset=windows-1252'>", "windows-1252"),
+        ("<meta charset=utf-8>", ""),
+        ("<meta charset=UTF8>", ""),
+        ("<meta name=description content='charset=latin1'>", ""),
+    ],
+)
+def test_characters_that_the_declared_set_does_not_show_are_told(meta: str, named: str) -> None:
+    page = document(f"{meta}\n<main></main>\n")
+    main = uid_of(page, "main")
+    assert named in note_of(page, "insertHtml", parentId=main, html="<p>caf\u00e9</p>")
+    assert bool(named) == bool(note_of(page, "insertHtml", parentId=main, html="<p>caf\u00e9</p>"))
+    assert note_of(page, "insertHtml", parentId=main, html="<p>cafe</p>") == ""
+
+
+@pytest.mark.parametrize(
     ("css", "address"),
     [
         ('@import url("https://fonts.example/a.css");', "https://fonts.example/a.css"),
