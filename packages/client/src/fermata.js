@@ -27,6 +27,8 @@ export class Fermata {
     this.bridges = resources.bridges;
     this.agents = resources.agents;
     this.approvals = resources.approvals;
+    this.remoteTools = resources.remoteTools;
+    this.webhooks = resources.webhooks;
     this.scopes = resources.scopes;
     this.tools = resources.tools;
     this.apiKeys = resources.apiKeys;

@@ -3,6 +3,7 @@
 /** @import { CallOptions } from "./types.js" */
 /** @import { Service } from "./service.js" */
 import { makeAgents, makeApprovals } from "./agent-resources.js";
+import { makeRemoteTools, makeWebhooks } from "./remote-resources.js";
 import { makeApiKeys, makeBudgets, makeCredentials, makeDefaults, makePrivacyJobs } from "./settings-resources.js";
 import { pathOf } from "./transport.js";
 
@@ -49,6 +50,8 @@ export function makeResources(service) {
     },
     agents: makeAgents(service),
     approvals: makeApprovals(service),
+    remoteTools: makeRemoteTools(service),
+    webhooks: makeWebhooks(service),
     scopes: {
       /**
        * List the scopes.

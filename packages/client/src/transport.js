@@ -18,6 +18,7 @@ const TOOL_NAMES = { fermata: "seed", instatic: "prefixed" };
  * @property {Record<string, string | number | boolean | undefined>} [query]
  * @property {Record<string, string | undefined>} [headers]
  * @property {AbortSignal} [signal]
+ * @property {string} [apiPath] Where the path begins, in place of the API's own.
  */
 
 export class Transport {
@@ -139,7 +140,7 @@ export class Transport {
    */
   async #open(method, path, options) {
     for (const refresh of [false, true]) {
-      const response = await this.#fetchOnce(this.#urlOf(path, options.query), {
+      const response = await this.#fetchOnce(this.#urlOf(path, options), {
         method,
         headers: await this.#headersOf(options, refresh),
         body: options.body === undefined ? undefined : toText(options.body),
@@ -186,12 +187,12 @@ export class Transport {
 
   /**
    * @param {string} path
-   * @param {RequestOptions["query"]} query
+   * @param {RequestOptions} options
    */
-  #urlOf(path, query = {}) {
+  #urlOf(path, { query = {}, apiPath = API_PATH }) {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-    return `${this.#baseUrl}${API_PATH}${path}${text && `?${text}`}`;
+    return `${this.#baseUrl}${apiPath}${path}${text && `?${text}`}`;
   }
 
   /**

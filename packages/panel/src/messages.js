@@ -1,5 +1,7 @@
 /** The panel's words, by language. */
 
+import { APPROVAL_WORDS } from "./approvals/approval-words.js";
+
 /** @typedef {typeof EN} Messages */
 
 const EN = {
@@ -104,6 +106,7 @@ const EN = {
   earlierRounds: (/** @type {number} */ count) => `Show what came before (${count})`,
   /** In place of what the service says, by its code or status (`status409`). @type {Record<string, string>} */
   service: {},
+  approval: APPROVAL_WORDS.en,
   answerReady: "The assistant has answered.",
   you: "You",
   assistant: "Assistant",
@@ -248,6 +251,7 @@ const DE = {
     status429: "Das waren zu viele Anfragen. Warten Sie einen Moment.",
     status500: "Der Dienst hat gerade ein Problem. Versuchen Sie es gleich noch einmal.",
   },
+  approval: APPROVAL_WORDS.de,
   answerReady: "Der Assistent hat geantwortet.",
   you: "Sie",
   assistant: "Assistent",
@@ -266,11 +270,10 @@ export const MESSAGES = { en: EN, de: DE };
 export function messagesFor(language, own = {}) {
   const [name] = language.toLowerCase().split(/[-_]/);
   const known = Object.hasOwn(MESSAGES, name) ? MESSAGES[name] : EN;
-  const [calls, service] = [
-    { ...known.calls, ...own.calls },
-    { ...known.service, ...own.service },
-  ];
-  return { ...known, ...own, calls, service };
+  const calls = { ...known.calls, ...own.calls };
+  const service = { ...known.service, ...own.service };
+  const approval = { ...known.approval, ...own.approval };
+  return { ...known, ...own, calls, service, approval };
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { callsOf, emptyTurn, foldEvent } from "../src/state/turn-view.js";
+import { callsOf, emptyTurn, foldEvent, isAwaitingDecision } from "../src/state/turn-view.js";
 
 const fold = (...events) =>
   events.reduce((view, event, index) => foldEvent(view, { seq: index + 1, ...event }), emptyTurn());
@@ -106,4 +106,52 @@ test("a result belongs to the newest call with its id, and views that were seen 
   assert.deepEqual(states(before), ["c1 ok", "c1 pending"]);
   assert.deepEqual(states(after), ["c1 ok", "c1 failed"]);
   assert.deepEqual(states(other), ["c1 ok", "c1 pending", "c2 pending"]);
+});
+
+const asked = {
+  type: "approvalRequested",
+  approvalId: "a1",
+  toolCallId: "c1",
+  toolName: "insertHtml",
+  input: { html: "<p>" },
+  inputHash: "h1",
+  description: "Adds elements.",
+  reasons: ["rule"],
+  deadline: "2026-12-01T00:00:00Z",
+};
+const decided = { type: "approvalDecided", approvalId: "a1", toolCallId: "c1", toolName: "insertHtml" };
+
+test("a call that needs a person waits, until the decision says how it went on", () => {
+  const [waiting] = callsOf(fold(ready, call, asked));
+  assert.equal(isAwaitingDecision(waiting), true);
+  assert.deepEqual([waiting.approval.id, waiting.approval.inputHash, waiting.approval.state], ["a1", "h1", "waiting"]);
+  const denial = { ...decided, outcome: "denied", approved: false, reason: "Not today." };
+  const [denied] = callsOf(fold(ready, call, asked, denial));
+  assert.equal(isAwaitingDecision(denied), false);
+  assert.deepEqual([denied.state, denied.approval.state, denied.approval.reason], ["pending", "denied", "Not today."]);
+  const [late] = callsOf(fold(ready, call, asked, { ...decided, outcome: "expired", approved: false }));
+  assert.equal(late.approval.state, "expired");
+});
+
+test("each of several calls that wait gets its own decision, in any order", () => {
+  const second = { ...call, toolCallId: "c2" };
+  const view = fold(
+    ready,
+    call,
+    second,
+    asked,
+    { ...asked, approvalId: "a2", toolCallId: "c2" },
+    { ...decided, approvalId: "a2", toolCallId: "c2", outcome: "denied" },
+    { ...decided, outcome: "approved", input: { html: "<h1>" } },
+  );
+  const approvals = callsOf(view).map(({ approval }) => [approval.id, approval.state, approval.changedInput]);
+  assert.deepEqual(approvals, [
+    ["a1", "approved", { html: "<h1>" }],
+    ["a2", "denied", undefined],
+  ]);
+});
+
+test("a decision about a call that nobody asked about changes nothing", () => {
+  const [known] = callsOf(fold(ready, call, { ...decided, outcome: "approved" }));
+  assert.equal(known.approval, undefined);
 });

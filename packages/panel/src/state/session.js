@@ -1,5 +1,6 @@
 /** What the panel shows, and what its buttons do: no DOM, so that it can be tested and used without the panel. */
 
+import { Approvals } from "./approvals.js";
 /** @import { Lock, ModelChoice } from "./session-state.js" */
 /** @import { ThreadImage, TurnItem } from "./thread.js" */
 import { ConversationMemory } from "./conversation-memory.js";
@@ -47,6 +48,7 @@ export class Session extends EventTarget {
     this.#conversation = new OpenConversation({ ...shared, memory: this.#memory, follow });
     this.#tabs = new OtherTabs(MEMORY + scope, (begun) => this.#conversation.hearOf(begun));
     const followOptions = (/** @type {number} */ epoch) => this.#followOptions(epoch);
+    this.approvals = new Approvals(client, store, scope);
     this.#starts = new TurnStarts({ ...shared, conversation: this.#conversation, tabs: this.#tabs, followOptions });
   }
 

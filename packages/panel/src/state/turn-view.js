@@ -3,6 +3,8 @@
  * one of an unknown type leave the view as it is.
  */
 
+/** @import { ApprovalView } from "../approvals/approval-view.js" */
+import { approvalFromEvent, withDecision } from "../approvals/approval-view.js";
 import { appendCall, changeCallAt, findCall } from "./call-list.js";
 
 /**
@@ -15,6 +17,7 @@ import { appendCall, changeCallAt, findCall } from "./call-list.js";
  * @property {boolean} [isConflict] Nothing was done, because the document had changed.
  * @property {boolean} [isInEditor] The editor was asked to carry it out.
  * @property {string} [effectKey]
+ * @property {ApprovalView} [approval] A person has to decide about it, or has.
  */
 
 /**
@@ -68,6 +71,9 @@ const FOLDS = {
       error: event.error,
       isConflict: event.conflict === true,
     }),
+  approvalRequested: (view, event) => changeCall(closeRound(view), event, { approval: approvalFromEvent(event) }),
+  approvalDecided: (view, event) =>
+    changeCall(view, event, ({ approval }) => (approval ? { approval: withDecision(approval, event) } : {})),
   context: (view, event) => ({ ...closeRound(view), context: event }),
   usage: (view, event) => ({ ...view, usage: event }),
   roundRetracted: (view) => ({ ...view, rounds: view.rounds.filter((round) => round.isClosed) }),
@@ -100,6 +106,15 @@ export function foldEvent(view, event) {
  */
 export function callsOf(view) {
   return view.rounds.flatMap((round) => round.calls);
+}
+
+/**
+ * Whether a person has to decide about a call.
+ *
+ * @param {CallView} call
+ */
+export function isAwaitingDecision(call) {
+  return call.state === "pending" && call.approval?.state === "waiting";
 }
 
 /**
@@ -137,7 +152,7 @@ function closeRound(view) {
  *
  * @param {TurnView} view
  * @param {TurnEvent} event
- * @param {Partial<CallView>} change
+ * @param {Partial<CallView> | ((call: CallView) => Partial<CallView>)} change
  * @returns {TurnView}
  */
 function changeCall(view, event, change) {
@@ -145,7 +160,9 @@ function changeCall(view, event, change) {
     const round = view.rounds[at];
     const place = findCall(round.calls, event.toolCallId); // ids may come again in later rounds
     if (place < 0) continue;
-    const calls = changeCallAt(round.calls, place, { ...round.calls[place], ...change });
+    const call = round.calls[place];
+    const changed = typeof change === "function" ? change(call) : change;
+    const calls = changeCallAt(round.calls, place, { ...call, ...changed });
     return { ...view, rounds: view.rounds.with(at, { ...round, calls }) };
   }
   return view;

@@ -1,5 +1,6 @@
 /** The panel's style sheets. */
 
+import { APPROVAL_CSS } from "../approvals/approval-style.js";
 import { tokensCss } from "./tokens.js";
 
 const CSS = `
@@ -75,7 +76,7 @@ summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker {
 .call summary { display: flex; align-items: center; gap: 8px; padding: 6px 10px; font-size: var(--fermata-text-s); min-height: 32px; }
 .call summary:hover { background: var(--fermata-surface-2); }
 .call-state { flex: none; display: grid; place-items: center; width: 16px; color: var(--fermata-good); } .call-state .icon { width: 16px; height: 16px; }
-.call[data-state=failed] .call-state { color: var(--fermata-warn); } .call[data-state=open] .call-state { color: var(--fermata-ink-3); }
+.call[data-state=waiting] .call-state { color: var(--fermata-warn); } .call[data-state=failed] .call-state { color: var(--fermata-warn); } .call[data-state=open] .call-state { color: var(--fermata-ink-3); }
 .dot { width: 7px; height: 7px; border-radius: 50%; background: var(--fermata-accent); animation: breathe 1.4s ease-in-out infinite; }
 .call-name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .call-input { padding-block: 0 8px; padding-inline: 34px 10px; font-size: var(--fermata-text-s); color: var(--fermata-ink-2); }
@@ -156,7 +157,7 @@ let sheets;
 
 /** The sheets that all panels of a page share. The page's own tokens count where it defines them. */
 export function panelSheets() {
-  sheets ??= [tokensCss(":host", (theme) => `:host([data-theme="${theme}"])`), CSS].map((css) => {
+  sheets ??= [tokensCss(":host", (theme) => `:host([data-theme="${theme}"])`), CSS, APPROVAL_CSS].map((css) => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(css);
     return sheet;

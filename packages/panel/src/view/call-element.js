@@ -2,6 +2,8 @@
 
 /** @import { CallView } from "../state/turn-view.js" */
 /** @import { ViewContext } from "./turn-element.js" */
+import { ApprovalCard } from "../approvals/approval-card.js";
+import { isAwaitingDecision } from "../state/turn-view.js";
 import { h, icon, setText } from "./dom.js";
 import { describeCall } from "./tool-names.js";
 
@@ -17,6 +19,8 @@ export class CallElement {
   #state = h("span", { class: "call-state" });
   #error = h("p", { class: "call-error", hidden: true });
   #shown = "";
+  /** @type {ApprovalCard | undefined} */
+  #card;
 
   /** @param {ViewContext} context @param {CallView} call */
   constructor(context, call) {
@@ -39,22 +43,42 @@ export class CallElement {
 
   /** @param {CallView} call @param {boolean} isOver The turn has ended, so that nothing is pending. */
   update(call, isOver) {
-    const state = isOver && call.state === "pending" ? "open" : call.state;
+    this.#showApproval(call, isOver);
+    const isWaiting = isAwaitingDecision(call);
+    const state = call.state !== "pending" ? call.state : isOver ? "open" : isWaiting ? "waiting" : "pending";
     const key = `${state} ${call.isConflict} ${call.error}`;
     if (key === this.#shown) return;
     this.#shown = key;
     const { words } = this.context;
     const label = {
       pending: words.callPending,
+      waiting: words.approval.waits,
       open: words.callOpen,
       ok: words.callOk,
       failed: call.isConflict ? words.callConflict : words.callFailed,
     };
     this.element.dataset.state = state;
-    const sign = { ok: () => icon("check"), failed: () => icon("warn"), open: () => icon("close") };
+    const sign = {
+      ok: () => icon("check"),
+      failed: () => icon("warn"),
+      open: () => icon("close"),
+      waiting: () => icon("hand"),
+    };
     const shown = state === "pending" ? h("span", { class: "dot" }) : sign[state]();
     this.#state.replaceChildren(shown, h("span", { class: "hidden-words" }, label[state]));
     this.#error.hidden = !call.error;
     setText(this.#error, call.error ?? "");
+  }
+
+  /** @param {CallView} call @param {boolean} isOver */
+  #showApproval({ approval, name, input }, isOver) {
+    if (!approval) return;
+    const isLost = isOver && approval.state === "waiting";
+    const shown = isLost ? { ...approval, state: /** @type {const} */ ("cancelled") } : approval;
+    if (this.#card) return this.#card.update(shown);
+    const { session, words, language } = this.context;
+    const title = describeCall(name, input, words.calls);
+    this.#card = new ApprovalCard({ words: words.approval, language, actions: session.approvals }, shown, { title });
+    this.element.append(this.#card.element);
   }
 }

@@ -2,6 +2,7 @@
 
 /** @import { CallView, RoundView } from "../state/turn-view.js" */
 /** @import { ViewContext } from "./turn-element.js" */
+import { isAwaitingDecision } from "../state/turn-view.js";
 import { CallElement } from "./call-element.js";
 import { h, icon, keepFocus, setText } from "./dom.js";
 import { MarkdownView } from "./markdown.js";
@@ -90,7 +91,7 @@ class CallsElement {
     this.#all = calls;
     this.#isOver = isOver;
     this.element.hidden = !calls.length;
-    const first = this.#window.firstOf(calls.length);
+    const first = this.#firstShown(calls, isOver);
     this.#describeEarlier(calls, first);
     this.#removeOthers(first, calls);
     /** @type {Element | null} */
@@ -102,6 +103,13 @@ class CallsElement {
       if (element.element !== next) this.#list.insertBefore(element.element, next);
       else next = next.nextElementSibling;
     }
+  }
+
+  /** Where the shown ones begin: calls that a person has to decide about are among them. @param {CallView[]} calls @param {boolean} isOver */
+  #firstShown(calls, isOver) {
+    const first = this.#window.firstOf(calls.length);
+    const waiting = isOver ? -1 : calls.findIndex(isAwaitingDecision);
+    return waiting < 0 ? first : Math.min(first, waiting);
   }
 
   /** @param {number} place @param {CallView} call */

@@ -2,7 +2,10 @@
 
 /** @import { ThreadImage, ThreadItem, TurnItem, UserItem } from "../state/thread.js" */
 /** @import { ViewContext } from "./turn-element.js" */
+/** @import { Messages } from "../messages.js" */
+import { isAwaitingDecision } from "../state/turn-view.js";
 import { h, setText, showBlob } from "./dom.js";
+import { describeCall } from "./tool-names.js";
 import { TurnElement } from "./turn-element.js";
 
 const NEAR_END = 48;
@@ -107,8 +110,7 @@ export class ThreadView {
     this.#frame = 0;
     for (const item of this.#changed) {
       this.#shown.get(item.key)?.turn?.update(item);
-      const isDone = item.view.end?.type === "done";
-      setText(this.#spoken, isDone ? this.context.words.answerReady : ""); // emptied, it is spoken again next time
+      setText(this.#spoken, spokenOf(item, this.context.words)); // emptied, it is spoken again next time
     }
     this.#changed.clear();
     if (this.#isFollowing) this.scrollToEnd();
@@ -152,4 +154,11 @@ export class ThreadView {
       element.replaceWith(h("p", { class: "note" }, this.context.words.imageFromPrompt));
     }
   }
+}
+
+/** What a screen reader says about a turn: that it is over, or that it waits for a person. @param {TurnItem} item @param {Messages} words */
+function spokenOf({ view }, words) {
+  if (view.end) return view.end.type === "done" ? words.answerReady : "";
+  const waiting = view.rounds.at(-1)?.calls.find(isAwaitingDecision);
+  return waiting ? words.approval.spoken(describeCall(waiting.name, waiting.input, words.calls)) : "";
 }

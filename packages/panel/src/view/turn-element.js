@@ -5,6 +5,7 @@
 /** @import { RoundView } from "../state/turn-view.js" */
 /** @import { Messages } from "../messages.js" */
 import { describeTurnError } from "../state/problems.js";
+import { isAwaitingDecision } from "../state/turn-view.js";
 import { h, icon, keepFocus, setText } from "./dom.js";
 import { formatCost, formatCount, formatTime } from "./format.js";
 import { NewestWindow } from "./newest-window.js";
@@ -90,7 +91,8 @@ export class TurnElement {
     this.#status.hidden = !isRunning;
     this.element.classList.toggle("running", isRunning);
     if (!isRunning) return;
-    if (view.held) setText(this.#status, words.held(formatTime(view.held.until, language)));
+    if (view.rounds.at(-1)?.calls.some(isAwaitingDecision)) setText(this.#status, words.approval.status);
+    else if (view.held) setText(this.#status, words.held(formatTime(view.held.until, language)));
     else setText(this.#status, view.undoes ? words.undoing : statusWords(view.rounds.at(-1), words));
   }
 
