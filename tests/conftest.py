@@ -1,5 +1,7 @@
+import functools
 import gc
 import os
+import ssl
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from tests.suite_parts import is_in_part
 __all__ = ["cloud", "pytest_runtest_call", "service"]
 
 install_guard()
+# Every client of httpx reads all root certificates, although no test connects by TLS (decision 0293).
+ssl.create_default_context = functools.cache(ssl.create_default_context)
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else a client without credentials asks 169.254.169.254 for them
 
 # How long an example takes says how busy the machine is, and nothing about the product.
