@@ -24,7 +24,12 @@ _FILE_ENDING = re.compile(r"\.(?:gguf|bin|safetensors)$", re.IGNORECASE)
 _QUANTIZATION_OF_FILE = re.compile(r"\.(?=I?Q\d|B?F\d\d$)", re.IGNORECASE)
 _DATE = re.compile(r"-(20\d\d)-?(0[1-9]|1[0-2])-?([0-3]\d)(?=-|$)")
 _DATE_IN_LABEL = re.compile(r"\b(20\d\d)\.(\d\d)\.(\d\d)\b")
+_SHORT_DATE = re.compile(r"-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]|20\d\d)(?=-|$)")
+_SHORT_DATE_IN_LABEL = re.compile(r"\b(\d\d)/(\d+)\b")
 _SPLIT_VERSION = re.compile(r"-(\d{1,2})-(\d{1,2})(?=-|$)")
+_VERSION_WITH_P = re.compile(r"(?<=-v)(\d{1,2})p(\d{1,2})(?=-|$)", re.IGNORECASE)
+_REGION_AND_MAKER = re.compile(r"\A(?:[a-z-]{2,6}\.)?[a-z][a-z0-9]*\.(?=[a-z]{3})")
+_FINE_TUNED = "ft:"
 _FAMILY_WITH_VERSION = re.compile(r"([a-z]{3,})(\d+(?:\.\d+)*)(n|vl)?", re.IGNORECASE)
 _SIZE = re.compile(r"[aer]?(?:\d+x)?\d+(?:\.\d+)?[bmte]", re.IGNORECASE)
 _SHORT_CODE = re.compile(r"[a-z]\d+(?:\.\d+)*|[a-z]\d[^\W_]*_\w+", re.IGNORECASE)
@@ -35,15 +40,24 @@ def format_model_label(name: str) -> str:
     """Return `Llama 4` for `llama4`, `Qwen 2.5 Coder (7B)` for `qwen2.5-coder:7b`, `GPT-5.4 Mini` for `gpt-5.4-mini`.
 
     A path, a maker before a slash, the ending of a file and the tag `latest` are left out. A name that its maker has
-    spelled with capitals keeps them.
+    spelled with capitals keeps them. The names that its owner gave to a fine-tuned model follow in brackets.
     """
+    tuned, *own = name.removeprefix(_FINE_TUNED).split(":") if name.startswith(_FINE_TUNED) else [""]
+    if tuned:
+        return f"{format_model_label(tuned)} ({' '.join(filter(None, own)) or 'fine-tuned'})"
     base, _, tag = _FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2]).partition(":")
-    base = _QUANTIZATION_OF_FILE.sub("-", base)
-    words = _SPLIT_VERSION.sub(r"-\1.\2", _DATE.sub(r"-\1.\2.\3", base)).split("-")
+    words = _split_words(_REGION_AND_MAKER.sub("", _QUANTIZATION_OF_FILE.sub("-", base.replace("@", "-")), count=1))
     label = " ".join(_format_word(word, is_first=index == 0) for index, word in enumerate(words) if word)
     label = _DATE_IN_LABEL.sub(r"\1-\2-\3", re.sub(r"^GPT (?=\d|OSS)", "GPT-", label))
+    label, tag = _SHORT_DATE_IN_LABEL.sub(r"\1-\2", label), tag.partition("@")[0]
     suffix = "" if tag in ("", "latest") else f" ({' '.join(map(_format_tag_word, tag.split('-')))})"
     return f"{label}{suffix}".strip() or name
+
+
+def _split_words(base: str) -> list[str]:
+    """Split a name, with each date and each version in one word."""
+    dated = _SHORT_DATE.sub(r"-\1/\2", _DATE.sub(r"-\1.\2.\3", base))
+    return _VERSION_WITH_P.sub(r"\1.\2", _SPLIT_VERSION.sub(r"-\1.\2", dated)).split("-")
 
 
 def label_unnamed_models(models: Sequence[ModelInfo]) -> tuple[ModelInfo, ...]:

@@ -104,6 +104,25 @@ def test_the_same_edit_again_and_again_is_stopped(stage: Stage) -> None:
     assert run_calls(stage, *[("insertHtml", {"parentId": "root", "html": "<hr>"}, OK)] * 3)[-1] is False
 
 
+def make_rule(color: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    return "applyCss", {"css": f"h1 {{ color: {color} }}"}, OK
+
+
+def test_edits_that_the_model_makes_and_takes_back_in_turn_are_stopped(stage: Stage) -> None:
+    read = ("getNodeHtml", {"nodeId": "n1"}, PAGE)
+    circle = (make_rule("red"), read, make_rule("blue"), read)
+    assert run_calls(stage, *circle, *circle, *circle[:3]) == [True] * 11 + [False]
+    (warning,) = get_warnings(stage)
+    assert warning.code == "repeatedCall"
+    assert warning.message.startswith("The model made the same edits 3 times in turn")
+
+
+def test_an_edit_that_belongs_between_others_is_made_as_often_as_it_is_needed(stage: Stage) -> None:
+    rule = ("insertHtml", {"parentId": "root", "html": "<hr>"}, OK)
+    sections = [("insertHtml", {"parentId": "root", "html": f"<p>{number}</p>"}, OK) for number in range(4)]
+    assert all(run_calls(stage, *(call for section in sections for call in (section, rule))))
+
+
 def test_the_same_call_twice_in_one_round_counts_once(stage: Stage) -> None:
     stage.start_turn()
     calls = [tool_call_block("list_documents") for _ in range(4)]
@@ -210,6 +229,7 @@ def test_a_function_that_takes_the_turn_over_counts_as_the_one_that_ran_it(
         anew.read_messages(stored)
         assert progress.most_repeated_call[1] == anew.most_repeated_call[1]
         assert progress.failed_rounds == anew.failed_rounds
+        assert progress.edits_in_turn == anew.edits_in_turn
 
 
 def test_a_round_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,10 @@ class TurnProgress:
         self._counts: Counter[_Call] = Counter()
         """In how many rounds each call was answered since the document was changed by another one."""
         self._most_repeated: _Call = ("", "")
+        self._edit_counts: Counter[_Call] = Counter()
+        """In how many rounds each edit was done, whatever was done in between."""
+        self._newest_edit_counts = (0, 0)
+        """Of the last two rounds with edits: how often all of their edits have been done by then."""
         self.failed_rounds = 0
         """Rounds in a row whose calls have all failed."""
 
@@ -83,6 +87,11 @@ class TurnProgress:
     def most_repeated_call(self) -> tuple[str, int]:
         """The tool of the call that was answered in most rounds, and how many these are."""
         return self._most_repeated[0], self._counts[self._most_repeated]
+
+    @property
+    def edits_in_turn(self) -> int:
+        """How often the edits of the last two rounds with edits were done: often only if the model goes in circles."""
+        return min(self._newest_edit_counts)
 
     def read_messages(self, stored: Sequence[Message]) -> None:
         """Count the messages that were added since the last time. They end with the last result of a round.
@@ -105,6 +114,9 @@ class TurnProgress:
         calls = {(result.tool_name or "", inputs.get(result.tool_call_id, "")): result for result in results}
         edits = {call for call, result in calls.items() if is_success(result) and self._is_edit(call[0])}
         if edits:
+            self._edit_counts.update(edits)
+            newest = min(self._edit_counts[call] for call in edits)
+            self._newest_edit_counts = (self._newest_edit_counts[1], newest)
             self._counts = Counter({call: self._counts[call] for call in edits if call in self._counts})
             self._most_repeated = max(self._counts, key=self._counts.__getitem__, default=("", ""))
         self._counts.update(calls.keys())
@@ -128,6 +140,13 @@ def force_answer_of_stuck_model(
             "repeatedCall",
             _INSTRUCTION.format(f"You have called {tool_name} {repeated} times with the same input."),
             f"The model called {tool_name} {repeated} times with the same input, so it had to answer without tools. "
+            + _ADVICE,
+        )
+    if max_repeated_calls and progress.edits_in_turn >= max_repeated_calls:
+        return ForcedAnswer(
+            "repeatedCall",
+            _INSTRUCTION.format(f"You have made the same edits {progress.edits_in_turn} times in turn."),
+            f"The model made the same edits {progress.edits_in_turn} times in turn, so it had to answer without tools. "
             + _ADVICE,
         )
     if max_failed_rounds and progress.failed_rounds >= max_failed_rounds:
