@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import api_keys, approvals, credentials, defaults, privacy, remote_tools, webhooks
+from fermata.wire.operations import api_keys, approvals, credentials, defaults, planner, privacy, remote_tools, webhooks
 from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -31,6 +31,11 @@ SHARED_OPERATIONS = (
 )
 """A tenant's credentials may be used by all of its users; its API keys and exports belong to its administrators, and
 whoever may approve decides about the calls of others."""
+
+
+SESSION_OPERATIONS = tuple(one for one in AUTHENTICATED_OPERATIONS if one.path.startswith(planner.PLANNER_PATH))
+"""Sessions are names of the caller's own: another caller's session of the same name is another draft."""
+OWN_SESSION_STATUSES = (200, 400, 404, 409, 410)
 
 
 def refers_to_an_item(operation: BaseOperation) -> bool:
@@ -66,6 +71,9 @@ def test_another_tenant_reads_and_changes_nothing(
     response = case.call(headers=rival.bearer_headers(capabilities=CAPABILITIES))
     if operation is defaults.SET_DEFAULT:
         assert (response.status_code, "Credential not found" in response.text) == (400, True)
+    elif operation in SESSION_OPERATIONS:
+        assert response.status_code in OWN_SESSION_STATUSES
+        assert "Welcome" not in response.text
     elif refers_to_an_item(operation):
         assert response.status_code == 404
     else:
@@ -81,7 +89,7 @@ def test_another_tenant_reads_and_changes_nothing(
 OWNED_OPERATIONS = [
     operation
     for operation in AUTHENTICATED_OPERATIONS
-    if refers_to_an_item(operation) and operation not in SHARED_OPERATIONS
+    if refers_to_an_item(operation) and operation not in (*SHARED_OPERATIONS, *SESSION_OPERATIONS)
 ]
 
 
@@ -89,3 +97,16 @@ OWNED_OPERATIONS = [
 def test_another_user_of_the_tenant_gets_404(service: Service, operation: BaseOperation) -> None:
     bob = service.bakery.bearer_headers(user="bob", capabilities=tuple(CAPABILITIES_OF_A_USER))
     assert make_case(operation, service.real_ids(operation)).call(headers=bob).status_code == 404
+
+
+@pytest.mark.parametrize("operation", SESSION_OPERATIONS, ids=lambda operation: operation.name)
+def test_another_user_has_another_draft_under_the_same_name(service: Service, operation: BaseOperation) -> None:
+    ids = service.real_ids(operation)
+    before = read_rows("bakery")
+    bob = service.bakery.bearer_headers(user="bob", capabilities=tuple(CAPABILITIES_OF_A_USER))
+    response = make_case(operation, ids).call(headers=bob)
+    assert response.status_code in OWN_SESSION_STATUSES
+    is_shared = operation is planner.SHOW_PUBLISHED_PAGE  # it belongs to the tenant's site
+    assert is_shared or "Welcome" not in response.text
+    drafts = {key for key in before if "'d#" in key[2] or "plan-chats" in key[1]}
+    assert {key: read_rows("bakery")[key] for key in drafts} == {key: before[key] for key in drafts}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
-from fermata.domain.errors import Conflict, Forbidden, Gone
+from fermata.domain.errors import Conflict, Forbidden, Gone, InvalidRequest
 from fermata.planner_api.chat_modes import answer_without_turn, build_prompt
 from fermata.planner_api.chat_runs import ChatRun, is_chat_over, load_chat, settle_chat
 from fermata.plans.drafts.draft_rows import DraftLocation
@@ -16,6 +16,7 @@ from fermata.wire.bodies.planner_requests import PlannerChatBody
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.planner_sse import FRAMES_PER_EVENT, encode_frame
 
+MAX_STREAM_ID_CHARACTERS = 200
 STREAM_GONE = "Stream context expired or not found"
 STREAM_COMPLETED = "Stream already completed"
 STREAM_RUNNING = "Pipeline already running"
@@ -39,11 +40,14 @@ def open_stream(context: RequestContext, stream_id: str, after: int | None) -> O
         after: `_seq` of the last frame that the reader has; None for a first connection.
 
     Raises:
+        InvalidRequest: The id can be none of a chat.
         Gone: There is no such chat, its minute is over, or it is done and `after` is missing.
         Forbidden: Another page has started it.
         Conflict: It runs, and `after` is missing; or another turn of the session runs.
     """
     resources, caller = context.resources, context.caller
+    if not 0 < len(stream_id) <= MAX_STREAM_ID_CHARACTERS:
+        raise InvalidRequest("'streamId' must be that of a started chat.")
     chat = load_chat(resources, caller, stream_id)
     if chat is None or chat.state == "cancelled":
         raise Gone(STREAM_GONE)

@@ -16,7 +16,7 @@ from fermata.planner_api.chat_runs import (
     settle_chat,
     store_chat,
 )
-from fermata.planner_api.sessions import make_session_conversation_id, open_session, read_object
+from fermata.planner_api.sessions import make_session_conversation_id, open_session, read_name, read_object, read_slug
 from fermata.plans.drafts import draft_history
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import MadeChange, load_draft
@@ -105,7 +105,7 @@ def _read_effect_key(context: RequestContext) -> str:
 def show_history_status(context: RequestContext) -> Response:
     """Respond with the steps that a page can be undone and redone."""
     stored = load_draft(context.resources, locate_by_query(context))
-    return Response(200, draft_history.get_history_status(stored, context.request.query.get("slug", "/")))
+    return Response(200, draft_history.get_history_status(stored, read_slug(context)))
 
 
 def show_history_log(context: RequestContext) -> Response:
@@ -154,7 +154,7 @@ def _respond_to_change(made: MadeChange) -> Response:
 def show_draft_page(context: RequestContext) -> Response:
     """Respond with a page of the draft."""
     draft = load_draft(context.resources, locate_by_query(context)).draft
-    page = draft.find_page(context.request.query.get("slug", "/"))
+    page = draft.find_page(read_slug(context))
     if page is None:
         raise NotFound("There is no such page.")
     return Response(200, page.to_wire())
@@ -191,8 +191,7 @@ def _read_page(raw: dict[str, Any]) -> Page | None:
 
 def locate_by_query(context: RequestContext) -> DraftLocation:
     """Return the draft that the query of a request names."""
-    query = context.request.query
-    session = query.get("session", "")
-    if not session or len(session) > 120:
+    session = read_name(context, "session")
+    if session is None:
         raise InvalidRequest("session is required")
-    return open_session(context.resources, context.caller, session, query.get("siteId"))
+    return open_session(context.resources, context.caller, session, read_name(context, "siteId"))

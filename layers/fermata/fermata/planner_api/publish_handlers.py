@@ -3,7 +3,7 @@
 from fermata.aws import observability
 from fermata.domain.errors import NotFound
 from fermata.planner_api.handlers import locate_by_query
-from fermata.planner_api.sessions import make_site_key, open_session
+from fermata.planner_api.sessions import make_site_key, open_session, read_name, read_slug
 from fermata.plans.drafts import publishing
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.wire.bodies.planner_requests import PublishBody, RestoreEditionBody
@@ -25,7 +25,7 @@ def publish(context: RequestContext) -> Response:
 
 def show_publish_difference(context: RequestContext) -> Response:
     """Respond with what publishing would change."""
-    site = make_site_key(context.request.query.get("siteId"))
+    site = make_site_key(read_name(context, "siteId"))
     difference = publishing.compare_with_published(context.resources, locate_by_query(context), site)
     return Response(200, {"hasChanges": any(vars(difference).values()), **vars(difference)})
 
@@ -33,7 +33,7 @@ def show_publish_difference(context: RequestContext) -> Response:
 def show_publish_log(context: RequestContext) -> Response:
     """Respond with the newest editions of a site, and with which of them can be brought back."""
     limit = max(1, read_integer_parameter(context.request, "limit", 30, maximum=publishing.MAX_PUBLISH_LOG))
-    site, tenant = make_site_key(context.request.query.get("siteId")), context.caller.tenant
+    site, tenant = make_site_key(read_name(context, "siteId")), context.caller.tenant
     kept = publishing.load_published(context.resources, tenant, site).kept
     entries = publishing.list_publish_log(context.resources, tenant, site, limit)
     return Response(200, {"entries": entries, "restorable": [one["number"] for one in kept]})
@@ -41,7 +41,7 @@ def show_publish_log(context: RequestContext) -> Response:
 
 def show_published_page(context: RequestContext) -> Response:
     """Respond with a page as it is published."""
-    site, slug = make_site_key(context.request.query.get("siteId")), context.request.query.get("slug", "/")
+    site, slug = make_site_key(read_name(context, "siteId")), read_slug(context)
     published = publishing.load_published(context.resources, context.caller.tenant, site)
     pages = publishing.read_edition(context.resources, published, published.edition)
     page = next((one for one in pages if one.slug == slug), None)

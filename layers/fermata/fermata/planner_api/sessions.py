@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from typing import Any
 
 from fermata.aws.resources import Resources
@@ -9,10 +10,14 @@ from fermata.conversations.conversation_store import create_conversation, get_co
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Gone, InvalidRequest, NotFound
 from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.plans.page_model import HOME_SLUG
 from fermata.wire.bodies.planner_requests import JsonOrText
+from fermata.wire.http.routing import RequestContext
 
 PLANNER_SCOPE = "planner"
 DEFAULT_SITE = "default"
+MAX_SLUG_CHARACTERS = 200
+_NAME = re.compile(r"[A-Za-z0-9._:-]{1,120}")
 DELETED_SESSION = "This session was deleted. Use another name."
 
 
@@ -59,6 +64,34 @@ def _require_conversation(resources: Resources, caller: Caller, conversation_id:
         get_conversation(resources, caller, conversation_id)
     except NotFound as error:
         raise Gone(DELETED_SESSION) from error
+
+
+def read_name(context: RequestContext, name: str) -> str | None:
+    """Return a name of the query: a session, or a site. None if it is missing.
+
+    Args:
+        context: The request.
+        name: The parameter.
+
+    Raises:
+        InvalidRequest: It is no name.
+    """
+    text = context.request.query.get(name)
+    if text is not None and not _NAME.fullmatch(text):
+        raise InvalidRequest(f"'{name}' must be a name of letters, digits and ._:-")
+    return text
+
+
+def read_slug(context: RequestContext) -> str:
+    """Return the slug of the query; the home page's if it is missing.
+
+    Raises:
+        InvalidRequest: It is too long.
+    """
+    slug = context.request.query.get("slug", HOME_SLUG)
+    if len(slug) > MAX_SLUG_CHARACTERS:
+        raise InvalidRequest(f"'slug' has at most {MAX_SLUG_CHARACTERS} characters.")
+    return slug
 
 
 def read_object(value: JsonOrText | None, name: str) -> Any:

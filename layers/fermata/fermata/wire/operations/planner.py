@@ -56,7 +56,7 @@ STREAM_CHAT = Operation(
     description="The first connection runs the chat. One that returns names the last `_seq` that it has seen, and gets "
     "what came after it, also when the chat is over.",
     parameters=(
-        RequestParameter("streamId", "The chat.", {"type": "string", "maxLength": 200}, required=True),
+        RequestParameter("streamId", "The chat.", {"type": "string", "minLength": 1, "maxLength": 200}, required=True),
         make_integer_parameter("afterSeq", "`_seq` of the last frame that the client has.", 0, 2_000_000_000),
     ),
     responses=(SuccessResponse("The frames, as server-sent events.", media_type=SSE_CONTENT_TYPE),),
