@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation, FunctionName
 from fermata.wire.operations.surface import OPERATIONS
 
@@ -16,6 +17,9 @@ TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
 STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
 BUFFERED_FUNCTION: FunctionName = "api"
 """The function that answers the other methods of streamed paths."""
+PREFIX_SEGMENTS = 5
+"""Slashes of a path like `/admin/api/ai/conversations/`, below which every path is written out."""
+MIN_MERGED_PATHS = 2
 _STREAMING_PROPERTIES = ("ResponseTransferMode: RESPONSE_STREAM", "TimeoutInMillis: 900000")
 _ROUTES = re.compile(
     r"^(?P<begin> +# routes of (?P<function>\w+), written by `make template`\n).*?(?P<end>^ +# end of routes\n)",
@@ -39,12 +43,41 @@ def _render_routes(function: str, operations: Sequence[BaseOperation]) -> Iterat
         for operation in own_operations:
             yield from _render_streaming_route(operation)
         return
-    for operation in _select_one_per_path(own_operations):
-        yield from _render_buffered_route(_capitalize(operation.name), operation.path)
+    for name, path in merge_subtrees(own_operations, operations).items():
+        yield from _render_buffered_route(_capitalize(name), path)
     if function == BUFFERED_FUNCTION:
         streamed = [operation for operation in operations if operation.function in STREAMING_FUNCTIONS]
         for operation in _select_one_per_path(streamed):
             yield from _render_buffered_route(f"{_capitalize(operation.name)}OtherMethods", operation.path)
+
+
+def merge_subtrees(own_operations: Sequence[BaseOperation], operations: Sequence[BaseOperation]) -> dict[str, str]:
+    """Return the routes of a function: names and paths.
+
+    Each route is a statement of the function's policy, which Lambda limits to 20 KB. So a subtree with several paths,
+    all of this function, is one route with a greedy parameter; the function finds the operation (decision 0320).
+
+    Args:
+        own_operations: Those of the function.
+        operations: All of them.
+    """
+    paths = {operation.path for operation in own_operations}
+    others = {operation.path for operation in operations} - paths
+    routes: dict[str, str] = {}
+    for operation in _select_one_per_path(own_operations):
+        prefix = f"{operation.path.rpartition('/')[0]}/"
+        is_deep = prefix.count("/") > PREFIX_SEGMENTS and "{" not in operation.path
+        siblings = [path for path in paths if path.startswith(prefix)]
+        is_own = not any(path.startswith(prefix) for path in others)
+        if is_deep and is_own and len(siblings) >= MIN_MERGED_PATHS:
+            routes.setdefault(f"{_to_route_name(prefix)}Subtree", f"{prefix}{{proxy+}}")
+        else:
+            routes[operation.name] = operation.path
+    return routes
+
+
+def _to_route_name(prefix: str) -> str:
+    return "".join(map(_capitalize, re.findall(r"\w+", prefix.removeprefix(API_PREFIX))))
 
 
 def _select_one_per_path(operations: Sequence[BaseOperation]) -> list[BaseOperation]:

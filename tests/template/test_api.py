@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.wire.operations.surface import OPERATIONS
-from local.generate_template_routes import update_routes
+from local.generate_template_routes import merge_subtrees, update_routes
 from tests.template import templates
 from tests.template.templates import ALIAS_SUFFIX, Template, resources_of_type
 
@@ -17,7 +17,11 @@ FUNCTIONS = {
     "tool_result": "ToolResultFunction",
 }
 """The functions that serve HTTP requests: their logical ids by their folders."""
-ROUTES = {operation.path: FUNCTIONS[operation.function] for operation in OPERATIONS} | {"/{proxy+}": "ApiFunction"}
+ROUTES = {
+    path: FUNCTIONS[function]
+    for function in {operation.function for operation in OPERATIONS}
+    for path in merge_subtrees([it for it in OPERATIONS if it.function == function], OPERATIONS).values()
+} | {"/{proxy+}": "ApiFunction"}
 STREAMS = {path for path, function in ROUTES.items() if function == "StreamFunction"}
 BUFFERED = {path: "ApiFunction" if path in STREAMS else function for path, function in ROUTES.items()}
 STREAMED = {(operation.path, operation.method.lower()) for operation in OPERATIONS if operation.path in STREAMS}
@@ -88,6 +92,13 @@ def test_all_operations_on_a_path_are_served_by_one_function() -> None:
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, set()).add(operation.function)
     assert [path for path, functions in by_path.items() if len(functions) > 1] == []
+
+
+def test_every_operation_is_caught_by_a_route_of_its_function() -> None:
+    for operation in OPERATIONS:
+        greedy = f"{operation.path.rpartition('/')[0]}/{{proxy+}}"
+        caught_by = operation.path if operation.path in ROUTES else greedy
+        assert ROUTES[caught_by] == FUNCTIONS[operation.function], operation.path
 
 
 def test_every_route_is_written_once(source: Template) -> None:
