@@ -113,6 +113,17 @@ def check_output_path(path: Path) -> None:
         raise NotAnHtmlFileError(f"{path} is a folder. Name the file that is to be written, as {path / 'index.html'}.")
     if path.suffix.lower() in OTHER_LANGUAGE_EXTENSIONS:
         raise NotAnHtmlFileError(f"{path} is no name of an HTML page. Name one as {path.with_suffix('.html')}.")
+    if path.name.startswith("."):
+        raise NotAnHtmlFileError(f"{path} is a hidden file. Name the file that is to be written, as index.html.")
+    if path.is_file() and path.suffix.lower() not in HTML_EXTENSIONS and not _may_be_replaced(path):
+        raise NotAnHtmlFileError(f"{path} is there already, and is no HTML page. Name another file.")
     folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise NotAnHtmlFileError(f"{path} cannot be written: {folder} is no folder that you may write to.")
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Return whether the file is empty or a page."""
+    with path.open("rb") as file:
+        beginning = file.read(MAX_FILE_BYTES)
+    return not beginning.strip() or _looks_like_html(path, beginning)

@@ -78,6 +78,22 @@ def test_wrong_usage_is_json_too_when_that_was_asked_for(arguments: list[str], r
     assert reason in result.stderr
 
 
+@pytest.mark.parametrize("arguments", [["Caf\udce9"], ["Caf\xe9", "--model", "m\udcff"]])
+def test_bytes_that_are_no_text_are_wrong_usage(file: Path, url: str, arguments: list[str]) -> None:
+    result = run_command("edit", str(file), *arguments, "--url", url, "--token", "good", "--json")
+    assert result.exit_code == 2
+    assert "is no text in UTF-8" in json.loads(result.stdout)["error"]
+    assert run_command("edit", str(file), "Caf\xe9 \U0001f600", "--url", url, "--token", "good").exit_code == 0
+
+
+def test_a_name_of_a_file_that_is_no_text_is_refused_before_anything_is_written(tmp_path: Path, url: str) -> None:
+    file = tmp_path / "Caf\udce9.html"
+    file.write_text(PAGE)
+    result = run_command("edit", str(file), "add", "--url", url, "--token", "good")
+    assert (result.exit_code, file.read_text()) == (2, PAGE)
+    assert "FILE is no text in UTF-8. Rename the file." in result.output
+
+
 def test_what_is_given_as_text_asks_for_no_json() -> None:
     assert run_command("edit", "--paint", "--", "page.html", "--json").stdout == ""
 

@@ -77,3 +77,16 @@ def test_a_whole_character_of_two_halves_stays(tmp_path: Path) -> None:
 def test_a_copy_has_the_name_of_a_page(tmp_path: Path, name: str) -> None:
     with pytest.raises(NotAnHtmlFileError, match=r"result\.html"):
         check_output_path(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", [".env", "Makefile", "notes.txt"])
+def test_a_copy_replaces_no_file_that_is_no_page(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("SECRET=1\n")
+    with pytest.raises(NotAnHtmlFileError, match=r"hidden file|no HTML page|no name of"):
+        check_output_path(tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "content"), [("result", "<p>old</p>"), ("result.tpl", ""), ("result.html", "text")])
+def test_a_copy_replaces_an_older_copy(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    check_output_path(tmp_path / name)

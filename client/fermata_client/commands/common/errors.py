@@ -3,8 +3,10 @@
 import contextlib
 import functools
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
@@ -18,6 +20,8 @@ from fermata_client.terminal.plain_text import strip_control_chars
 
 EXIT_CODE_INTERRUPTED = 130
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What Python makes of a byte of the command line that is no text."""
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
@@ -41,6 +45,7 @@ def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Res
     @functools.wraps(command)
     def wrapped(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         try:
+            _check_are_texts(kwargs)
             with _correctable_errors():
                 return command(*args, **kwargs)
         except click.ClickException as error:
@@ -53,6 +58,14 @@ def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Res
             raise_stopped()
 
     return wrapped
+
+
+def _check_are_texts(arguments: Mapping[str, object]) -> None:
+    """Raise `click.UsageError` if an argument has bytes that are no text, as from a terminal that is not in UTF-8."""
+    for name, value in arguments.items():
+        if isinstance(value, str | Path) and _SURROGATE.search(str(value)):
+            remedy = "Rename the file." if isinstance(value, Path) else "Set the terminal to UTF-8, and type it again."
+            raise click.UsageError(f"{name.upper()} is no text in UTF-8. {remedy}")
 
 
 def print_error_as_json(error: click.ClickException) -> None:
