@@ -94,6 +94,7 @@ class LocalCloud(DeployedStack):
             cleanup.callback(self._stop)
             self.directory.mkdir(parents=True, exist_ok=True)
             self._listener = self._listen()
+            self._parameters.setdefault("PublicUrl", f"http://127.0.0.1:{self._listener.getsockname()[1]}")
             self.start_emulator()
             self.model = self._choose_model()
             self._demo_host = self._start_demo_host()

@@ -53,6 +53,7 @@ def test_a_result_that_comes_later_lets_the_turn_go_on(
     reader = session.start_turn(tool_call_step(CALL), text_step("It is bread."))
     wait_until(lambda: bool(vendor.calls), "the tool is called")
     callback = vendor.calls[0].body["callback"]
+    assert callback["url"] == cloud.url + callback["path"]
     body = json.dumps({name: callback[name] for name in ("tenant", "bridgeId", "requestId")} | {"data": 1}).encode()
     headers = sign_request([secret], "msg_1", time.time(), body)
     for _ in range(2):
