@@ -14,7 +14,7 @@ window.violations = [];
 const keep = ({violatedDirective, blockedURI}) => violations.push(`${violatedDirective} ${blockedURI}`);
 document.addEventListener("securitypolicyviolation", keep);
 """
-PAGES = ("editor", "usage", "turns", "providers", "models", "budgets")
+PAGES = ("editor", "usage", "turns", "approvals", "providers", "models", "budgets", "tools", "webhooks")
 
 
 class ConsolePage:
@@ -55,10 +55,14 @@ class ConsolePage:
         return violations
 
     def find_accessibility_problems(self) -> list[str]:
+        return self.find_accessibility_problems_in(self.page)
+
+    @staticmethod
+    def find_accessibility_problems_in(page: Page) -> list[str]:
         """Return the serious problems that axe finds. The canvas shows somebody's page and is not the console's."""
         source = AXE.read_text()
-        self.page.evaluate(source)  # by the debugger: the page's policy allows no such script
-        results: dict[str, Any] = self.page.evaluate("axe.run({exclude: [['.canvas']]}, {iframes: false})")
+        page.evaluate(source)  # by the debugger: the page's policy allows no such script
+        results: dict[str, Any] = page.evaluate("axe.run({exclude: [['.canvas']]}, {iframes: false})")
         return [
             f"{problem['id']}: {node['html'][:160]}"
             for problem in results["violations"]

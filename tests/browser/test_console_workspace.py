@@ -1,6 +1,7 @@
 """The pages of the workspace with errors, slow responses, thousands of rows, and while a turn runs."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.browser.console_page import PAGES, ConsolePage
 from tests.e2e.demo_model_client import held_text_step, text_step
 from tests.waiting import wait_until
 
-API = "**/admin/api/ai/**"
+API = re.compile(r":\d+/(admin/api/ai/.*|tools)$")
 WORKSPACE = PAGES[1:]
 PATIENCE_MS = 30_000
 

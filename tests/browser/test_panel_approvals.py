@@ -77,7 +77,7 @@ def test_a_call_that_waits_says_what_why_and_until_when_and_is_approved(panel: P
     expect(card).to_contain_text("Waits for a decision")
     expect(card).to_contain_text("2099")
     expect(card).to_contain_text("Changes the styles of the page.")
-    expect(card).to_contain_text("A rule of the workspace asks for it.")
+    expect(card).to_contain_text("A rule asks for it.")
     expect(card.locator("dd")).to_have_text("a { color: red }")
     expect(panel.locator("fermata-panel .thread .hidden-words[role=status]")).to_have_text(
         "Waits for a decision: Style a"

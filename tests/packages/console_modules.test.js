@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeText } from "../../console/src/sites/decode-text.js";
 import { fileNameOf, toHtmlFile } from "../../console/src/sites/page-files.js";
+import { readHeaderLines, readRegistration } from "../../console/src/tool-registration.js";
 import { roundsOf } from "../../console/src/turn-timeline.js";
 import { listDays, startOfPeriod, usageToCsv } from "../../console/src/usage-period.js";
 
@@ -115,4 +116,28 @@ test("an exported page keeps its own head, and says that it is in UTF-8", () => 
   assert.equal(file.match(/charset/g)?.length, 1);
   for (const kept of ['<html lang="fr">', 'charset="utf-8"', "fonts.example", "<body class=a>", "viewport"])
     assert.ok(file.includes(kept), kept);
+});
+
+test("a tool is registered from its manifest and an address, or from the whole file", () => {
+  const manifest = { name: "pim.getProduct", inputSchema: { type: "object" } };
+  const endpoint = "https://pim.example/get";
+  const alone = readRegistration(JSON.stringify(manifest), endpoint, {}, false);
+  assert.deepEqual(alone, { manifest, endpoint });
+  const file = JSON.stringify({ manifest, endpoint, scopes: ["site"], staticHeaders: { a: "1" } });
+  const changed = readRegistration(file, "", { b: "2" }, true);
+  assert.deepEqual(changed, { manifest, endpoint, scopes: ["site"], staticHeaders: { a: "1", b: "2" }, replace: true });
+  assert.throws(() => readRegistration(JSON.stringify(manifest), "", {}, false), /address/);
+  for (const text of ["{", "[]", "null", '"x"'])
+    assert.throws(() => readRegistration(text, endpoint, {}, false), /not valid JSON/);
+});
+
+test("headers are read one a line, and what is none is not repeated whole, because it may be a secret", () => {
+  assert.deepEqual(readHeaderLines("x-api-key: a:b\n\n  Accept:  text/plain "), {
+    "x-api-key": "a:b",
+    Accept: "text/plain",
+  });
+  assert.throws(
+    () => readHeaderLines(`${"s".repeat(60)}`),
+    ({ message }) => !message.includes("s".repeat(21)),
+  );
 });

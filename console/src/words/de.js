@@ -1,7 +1,10 @@
 /** The words of the console in German. */
 
+import { AGENT_PAGES_DE } from "./agent-pages-de.js";
+
 /** @type {typeof import("./en.js").EN} */
 export const DE = {
+  ...AGENT_PAGES_DE,
   loading: "Wird geladen …",
   tryAgain: "Erneut versuchen",
   cancel: "Abbrechen",
@@ -33,9 +36,12 @@ export const DE = {
       editor: "Editor",
       usage: "Verbrauch",
       turns: "Vorgänge",
+      approvals: "Freigaben",
       providers: "Anbieter",
       models: "Modelle",
       budgets: "Budgets",
+      tools: "Werkzeuge",
+      webhooks: "Webhooks",
     },
   },
   openEditor: "Editor öffnen",

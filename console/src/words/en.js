@@ -1,6 +1,9 @@
 /** The words of the console in English. All other languages have the same ones. */
 
+import { AGENT_PAGES_EN } from "./agent-pages-en.js";
+
 export const EN = {
+  ...AGENT_PAGES_EN,
   loading: "Loading …",
   tryAgain: "Try again",
   cancel: "Cancel",
@@ -31,9 +34,12 @@ export const EN = {
       editor: "Editor",
       usage: "Usage",
       turns: "Turns",
+      approvals: "Approvals",
       providers: "Providers",
       models: "Models",
       budgets: "Budgets",
+      tools: "Tools",
+      webhooks: "Webhooks",
     },
   },
   openEditor: "Open the editor",

@@ -46,7 +46,7 @@ export class ApprovalCard {
     const head = h("div", { class: "approval-head" }, this.#title, this.#deadline);
     const parts = [head, this.#facts, this.#form.element, this.#hint, this.#outcome];
     this.element = h("div", { class: "approval", role: "group", "aria-label": words.label(title) }, ...parts);
-    this.#facts.append(...factsOf(approval, words));
+    this.#facts.append(...factsOf(approval, title, words));
     this.#show();
     if (mayDecide) this.#allow();
     else if (approval.state === "waiting") this.#lookUp();
@@ -158,13 +158,20 @@ export function outcomeWords({ state, decidedBy, reason, changedInput }, words) 
   return `${who}${changed}${reason ? `: ${reason}` : isPersons ? "." : ""}`;
 }
 
-/** @param {ApprovalView} approval @param {ApprovalWords} words */
-function factsOf({ description, reasons, toolName }, words) {
-  const known = reasons.filter((reason) => Object.hasOwn(words.reasons, reason));
+/**
+ * What the call does, and why it is asked about.
+ *
+ * @param {ApprovalView} approval
+ * @param {string} title
+ * @param {ApprovalWords} words
+ */
+function factsOf({ description, reasons, toolName }, title, words) {
+  const why = reasons.map((reason) => words.reasons[reason]).filter((text) => text && !description.includes(text));
+  const name = title.includes(toolName) ? null : h("code", {}, toolName);
   return [
     h("p", { dir: "auto" }, description),
-    h("p", { class: "approval-quiet" }, h("code", {}, toolName), ...known.map((reason) => ` ${words.reasons[reason]}`)),
-  ];
+    (name || why.length > 0) && h("p", { class: "approval-quiet" }, name, ...why.map((text) => ` ${text}`)),
+  ].filter((each) => each !== false);
 }
 
 /** @param {any} error */

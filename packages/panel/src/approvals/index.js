@@ -6,9 +6,13 @@ export { ApprovalCard, outcomeWords } from "./approval-card.js";
 export { approvalFromService } from "./approval-view.js";
 export { APPROVAL_WORDS } from "./approval-words.js";
 
-/** Let cards look as in the panel, in a page that has adopted its tokens. */
+/** @type {CSSStyleSheet | undefined} */
+let sheet;
+
+/** Let cards look as in the panel, in a page that has adopted its tokens. Once is enough. */
 export function adoptApprovalStyle() {
-  const sheet = new CSSStyleSheet();
+  if (sheet) return;
+  sheet = new CSSStyleSheet();
   sheet.replaceSync(APPROVAL_CSS);
   document.adoptedStyleSheets.push(sheet);
 }

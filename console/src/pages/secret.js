@@ -1,0 +1,19 @@
+/** A secret that is shown once. */
+
+import { announce, askInDialog, field, h } from "../dom.js";
+import { words } from "../words/index.js";
+
+/** @param {string} secret */
+export async function showSecret(secret) {
+  const control = h("input", { readOnly: true, value: secret, class: "code", spellcheck: false, autocomplete: "off" });
+  const copy = async () => {
+    control.select();
+    await navigator.clipboard?.writeText(secret).then(
+      () => announce(words.secret.copied),
+      () => {}, // the browser allows no clipboard; it is selected
+    );
+  };
+  const button = h("button", { type: "button", class: "button", onclick: copy }, words.secret.copy);
+  const content = [h("p", {}, words.secret.text), field(words.secret.label, control), button];
+  await askInDialog(words.secret.title, content, { action: words.secret.done, onAction: () => {} });
+}

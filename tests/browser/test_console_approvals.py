@@ -1,0 +1,114 @@
+"""Calls that a policy holds: asked in the builder's panel, decided there or on the page of approvals."""
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from local.cloud import LocalCloud
+from tests.browser.chromium import Chromium
+from tests.browser.console_page import ConsolePage
+from tests.browser.test_console_turns import canvas_of, insert_step, send
+from tests.e2e.demo_model_client import text_step, tool_call_step
+
+Prompt = Callable[..., str]
+PATIENCE_MS = 30_000
+
+
+def set_policy(cloud: LocalCloud, policy: dict[str, object]) -> None:
+    url, headers = f"{cloud.url}/admin/api/ai/approval-policy", {"authorization": f"Bearer {cloud.token}"}
+    httpx.put(url, json=policy, headers=headers, timeout=30).raise_for_status()
+
+
+@pytest.fixture(autouse=True)
+def policy(cloud: LocalCloud) -> Iterator[None]:
+    """Insertions need a person."""
+    set_policy(cloud, {"rules": [{"effect": "ask", "tools": ["insertHtml"]}]})
+    yield
+    set_policy(cloud, {})
+
+
+@pytest.fixture
+def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
+    return browser.run(lambda: ConsolePage(page, cloud))
+
+
+def open_inbox(console: ConsolePage) -> Page:
+    inbox = console.page.context.new_page()
+    inbox.goto(f"{console.url}/console/#/approvals")
+    return inbox
+
+
+def card_of(page: Page) -> Locator:
+    return page.locator("fermata-panel").get_by_role("group", name="Approval: Add elements")
+
+
+def test_a_held_call_outlives_a_reload_and_runs_once_it_is_approved_elsewhere(
+    console: ConsolePage, new_prompt: Prompt
+) -> None:
+    console.open("editor")
+    page = console.page
+    send(page, new_prompt(tool_call_step(insert_step(page), text="I add it."), text_step("It is there.")))
+    expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible(timeout=PATIENCE_MS)
+    page.reload()
+    expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible(timeout=PATIENCE_MS)
+    expect(card_of(page)).to_contain_text("Added once")
+    expect(canvas_of(page).locator(".added")).to_have_count(0)
+    inbox = open_inbox(console)
+    waiting = inbox.get_by_role("listitem").filter(has_text="Added once")
+    expect(waiting).to_contain_text("A rule asks for it.", timeout=PATIENCE_MS)
+    waiting.get_by_role("button", name="Approve").click()
+    expect(waiting).to_contain_text("Approved by", timeout=PATIENCE_MS)
+    expect(card_of(page)).to_contain_text("Approved", timeout=PATIENCE_MS)
+    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
+    expect(page.locator("fermata-panel")).to_contain_text("It is there.", timeout=PATIENCE_MS)
+    assert console.complaints == []
+
+
+def test_a_denial_with_a_reason_is_read_by_the_person_and_by_the_model(
+    console: ConsolePage, new_prompt: Prompt
+) -> None:
+    console.open("editor")
+    page = console.page
+    send(page, new_prompt(tool_call_step(insert_step(page), text="I add it."), text_step("Then I leave it.")))
+    expect(card_of(page)).to_be_visible(timeout=PATIENCE_MS)
+    inbox = open_inbox(console)
+    waiting = inbox.get_by_role("listitem").filter(has_text="Added once")
+    waiting.get_by_role("button", name="Deny").click(timeout=PATIENCE_MS)
+    inbox.keyboard.type("The page is frozen this week.")
+    waiting.get_by_role("button", name="Deny it").click()
+    expect(card_of(page)).to_contain_text("Denied: The page is frozen this week.", timeout=PATIENCE_MS)
+    expect(page.locator("fermata-panel")).to_contain_text("Then I leave it.", timeout=PATIENCE_MS)
+    expect(canvas_of(page).locator(".added")).to_have_count(0)
+    assert console.complaints == []
+
+
+def test_the_inbox_shows_what_the_panel_decides_and_keeps_what_is_being_written(
+    console: ConsolePage, new_prompt: Prompt
+) -> None:
+    console.open("editor")
+    page = console.page
+    parent = insert_step(page)[1]["parentId"]
+    calls = [("insertHtml", {"parentId": parent, "html": f'<p class="added">{name}</p>'}) for name in ("One", "Two")]
+    send(page, new_prompt(tool_call_step(*calls, text="I add two."), text_step("Done.")))
+    cards = page.locator("fermata-panel").get_by_role("group", name="Approval: Add elements")
+    expect(cards).to_have_count(2, timeout=PATIENCE_MS)
+    inbox = open_inbox(console)
+    one, two = (inbox.get_by_role("listitem").filter(has_text=f">{name}<") for name in ("One", "Two"))
+    one.get_by_role("button", name="Change").click(timeout=PATIENCE_MS)
+    field = inbox.get_by_role("textbox", name="html")
+    field.fill('<p class="added">Other</p>')
+    for scheme in ("light", "dark"):
+        inbox.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        problems = ConsolePage.find_accessibility_problems_in(inbox)
+        assert problems == []
+    cards.filter(has_text="Two").get_by_role("button", name="Deny").click()
+    cards.filter(has_text="Two").get_by_role("button", name="Deny it").click()
+    expect(inbox.get_by_text("Denied by")).to_be_visible(timeout=PATIENCE_MS)
+    expect(two.get_by_role("button", name="Approve")).to_have_count(0)
+    expect(field).to_have_value('<p class="added">Other</p>')
+    inbox.get_by_role("button", name="Approve with changes").click()
+    expect(canvas_of(page).locator(".added")).to_have_text("Other", timeout=PATIENCE_MS)
+    expect(cards.first).to_contain_text("with changed arguments")
+    assert console.complaints == []
