@@ -1,15 +1,17 @@
 """Calls that a policy holds: asked in the builder's panel, decided there or on the page of approvals."""
 
+import json
 from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
 from tests.browser.console_page import ConsolePage
-from tests.browser.test_console_turns import canvas_of, insert_step, send
+from tests.browser.test_console_turns import canvas_of, expect_saved, insert_step, send
 from tests.e2e.demo_model_client import text_step, tool_call_step
 
 Prompt = Callable[..., str]
@@ -51,6 +53,7 @@ def test_a_held_call_outlives_a_reload_and_runs_once_it_is_approved_elsewhere(
     page = console.page
     send(page, new_prompt(tool_call_step(insert_step(page), text="I add it."), text_step("It is there.")))
     expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible(timeout=PATIENCE_MS)
+    expect_saved(page)
     page.reload()
     expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible(timeout=PATIENCE_MS)
     expect(card_of(page)).to_contain_text("Added once")
@@ -61,6 +64,7 @@ def test_a_held_call_outlives_a_reload_and_runs_once_it_is_approved_elsewhere(
     waiting.get_by_role("button", name="Approve").click()
     expect(waiting).to_contain_text("Approved by", timeout=PATIENCE_MS)
     expect(card_of(page)).to_contain_text("Approved", timeout=PATIENCE_MS)
+    expect(page.locator("fermata-panel .call")).to_have_attribute("data-state", "ok", timeout=PATIENCE_MS)
     expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
     expect(page.locator("fermata-panel")).to_contain_text("It is there.", timeout=PATIENCE_MS)
     assert console.complaints == []
@@ -112,3 +116,46 @@ def test_the_inbox_shows_what_the_panel_decides_and_keeps_what_is_being_written(
     expect(canvas_of(page).locator(".added")).to_have_text("Other", timeout=PATIENCE_MS)
     expect(cards.first).to_contain_text("with changed arguments")
     assert console.complaints == []
+
+
+def test_the_inbox_shows_a_page_and_more_for_who_asks(console: ConsolePage) -> None:
+    page = console.page
+    waiting = [play_approval(number) for number in range(25)]
+
+    def answer(route: Route) -> None:
+        name = urlsplit(route.request.url).path.rpartition("/")[2]
+        if name != "approvals":
+            body: dict[str, object] = {"approval": waiting[int(name)]}
+        elif "cursor" in route.request.url:
+            body = {"approvals": waiting[20:]}
+        else:
+            body = {"approvals": waiting[:20], "nextCursor": "more"}
+        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
+
+    page.route("**/ai/approvals**", answer)
+    console.open("approvals")
+    cards = page.get_by_role("list", name="Waiting calls").get_by_role("listitem")
+    expect(cards).to_have_count(20)
+    page.get_by_role("button", name="Show newer ones").click()
+    expect(cards).to_have_count(25)
+    expect(page.get_by_role("button", name="Show newer ones")).to_be_hidden()
+    assert console.complaints == []
+
+
+def play_approval(number: int) -> dict[str, object]:
+    return {
+        "approvalId": str(number),
+        "state": "waiting",
+        "bridgeId": "b1",
+        "userId": "ada",
+        "scope": "site",
+        "toolName": "insertHtml",
+        "description": "Adds elements.",
+        "risk": "high",
+        "capability": "write",
+        "reasons": ["rule"],
+        "input": {"html": f"<p>{number}</p>"},
+        "inputHash": f"{number:064d}",
+        "requestedAt": "2026-11-29T10:00:00Z",
+        "deadline": "2099-11-29T10:00:00Z",
+    }

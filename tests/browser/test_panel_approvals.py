@@ -120,6 +120,22 @@ def test_arguments_are_changed_in_fields_and_what_does_not_fit_is_told(panel: Pa
     assert read_decisions(panel)[0]["input"] == {"css": "a { color: blue }", "important": True}
 
 
+def test_what_is_being_written_about_one_call_stays_when_another_one_is_decided(panel: Page) -> None:
+    second = {"toolCallId": "c2", "approvalId": "a2"}
+    request_approval(panel)
+    panel.evaluate(f"turn.send({json.dumps(CALL | second | {'seq': 3})})")
+    cards = panel.get_by_role("group", name="Approval: Style a")
+    cards.get_by_role("button", name="Change").click()
+    field = cards.get_by_role("textbox", name="css")
+    field.fill("a { color: blue }")
+    panel.evaluate(f"turn.send({json.dumps(REQUESTED | second | {'seq': 4})})")
+    expect(cards).to_have_count(2)
+    panel.evaluate(f"turn.send({json.dumps(DECIDED | second | {'seq': 5, 'outcome': 'denied', 'approved': False})})")
+    expect(cards.nth(1)).to_contain_text("Denied.")
+    expect(field).to_have_value("a { color: blue }")
+    expect(field).to_be_focused()
+
+
 def test_whoever_may_not_decide_sees_the_call_without_buttons_and_then_the_decision(panel: Page) -> None:
     request_approval(panel, get={"status": 403, "error": "This takes the capability ai.tools.approve."})
     card = panel.get_by_role("group", name="Approval: Style a")

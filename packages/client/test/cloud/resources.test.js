@@ -34,6 +34,11 @@ const LEFT_OUT = {
   showDraftPage: "only clients of the planner ask it",
   listDraftSlugs: "only clients of the planner ask it",
   bootstrapDraft: "only clients of the planner ask it",
+  showPublishDifference: "only clients of the planner ask it",
+  publishDraft: "only clients of the planner ask it",
+  showPublishLog: "only clients of the planner ask it",
+  showPublishedPage: "only clients of the planner ask it",
+  restoreEdition: "only clients of the planner ask it",
 };
 
 test("every operation of the service has a method, and every method an operation", async () => {

@@ -26,6 +26,8 @@ export class ApprovalCard {
   #hint = h("p", { class: "approval-quiet", hidden: true });
   #outcome = h("p", { class: "approval-outcome", role: "status", tabIndex: -1 });
   #form;
+  /** What was shown before: a turn tells the same again with each of its events. @type {WeakSet<ApprovalView>} */
+  #seen = new WeakSet();
   /** @type {ApprovalView} */
   #approval;
 
@@ -37,6 +39,7 @@ export class ApprovalCard {
   constructor(context, approval, { title, mayDecide }) {
     this.context = context;
     this.#approval = approval;
+    this.#seen.add(approval);
     const { words } = context;
     this.#form = new DecisionForm(approval, {
       words,
@@ -62,7 +65,8 @@ export class ApprovalCard {
    * @param {ApprovalView} approval
    */
   update(approval) {
-    if (approval === this.#approval || (approval.state === "waiting" && this.#approval.state !== "waiting")) return;
+    if (this.#seen.has(approval) || (approval.state === "waiting" && this.#approval.state !== "waiting")) return;
+    this.#seen.add(approval);
     const decidedBy = approval.decidedBy ?? this.#approval.decidedBy;
     const changedInput = approval.changedInput ?? this.#approval.changedInput;
     this.#approval = { ...approval, decidedBy, changedInput };

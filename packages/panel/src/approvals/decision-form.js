@@ -56,12 +56,16 @@ export class DecisionForm {
     this.#show("ask");
   }
 
-  /** Show other arguments: what was begun to be written about the ones before is gone. @param {ApprovalView} approval */
+  /**
+   * Show what is known now. What a person has begun to write stays, unless the call has other arguments.
+   *
+   * @param {ApprovalView} approval
+   */
   showInput(approval) {
-    const isSame = approval.inputHash === this.#approval.inputHash && approval.input === this.#approval.input;
+    const isOther = approval.inputHash !== this.#approval.inputHash;
     this.#approval = approval;
-    if (!isSame && this.#mode !== "change") this.#showArguments();
-    else if (!isSame) this.#show("ask");
+    if (isOther) this.#show("ask");
+    else if (this.#mode !== "change") this.#showArguments();
   }
 
   /** @param {string} text Empty for none. */
