@@ -188,6 +188,13 @@ def test_a_page_of_another_origin_uploads_nothing(put: Put, stored: dict[str, by
     assert stored == {}
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:8899", "localhost:8899", "desk.example:81"])
+def test_a_page_of_the_front_door_itself_uploads_on_every_port(put: Put, stored: dict[str, bytes], host: str) -> None:
+    assert put(origin=f"http://{host}", host=host).status == 200
+    assert len(stored) == 1
+    assert put(origin="http://evil.example", host=host).status == 403
+
+
 def test_a_program_needs_no_origin(put: Put, stored: dict[str, bytes]) -> None:
     assert put().status == 200
     assert len(stored) == 1

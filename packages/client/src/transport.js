@@ -10,6 +10,8 @@ export const API_PATH = "/admin/api/ai";
 const REQUEST_TIMEOUT = 30_000;
 /** The bytes of a body that a slow connection sends in a millisecond. */
 const BYTES_PER_MILLISECOND = 50;
+/** The code of an upload that was refused, whatever its status. */
+const UPLOAD_REFUSED = "uploadRefused";
 const TOOL_NAMES = { fermata: "seed", instatic: "prefixed" };
 
 /**
@@ -80,7 +82,7 @@ export class Transport {
       const init = { method: "PUT", headers, body, credentials: /** @type {const} */ ("omit"), signal: watch.signal };
       const response = await this.#fetchOnce(url, init);
       if (response.ok || response.status === ALREADY_UPLOADED) return;
-      throw errorFromResponse(response.status, await readText(response), response.headers);
+      throw uploadError(response);
     } catch (error) {
       throw watch.explain(error);
     } finally {
@@ -235,6 +237,20 @@ const toText = (body) => (typeof body === "string" ? body : JSON.stringify(body)
 function timeoutOf(body) {
   const isMeasured = typeof body === "string" || body instanceof Uint8Array;
   return REQUEST_TIMEOUT + (isMeasured ? body.length / BYTES_PER_MILLISECOND : 0);
+}
+
+/**
+ * Make the error of an upload that the storage does not take. No right of the user's account is missing.
+ *
+ * @param {Response} response
+ */
+function uploadError({ status, headers }) {
+  const error = errorFromResponse(status, "", headers);
+  error.message = `The storage did not take an upload (status ${status}).`;
+  if (error.retryable) return error;
+  error.code = UPLOAD_REFUSED;
+  error.hint = "Ask whoever runs the service whether it takes uploads from pages of this address (UploadOrigins).";
+  return error;
 }
 
 /** @param {Response} response */

@@ -148,3 +148,16 @@ test("the fetch for other clients returns the refusal of an upload as the answer
   const answer = await fetch(`http://service.example${API}/tool-result`, { method: "POST", body });
   assert.deepEqual([answer.status, await answer.json()], [413, { error: "Too large." }]);
 });
+
+test("an upload that the storage refuses is told as that, and not as a right that the account lacks", async () => {
+  const xml = "<Error><Code>AccessForbidden</Code></Error>";
+  const service = newService().on("PUT", "/u1", () => new Response(xml, { status: 403 }));
+  await assert.rejects(start(service, { snapshot: LARGE }), (error) => {
+    assert.deepEqual([error.status, error.code], [403, "uploadRefused"]);
+    assert.match(error.message, /storage did not take an upload \(status 403\)/);
+    assert.match(error.hint, /UploadOrigins/);
+    assert.doesNotMatch(error.hint, /account/);
+    return true;
+  });
+  assert.deepEqual(service.sent("POST", "/chat/site"), []);
+});

@@ -236,6 +236,8 @@ const DE = {
     roundLimit: "Die Antwort hat ihre Höchstzahl an Schritten erreicht. Bitten Sie darum, weiterzumachen.",
     repeatedCall: "Das Modell hat denselben Schritt immer wieder verlangt und wurde um eine Antwort gebeten.",
     repeatedFailures: "Zu viele Schritte nacheinander sind fehlgeschlagen; das Modell wurde um eine Antwort gebeten.",
+    uploadRefused:
+      "Der Speicher nimmt das Hochgeladene nicht an. Fragen Sie, wer den Dienst betreibt, ob er es von dieser Adresse annimmt.",
     UnreachableError: "Der Dienst antwortet nicht. Prüfen Sie die Verbindung, und versuchen Sie es erneut.",
     InvalidResponseError: "Die Antwort des Dienstes ist nicht zu lesen. Versuchen Sie es erneut.",
     TurnLostError: "Der Antwort ließ sich nicht bis zum Ende folgen. Vielleicht läuft sie noch.",
