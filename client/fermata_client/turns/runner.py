@@ -37,13 +37,14 @@ def run_turn(
     on_event: EventListener = ignore_event,
     idempotency_key: str | None = None,
     model: str | None = None,
+    credential: str | None = None,
     retry_policy: RetryPolicy | None = None,
 ) -> TurnOutcome:
     """Start a turn and follow it to its terminal event.
 
     Args:
         prompt: the user's message as text; exclusive with `content`, which may hold images.
-        conversation_id: None creates a conversation, with `model` if given.
+        conversation_id: None creates a conversation, with `model` and the id of a `credential` if given.
         snapshot: called at the start and for each answer, to send the site as it is then.
         revision: called like `snapshot`, for the document's revision.
         executor: carries out the browser tools. Each effect key is executed once.
@@ -56,7 +57,9 @@ def run_turn(
         KeyboardInterrupt: the second one. The first one cancels the turn and waits for its end.
     """
     editor = EditorCallbacks(executor, snapshot, revision)
-    conversation = conversation_id or str(client.create_conversation(scope, model_id=model)["id"])
+    conversation = conversation_id or str(
+        client.create_conversation(scope, credential_id=credential, model_id=model)["id"]
+    )
     start = StartTurn(
         client,
         scope,

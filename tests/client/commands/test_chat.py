@@ -1,5 +1,6 @@
 """`fermata chat`: answer, images, scope and model of its conversation."""
 
+import json
 from pathlib import Path
 
 from tests.client.commands.run_command import run_command
@@ -18,6 +19,35 @@ def test_chat_shows_the_answer_and_how_to_go_on(url: str, script: ServiceScript)
     result = run_command("chat", "hi", "--url", url, "--token", "good")
     assert (result.exit_code, result.stdout) == (0, "Hello there.\n")
     assert "fermata chat 'Go on' --conversation conv-1" in result.stderr
+
+
+def test_a_program_gets_the_answer_of_a_chat_with_its_numbers(url: str, script: ServiceScript) -> None:
+    script.events[:] = number_events(ready_event(), text_event("Hello "), text_event("there."), done_event())
+    result = run_command("chat", "hi", "--url", url, "--token", "good", "--json")
+    printed = json.loads(result.stdout)
+    assert (result.exit_code, printed["text"], printed["status"]) == (0, "Hello there.", "done")
+
+
+def test_chat_with_a_model_of_another_credential_than_the_defaults_uses_that_credential(
+    url: str, script: ServiceScript
+) -> None:
+    script.events[:] = number_events(ready_event(), text_event("Hi."), done_event())
+    script.answers_by_path = {
+        "/defaults": {"defaults": {"data": {"credentialId": "k1", "modelId": "claude-opus-4-5"}}},
+        "/credentials": {
+            "credentials": [{"id": "k2", "providerId": "openai-compatible"}, {"id": "k1", "providerId": "anthropic"}]
+        },
+        "/providers/anthropic/models": {"models": [{"id": "claude-opus-4-5"}]},
+        "/providers/openai-compatible/models": {"models": [{"id": "own-model"}]},
+    }
+    created = []
+    for model in ("own-model", "claude-opus-4-5"):
+        assert run_command("chat", "hi", "--url", url, "--token", "good", "--model", model).exit_code == 0
+        created.append(next(body for method, path, body in script.requests[::-1] if path == "/conversations"))
+    assert created == [
+        {"scope": "data", "credentialId": "k2", "modelId": "own-model"},
+        {"scope": "data", "modelId": "claude-opus-4-5"},
+    ]
 
 
 def test_chat_takes_pictures_along_in_their_order(url: str, script: ServiceScript, tmp_path: Path) -> None:

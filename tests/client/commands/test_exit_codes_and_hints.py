@@ -177,6 +177,19 @@ def test_a_model_that_nobody_has_is_refused_before_a_turn(file: Path, url: str, 
         assert run_command("edit", str(file), "x", "--url", url, "--token", "good", "--model", model).exit_code == 0
 
 
+def test_an_undo_says_at_once_that_nothing_runs(
+    file: Path, url: str, script: ServiceScript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_seconds: float) -> None:
+        raise AssertionError("It waits for a service that does not run.")
+
+    monkeypatch.setattr("time.sleep", fail)
+    monkeypatch.setattr("fermata_client.service.retry.RetryPolicy.sleep", fail)
+    result = run_command("undo", "bridge-1", str(file), "--url", "http://127.0.0.1:9", "--token", "good")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("fermata: Fermata is not running at http://127.0.0.1:9.")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_gets_its_completion(shell: str) -> None:
     result = run_command("completion", shell)

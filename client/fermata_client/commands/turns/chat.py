@@ -8,7 +8,7 @@ from fermata_client.commands.common.errors import CommandError, report_errors
 from fermata_client.commands.common.options import turn_json_option, turn_options
 from fermata_client.commands.common.program_name import suggest_command
 from fermata_client.commands.common.service_connection import connect_to_service
-from fermata_client.commands.turns.check_model_is_offered import check_model_is_offered
+from fermata_client.commands.turns.model_credential import find_credential_of_model
 from fermata_client.commands.turns.prompt_images import prompt_content
 from fermata_client.commands.turns.turn_exit_codes import report_outcome
 from fermata_client.service.client import FermataClient
@@ -52,7 +52,7 @@ def chat(
         _refuse_changes(scope, model)
     printer = TurnPrinter(to_stderr=as_json)
     with printer, connect_to_service(url, token) as client:
-        check_model_is_offered(client, scope or DEFAULT_CHAT_SCOPE, model, url)
+        credential = find_credential_of_model(client, scope or DEFAULT_CHAT_SCOPE, model, url)
         outcome = run_turn(
             client,
             scope or _scope_of(client, conversation),
@@ -61,6 +61,7 @@ def chat(
             conversation_id=conversation,
             on_event=printer,
             model=model,
+            credential=credential,
         )
     if not as_json:
         hint = suggest_command("chat", "Go on", url=url, conversation=str(outcome.conversation_id))

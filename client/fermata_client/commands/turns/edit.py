@@ -8,7 +8,7 @@ from fermata_client.commands.common.errors import report_errors
 from fermata_client.commands.common.options import turn_json_option, turn_options
 from fermata_client.commands.common.program_name import suggest_command
 from fermata_client.commands.common.service_connection import connect_to_service
-from fermata_client.commands.turns.check_model_is_offered import check_model_is_offered
+from fermata_client.commands.turns.model_credential import find_credential_of_model
 from fermata_client.commands.turns.turn_exit_codes import report_outcome
 from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path, resolve_path
 from fermata_client.document.html_file import HtmlFile
@@ -57,8 +57,8 @@ def edit(
     printer = TurnPrinter(to_stderr=as_json)
     try:
         with printer, connect_to_service(url, token) as client:
-            check_model_is_offered(client, SCOPE, model, url)
-            outcome = _run_edit(client, html_file, prompt, model, printer)
+            credential = find_credential_of_model(client, SCOPE, model, url)
+            outcome = _run_edit(client, html_file, prompt, (credential, model), printer)
         html_file.write_copy()
     finally:
         before, after = html_file.texts_before_edits(name, at_start), html_file.file_texts(name)
@@ -71,8 +71,13 @@ def edit(
 
 
 def _run_edit(
-    client: FermataClient, html_file: HtmlFile, prompt: str, model: str | None, printer: TurnPrinter
+    client: FermataClient,
+    html_file: HtmlFile,
+    prompt: str,
+    credential_and_model: tuple[str | None, str | None],
+    printer: TurnPrinter,
 ) -> TurnOutcome:
+    credential, model = credential_and_model
     executor = HtmlFileExecutor(html_file)
     return run_turn(
         client,
@@ -83,6 +88,7 @@ def _run_edit(
         revision=executor.revision,
         on_event=printer,
         model=model,
+        credential=credential,
     )
 
 

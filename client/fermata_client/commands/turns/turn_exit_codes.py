@@ -5,6 +5,7 @@ import json
 import click
 
 from fermata_client.commands.common.errors import CommandError, raise_stopped
+from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.outcome import TurnOutcome
 
@@ -14,14 +15,14 @@ EXIT_CODE_NOTHING_CHANGED = 3
 def report_outcome(
     outcome: TurnOutcome, printer: TurnPrinter, *, as_json: bool, changed: list[str] | None = None
 ) -> None:
-    """Print the summary of a turn if `as_json`, and fail the command unless the turn is done.
+    """Print the summary of a turn and its answer if `as_json`, and fail the command unless the turn is done.
 
     Args:
         changed: the files that the turn has changed; None for a turn that changes none.
     """
     printer.end_line()
     if as_json:
-        members = {} if changed is None else {"changed": changed}
+        members: JsonObject = {"text": outcome.view.text} | ({} if changed is None else {"changed": changed})
         click.echo(json.dumps(outcome.to_summary() | members, ensure_ascii=False))
     if outcome.is_interrupted:
         raise_stopped()

@@ -35,6 +35,7 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
     printer = TurnPrinter(to_stderr=as_json)
     try:
         with printer, connect_to_service(url, token) as client:
+            client.get_bridge(bridge)  # a service that does not run is said at once; the turn itself retries
             outcome = undo_turn(
                 client,
                 bridge,
