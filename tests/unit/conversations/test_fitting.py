@@ -56,7 +56,7 @@ def test_a_page_larger_than_the_window_is_cut_to_what_fits(page: str, max_tokens
     assert data["data"]["html"].startswith(page[:5_000])
     assert data["data"]["pageInfo"] == {"nextPart": 2}
     assert f"of {data['totalCharacters']:,} characters" in data["note"]
-    assert "later part" in data["note"]
+    assert "What is missing is in no other part" in data["note"]
     assert min_shown * max_tokens <= estimate_tokens(history) <= max_tokens
 
 
@@ -90,6 +90,42 @@ def test_a_result_that_was_cut_is_still_there_in_the_next_rounds() -> None:
     history = compile_history(thread.messages, make_profile(20_000))
     assert get_result(history, "part1").data["data"]["html"].startswith("1" * 5_000)
     assert get_result(history, "part2").data["data"]["html"].startswith("2" * 30_000)
+
+
+@pytest.mark.parametrize(("max_tokens", "is_first_whole"), [(41_500, True), (30_000, False)])
+def test_a_part_that_was_read_stays_whole_beside_a_small_result_if_it_fits(
+    max_tokens: int, is_first_whole: bool
+) -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Translate the page")
+    first, second = ({"html": text * 20_000, "pageInfo": {"nextPart": 2}} for text in "面包")
+    add_read(thread, "part1", first)
+    add_read(thread, "part2", second, part=2)
+    before = compile_history(thread.messages, make_profile(max_tokens))
+    thread.add_reply(make_call("part3", READ_TOOL, part=3))
+    thread.add_result("part3", READ_TOOL, ok=False, error="The document cannot be read now. " * 50)
+    history = compile_history(thread.messages, make_profile(max_tokens))
+    assert get_result(before, "part2").data == get_result(history, "part2").data == second
+    assert get_result(before, "part1") == get_result(history, "part1")
+    assert (get_result(history, "part1").data == first) is is_first_whole
+    assert estimate_tokens(history) <= max_tokens
+
+
+def test_a_result_cut_to_the_window_is_cut_further_only_by_what_newer_ones_need() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Go")
+    add_read(thread, "big", {"html": CHINESE_PAGE})
+    shown = [len(get_result(compile_history(thread.messages, make_profile(50_000)), "big").data["data"]["html"])]
+    for number in range(20):
+        thread.add_reply(make_call(f"c{number}", "list"))
+        thread.add_result(f"c{number}", "list", data="x" * 3_000)
+        history = compile_history(thread.messages, make_profile(50_000))
+        assert estimate_tokens(history) <= 50_000
+        shown.append(len(get_result(history, "big").data["data"]["html"]))
+    assert shown == sorted(shown, reverse=True)
+    assert shown[1] > 40_000
+    assert shown[-1] > 20_000
+    assert len(set(shown)) <= 7
 
 
 def test_results_of_one_round_share_the_room_and_small_ones_stay_whole() -> None:

@@ -36,7 +36,7 @@ SERVER_TOOL = SITE_TOOL_FACTORY.instant_read(
 )
 BROWSER_TOOL = SITE_TOOL_FACTORY.browser_write(
     name="clearToyCanvas",
-    description="Removes everything from the canvas.",
+    description="Removes everything from the canvas, for a page that begins anew.",
     permissions=EVERYONE,
 )
 

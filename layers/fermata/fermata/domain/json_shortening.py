@@ -18,6 +18,11 @@ _MIN_MEMBER_CHARS = 2 * _MARK_CHARS
 _SHORTENED_MEMBERS = {"truncated", "note", "totalCharacters", "data"}
 ADVICE = "To read the rest, ask for less at once, a later part, or a single node or item."
 """What the model reads about the part that is missing."""
+_ADVICE_OF_PART = (
+    "What is missing is in no other part, whatever pageInfo says: ask for this part again alone, or for single nodes "
+    "behind the last one here."
+)
+"""The same of a part of a document, whose nextPart begins behind the gap."""
 
 
 def shorten_data(data: Any, max_chars: int) -> Any:
@@ -32,8 +37,15 @@ def shorten_data(data: Any, max_chars: int) -> Any:
     if isinstance(data, dict) and data.keys() == _SHORTENED_MEMBERS and type(data["totalCharacters"]) is int:
         size, data = data["totalCharacters"], data["data"]
     shortened = shorten_value(data, max_chars)
-    note = f"Shortened: about {count_json_chars(shortened):,} of {size:,} characters are here. {ADVICE}"
+    note = (
+        f"Shortened: about {count_json_chars(shortened):,} of {size:,} characters are here. {advise_on_the_rest(data)}"
+    )
     return {"truncated": True, "note": note, "totalCharacters": size, "data": shortened}
+
+
+def advise_on_the_rest(data: Any) -> str:
+    """Return how to ask for what was left out of data: it is not in the next part of a document that comes in parts."""
+    return _ADVICE_OF_PART if isinstance(data, dict) and isinstance(data.get("pageInfo"), dict) else ADVICE
 
 
 def shorten_text(text: str, max_chars: int) -> str:

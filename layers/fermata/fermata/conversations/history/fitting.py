@@ -3,7 +3,7 @@
 The newest results, which the model has just asked for and not read yet, are always there: cut to what fits, with a note
 of what is missing. Room is made by what is older, in this order:
 
-1. Older results are cut to a share of the window each.
+1. Older results are cut to a share of the window each, the oldest first, until what is newer fits (decision 0357).
 2. The oldest of them are left out.
 3. The oldest rounds are left out.
 
@@ -40,7 +40,9 @@ _OLDER_RESULT_DIVISOR = 5
 _NEWEST_RESULTS_DIVISOR = 2
 """The newest results have half of the window, if they need it, and more if it is free."""
 _STEP_DIVISOR = 4
-"""When room is needed, a quarter of the window is freed at once."""
+"""When results or rounds are left out, a quarter of the window is freed at once."""
+_CUT_STEP_DIVISOR = 10
+"""When older results are cut, a tenth of the window is freed at once."""
 
 
 def fit_history(messages: Sequence[Message], profile: ModelProfile, fetch: FetchBlocks = list) -> list[Message]:
@@ -51,14 +53,16 @@ def fit_history(messages: Sequence[Message], profile: ModelProfile, fetch: Fetch
     limit = profile.max_history_tokens
     if estimate_tokens(messages) <= limit:
         return list(messages)
-    turn = _omit_oldest_rounds(_leave_out_oldest_results(_Turn.split(messages), limit), limit)
-    older = _cut_results(turn.older, [limit // _OLDER_RESULT_DIVISOR] * len(turn.older), fetch)
+    split = _Turn.split(messages)
+    turn, shares = _make_room_among_older_results(split, limit)
+    turn = _omit_oldest_rounds(turn, limit)
+    older = _cut_results(turn.older, shares[len(split.older) - len(turn.older) :], fetch)
     room = limit - estimate_tokens([*turn.prompts, *older])
     reply = turn.reply
     if estimate_tokens(reply) > room - MIN_RESULT_TOKENS * len(turn.newest):
         reply = [cut_reply(message, room // 2) for message in fetch(reply)]
-    shares = share_room(_list_sizes(turn.newest), room - estimate_tokens(reply))
-    return [*turn.prompts, *older, *reply, *_cut_results(turn.newest, shares, fetch)]
+    newest_shares = share_room(_list_sizes(turn.newest), room - estimate_tokens(reply))
+    return [*turn.prompts, *older, *reply, *_cut_results(turn.newest, newest_shares, fetch)]
 
 
 @dataclass(frozen=True)
@@ -77,33 +81,75 @@ class _Turn:
         return cls(messages[:first], messages[first:last], messages[last : last + 1], messages[last + 1 :])
 
 
-def _leave_out_oldest_results(turn: _Turn, limit: int) -> _Turn:
-    """Leave out the oldest results of the older rounds.
+def _make_room_among_older_results(turn: _Turn, limit: int) -> tuple[_Turn, list[int]]:
+    """Cut and leave out the oldest results of the older rounds. Returns the turn, and the size of each older message.
 
-    How many follows from going through the rounds as the turn did, so that what was left out once stays left out.
+    What becomes of each follows from going through the rounds as the turn did, so that what was cut or left out once
+    stays so, and a result that fits stays whole (decision 0357).
     """
-    messages = [*turn.older, *turn.reply, *turn.newest]
-    used = estimate_tokens(turn.prompts)
-    next_index = 0
-    for reply, end in _list_rounds(messages):
-        used += estimate_tokens([messages[reply]])
-        unread = messages[reply + 1 : end]
-        needed = used + _claim(unread, limit)
-        excess = needed - limit + limit // _STEP_DIVISOR if needed > limit else 0
-        while next_index < reply and excess > 0:
-            saved = _leave_out(messages, next_index, limit)
-            used, excess, next_index = used - saved, excess - saved, next_index + 1
-        used += sum(_capped_size(message, limit) for message in unread)
-    return replace(turn, older=messages[: len(turn.older)])
+    walk = _RoomWalk([*turn.older, *turn.reply, *turn.newest], estimate_tokens(turn.prompts), limit)
+    for reply, end in _list_rounds(walk.messages):
+        walk.add_round(reply, end)
+    older_count = len(turn.older)
+    return replace(turn, older=walk.messages[:older_count]), walk.shares[:older_count]
 
 
-def _leave_out(messages: list[Message], index: int, limit: int) -> int:
-    """Leave out the message if it is a result whose size is worth it. Returns how many tokens that saves."""
-    message = messages[index]
-    if message.role != "tool" or not is_success(message) or estimate_tokens([message]) <= MIN_RESULT_TOKENS:
-        return 0
-    messages[index] = with_only_block(message, make_left_out_result(message.tool_name or ""))
-    return _capped_size(message, limit) - estimate_tokens([messages[index]])
+class _RoomWalk:
+    """Goes through the rounds of a turn, and makes the room that each of them needs."""
+
+    def __init__(self, messages: list[Message], used: int, limit: int) -> None:
+        self.messages = messages
+        """Those that are left out are replaced by a note."""
+        self.shares = _list_sizes(messages)
+        """How many tokens of each message are sent."""
+        self._used = used
+        self._limit = limit
+        self._next_to_cut = 0
+        self._next_to_leave_out = 0
+
+    def add_round(self, reply: int, end: int) -> None:
+        """Make room for the messages of a round, which are those from the reply to `end`."""
+        self._used += self.shares[reply]
+        unread = self.messages[reply + 1 : end]
+        self._cut_oldest(reply, self._used + estimate_tokens(unread) - self._limit)
+        self._leave_out_oldest(reply, self._used + _claim(unread, self._limit) - self._limit)
+        shown = share_room(self.shares[reply + 1 : end], self._limit - self._used)
+        cut_size = self._limit // _OLDER_RESULT_DIVISOR
+        for index, share in enumerate(shown, reply + 1):
+            self.shares[index] = max(share, min(self.shares[index], cut_size))
+        self._used += sum(self.shares[reply + 1 : end])
+
+    def _cut_oldest(self, end: int, excess: int) -> None:
+        """Cut the oldest results before `end` to their part of the window, the last of them by what is needed."""
+        if excess <= 0:
+            return
+        excess += self._limit // _CUT_STEP_DIVISOR
+        while self._next_to_cut < end and excess > 0:
+            index = self._next_to_cut
+            cut = min(excess, self.shares[index] - _capped_size(self.messages[index], self._limit))
+            if cut > 0:
+                self.shares[index] -= cut
+                self._used -= cut
+                excess -= cut
+            if excess > 0:
+                self._next_to_cut += 1
+
+    def _leave_out_oldest(self, end: int, excess: int) -> None:
+        """Leave out the oldest results before `end` whose size is worth it."""
+        if excess <= 0:
+            return
+        excess += self._limit // _STEP_DIVISOR
+        while self._next_to_leave_out < end and excess > 0:
+            index = self._next_to_leave_out
+            self._next_to_leave_out += 1
+            message = self.messages[index]
+            if message.role != "tool" or not is_success(message) or estimate_tokens([message]) <= MIN_RESULT_TOKENS:
+                continue
+            self.messages[index] = with_only_block(message, make_left_out_result(message.tool_name or ""))
+            saved = self.shares[index] - estimate_tokens([self.messages[index]])
+            self.shares[index] -= saved
+            self._used -= saved
+            excess -= saved
 
 
 def _omit_oldest_rounds(turn: _Turn, limit: int) -> _Turn:

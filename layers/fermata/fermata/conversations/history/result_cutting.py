@@ -10,7 +10,7 @@ from fermata.conversations.history.token_estimate import (
 )
 from fermata.domain.blocks import Block, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.json_shortening import (
-    ADVICE,
+    advise_on_the_rest,
     count_json_chars,
     share_room,
     shorten_data,
@@ -22,7 +22,7 @@ from fermata.domain.weak_cache import WeakCache
 
 MIN_RESULT_TOKENS = 200
 """Cutting or leaving out a smaller result gains nothing."""
-_OVERHEAD_TOKENS = 12 + 70
+_OVERHEAD_TOKENS = 12 + 90
 """Of the message, and of the notes."""
 _MAX_ATTEMPTS = 8
 
@@ -100,7 +100,11 @@ def _cut_data(data: Any, max_tokens: int) -> Any:
         if tokens <= max_tokens:
             return cut
         max_chars = min(max_chars - 1, max_chars * max_tokens // tokens)
-    return {"truncated": True, "note": f"None of {chars:,} characters fit here. {ADVICE}", "totalCharacters": chars}
+    return {
+        "truncated": True,
+        "note": f"None of {chars:,} characters fit here. {advise_on_the_rest(data)}",
+        "totalCharacters": chars,
+    }
 
 
 def cut_reply(message: Message, max_tokens: int) -> Message:
