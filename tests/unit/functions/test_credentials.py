@@ -139,7 +139,8 @@ class TestDefaults:
         status, body = send("DELETE", f"{CREDENTIALS}/{create_credential(bakery)['id']}", bakery)
         assert (status, body["error"]) == (
             409,
-            "This credential is the default of site, content, data, plugin. Choose another default there first.",
+            "This credential is the default of site, content, data, plugin, planner. "
+            "Choose another default there first.",
         )
 
 

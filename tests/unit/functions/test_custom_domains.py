@@ -81,7 +81,7 @@ def test_an_operation_is_found_under_any_base_path(
     else:
         answer = BUFFERED[operation.function].handler(make_custom_domain_event(operation, base_path), None)
         status, body = answer["statusCode"], json.loads(answer["body"])
-    assert (status == 401) == bool(operation.capabilities), "it asks for a token, unless it is public"
+    assert status == 401 or not operation.capabilities, "it asks for a token, unless it is public"
     assert body != {"error": "Not found"}
 
 

@@ -10,19 +10,21 @@ import pytest
 
 from fermata.aws import observability
 from fermata.aws.security_events import SecurityEvent, make_user_pseudonym
-from fermata.wire.operations import credentials, defaults, editor
+from fermata.wire.operations import credentials, defaults, editor, remote_tools
 from fermata.wire.operations.operation import BaseOperation
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.openapi.schemathesis_schema import AnyCase
 from tests.unit.openapi.service import CAPABILITIES, Service
 from tests.unit.openapi.test_responses import AUTHENTICATED_OPERATIONS, FORGED_AUTHORIZATION, make_case
-from tests.unit.openapi.test_tenant_isolation import refers_to_an_item
+from tests.unit.openapi.test_tenant_isolation import SESSION_OPERATIONS, refers_to_an_item
 
 OPERATIONS_OF_ITEMS = [
     operation
     for operation in AUTHENTICATED_OPERATIONS
-    if refers_to_an_item(operation) and operation is not defaults.SET_DEFAULT
+    if refers_to_an_item(operation)
+    and operation not in (defaults.SET_DEFAULT, remote_tools.TURN_ON_BUILT_IN_TOOL, *SESSION_OPERATIONS)
 ]
+"""Without those whose names every caller may use: built-in tools, and sessions of the planner."""
 PAGE = Path(__file__).parents[3] / "docs" / "security-events.md"
 REASON_OF_REFUSAL = re.compile(
     r"(?:Unauthorized|Forbidden|Refused|NotFound|TooManyRequests|PaymentRequired|PayloadTooLarge)"

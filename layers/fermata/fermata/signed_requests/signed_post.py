@@ -4,14 +4,16 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fermata.aws.security_events import log_refused_address
 from fermata.domain.errors import ProviderError
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signature import SIGNATURE_HEADERS, sign_request
+
+if TYPE_CHECKING:
+    from fermata.drivers.transport.http_connection import HttpConnection
 
 MAX_RESPONSE_BYTES = 1024 * 1024
 """A larger response is refused: a model reads far less, and each call holds its response in memory."""
@@ -89,13 +91,15 @@ def send_signed_post(connection: ProviderConnection, message: SignedMessage, now
 
 
 @contextlib.contextmanager
-def open_guarded_connection(*, loopback: bool, seconds: float) -> Iterator[HttpConnection]:
+def open_guarded_connection(*, loopback: bool, seconds: float) -> Iterator["HttpConnection"]:
     """Open a connection for one call, which checks the addresses that a name has at that moment (decision 0041).
 
     Args:
         loopback: Whether this machine may be reached, as on the local stage.
         seconds: The time limit of one request.
     """
+    from fermata.drivers.transport.http_connection import HttpConnection  # functions that send nothing load no httpx
+
     guard = UrlGuard(loopback=loopback, on_refusal=log_refused_address)
     connection = HttpConnection(stall_seconds=seconds, total_seconds=seconds, guard=guard)
     try:

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, cast
 
-from fermata.remote_tools.built_in.built_in_call import BuiltInCall
-from fermata.remote_tools.built_in.google_drive import browse_folder
-from fermata.remote_tools.built_in.http_requests import get_url, post_to_url
-from fermata.remote_tools.built_in.image_generation import generate_image
-from fermata.remote_tools.built_in.unsplash import get_photo, search_photos
 from fermata.remote_tools.tool_manifest import ToolManifest, parse_manifest
+
+if TYPE_CHECKING:
+    from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+
+_MODULES = "fermata.remote_tools.built_in"
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,19 @@ class BuiltInTool:
     """A built-in tool.
 
     Attributes:
+        path: The function that makes one attempt, as `package.module:name`. It is loaded when the tool is called, so
+            that functions that only list tools do not import httpx.
         options: The options that an administrator may set; those that end with `!` are required.
     """
 
     manifest: ToolManifest
-    run: Callable[[BuiltInCall], Any]
+    path: str
     needs_key: bool = True
     options: tuple[str, ...] = ()
+
+    def run(self, call: "BuiltInCall") -> Any:
+        """Make one attempt. Raises AttemptFailed."""
+        return cast(Callable[["BuiltInCall"], Any], resolve_name(self.path))(call)
 
 
 def _closed(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
@@ -102,7 +109,7 @@ _TOOLS = (
             6000,
             backoff_ms=150,
         ),
-        search_photos,
+        f"{_MODULES}.unsplash:search_photos",
     ),
     BuiltInTool(
         _manifest(
@@ -111,7 +118,7 @@ _TOOLS = (
             (_closed({"url": _TEXT, "photoId": _TEXT}), _PHOTO),
             6000,
         ),
-        get_photo,
+        f"{_MODULES}.unsplash:get_photo",
     ),
     BuiltInTool(
         _manifest(
@@ -123,7 +130,7 @@ _TOOLS = (
             backoff_ms=0,
             idempotent=False,
         ),
-        generate_image,
+        f"{_MODULES}.image_generation:generate_image",
         options=("provider", "model"),
     ),
     BuiltInTool(
@@ -133,7 +140,7 @@ _TOOLS = (
             (_OPTIONAL_QUERY, _ITEMS),
             8000,
         ),
-        browse_folder,
+        f"{_MODULES}.google_drive:browse_folder",
         options=("folderId!",),
     ),
     BuiltInTool(
@@ -143,7 +150,7 @@ _TOOLS = (
             (_closed({"url": _TEXT}, "url"), _HTTP_RESPONSE),
             10_000,
         ),
-        get_url,
+        f"{_MODULES}.http_requests:get_url",
         needs_key=False,
         options=("hosts",),
     ),
@@ -157,7 +164,7 @@ _TOOLS = (
             writes=True,
             idempotent=False,
         ),
-        post_to_url,
+        f"{_MODULES}.http_requests:post_to_url",
         needs_key=False,
         options=("hosts",),
     ),
