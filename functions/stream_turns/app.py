@@ -101,6 +101,7 @@ def post_prompt(context: RequestContext) -> Response:
         generation=detect_editor_generation(context, tool_names, has_content=body.content is not None),
         snapshot=find_snapshot(context.resources, context.caller, body),
         revision=body.revision or "",
+        has_browser_tools=body.browser_tools,
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,

@@ -24,7 +24,8 @@ EDITING: tuple[Step, ...] = (tool_call_step(*INSERTIONS, text="I add two."), tex
 READING: tuple[Step, ...] = (tool_call_step(("read_document", {})), text_step("I have read it."))
 START = """
 async ({prompt, conversationId, executor}) => {
-  window.turn = await fermata.start({scope: "site", prompt, conversationId, executor: executor && window[executor]});
+  window.turn = await fermata.start({scope: "site", prompt, conversationId, executor: executor && window[executor],
+    browserTools: true});
   read(turn).catch(() => {});
   return turn.id;
 }

@@ -42,13 +42,26 @@ export class Fermata {
    * @param {StartOptions} options
    * @returns {Promise<Turn>}
    */
-  async start({ scope, prompt, images, conversationId, model, snapshot, revision, idempotencyKey, ...options }) {
+  async start({
+    scope,
+    prompt,
+    images,
+    conversationId,
+    model,
+    snapshot,
+    revision,
+    idempotencyKey,
+    browserTools,
+    ...options
+  }) {
     const { executor, signal } = options;
+    const isMute = !(browserTools ?? executor); // nobody would carry out the tools of the editor
     const isGiven = snapshot !== undefined;
     const state = isGiven ? { snapshot, revision } : ((await untilAborted(executor?.snapshot?.(), signal)) ?? {});
     const conversation = await this.#openConversation(scope, conversationId, model, signal);
     const words = images?.length ? { content: await contentOf(prompt, images) } : { prompt };
-    const content = { conversationId: conversation, ...words, snapshot: state.snapshot };
+    const tools = isMute ? { browserTools: false } : {};
+    const content = { conversationId: conversation, ...words, ...tools, snapshot: state.snapshot };
     const body = await this.#service.fit({ ...content, revision: revision ?? state.revision }, signal);
     const start = { path: pathOf("chat", scope), body, idempotencyKey: idempotencyKey ?? newKey() };
     const isDoubtful = idempotencyKey !== undefined;

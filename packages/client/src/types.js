@@ -121,6 +121,8 @@
  * @property {string | {credentialId: string, modelId: string}} [model] The model of the conversation from now on.
  * @property {any} [snapshot] In place of what the executor's `snapshot()` returns.
  * @property {string} [revision] In place of what the executor's `snapshot()` returns.
+ * @property {boolean} [browserTools] Whether somebody carries out tool requests: by default, whether there is an executor.
+ *   Without, the agent can only talk.
  * @property {string} [idempotencyKey] A key that was used before joins the turn that it started.
  */
 

@@ -23,7 +23,7 @@ test("a turn is started in a new conversation, and its events come once, in orde
   );
   assert.deepEqual(await turn.result, done(4));
   assert.deepEqual(service.requests[0].body, { scope: "site", modelId: "m1" });
-  assert.deepEqual(service.requests[1].body, { conversationId: "c1", prompt: "Hello" });
+  assert.deepEqual(service.requests[1].body, { conversationId: "c1", prompt: "Hello", browserTools: false });
 });
 
 test("any number of readers gets all events, also after the end", async () => {

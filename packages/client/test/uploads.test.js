@@ -45,7 +45,7 @@ test("a snapshot that does not fit is uploaded, and the request refers to it", a
   assert.deepEqual([Buffer.from(put.body).equals(bytes), put.init.credentials], [true, "omit"]);
   assert.equal(put.headers.get("authorization"), null);
   const body = service.sent("POST", "/chat/site")[0].body;
-  assert.deepEqual(body, { conversationId: "c1", prompt: "x", snapshotRef: "u1" });
+  assert.deepEqual(body, { conversationId: "c1", prompt: "x", snapshotRef: "u1", browserTools: false });
 });
 
 test("a snapshot that has not changed is uploaded once", async () => {

@@ -53,6 +53,10 @@ class Toolset:
         checks = ((tool.name, tool.works_without_host) for tool in self.tools)
         return tuple(name for name, works in checks if works is not None and not works(snapshot))
 
+    def list_browser_tools(self) -> tuple[str, ...]:
+        """Return the canonical names of the tools that the browser carries out."""
+        return tuple(tool.name for tool in self.tools if tool.execution is Execution.BROWSER)
+
     def get_tool_namer(self, naming: ToolNaming) -> ToolNameMapper:
         """Return a function from any name of a tool to its wire name; other names are returned unchanged."""
 

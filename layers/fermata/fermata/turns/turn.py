@@ -78,7 +78,10 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     offered_tools: tuple[str, ...] = ()
     """Canonical names of the tools that are offered, where there are too many for all; empty for all."""
     withheld_tools: tuple[str, ...] = ()
-    """Canonical names of tools that are not offered, because they need a content system and there is none."""
+    """Canonical names of tools that are not offered, because nobody could carry them out: there is no content
+    system, or the client has no browser tools."""
+    has_browser_tools: bool = True
+    """Whether its client carries out tool requests (decision 0354)."""
     remote_tools: tuple[str, ...] = ()
     """The ids of the versions of the tenant's remote tools that the turn is offered (decision 0328)."""
     prompt_version: str

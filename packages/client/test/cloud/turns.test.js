@@ -246,7 +246,7 @@ test("refusals have their classes, with the service's own words", async () => {
 
 test("a user who may not write still follows the turn, and hears what was refused", async () => {
   const fermata = newClient({ token: CHAT_TOKEN });
-  const turn = await newClient().start({ ...SITE, prompt: scripted("insert"), lease: "nobody" });
+  const turn = await newClient().start({ ...SITE, prompt: scripted("insert"), browserTools: true });
   const watching = fermata.follow(turn.id, { executor: newEditor() });
   for await (const event of watching.events()) if (event.type === "toolRequest") break;
   while (fermata.problems.length === 0) await new Promise((next) => setTimeout(next, 10));
@@ -257,7 +257,7 @@ test("a user who may not write still follows the turn, and hears what was refuse
 
 test("an answer can be given by hand, again, and not differently", async () => {
   const fermata = newClient();
-  const turn = await fermata.start({ ...SITE, prompt: scripted("read") });
+  const turn = await fermata.start({ ...SITE, prompt: scripted("read"), browserTools: true });
   let request;
   for await (const event of turn.events()) {
     if (event.type !== "toolRequest") continue;
@@ -269,4 +269,19 @@ test("an answer can be given by hand, again, and not differently", async () => {
   assert.equal(await fermata.answer(turn.id, request.requestId, output), true);
   assert.equal(await fermata.answer(turn.id, request.requestId, { ok: false, error: "x" }), false);
   assert.equal((await turn.result).type, "done");
+});
+
+test("without an executor the agent talks, and the turn waits for nobody", async () => {
+  const turn = await newClient().start({ ...SITE, prompt: "What is on this page?" });
+  const types = typesOf(await collect(turn));
+  assert.equal(types.at(-1), "done");
+  assert.ok(types.includes("text"));
+  assert.ok(!types.includes("toolRequest"));
+});
+
+test("a model that calls a tool of the editor without an executor reads at once that nobody carries it out", async () => {
+  const turn = await newClient().start({ ...SITE, prompt: scripted("insert") });
+  const events = await collect(turn);
+  assert.equal(events.at(-1).type, "done");
+  assert.ok(!typesOf(events).includes("toolRequest"));
 });

@@ -43,6 +43,7 @@ class QueuedPrompt(StoredModel):
     tool_names: ToolNameVariant
     generation: EditorGeneration
     revision: str = ""
+    has_browser_tools: bool = True
     max_rounds: int | None = None
     thinking_tokens: int | None = None
     user_limits: dict[str, int | None]
@@ -97,6 +98,7 @@ def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt
         tool_names=prompt.tool_names,
         generation=prompt.generation,
         revision=prompt.revision,
+        has_browser_tools=prompt.has_browser_tools,
         max_rounds=prompt.max_rounds,
         thinking_tokens=prompt.thinking_tokens,
         user_limits=asdict(prompt.limits.user),
@@ -142,6 +144,7 @@ def build_turn_prompt(resources: Resources, queued: QueuedPrompt) -> TurnPrompt:
         generation=queued.generation,
         snapshot=None if snapshot is None else LazySnapshot.from_value(snapshot),
         revision=queued.revision,
+        has_browser_tools=queued.has_browser_tools,
         idempotency_key=f"queued {queued.id}",
         max_rounds=queued.max_rounds,
         thinking_tokens=queued.thinking_tokens,

@@ -33,7 +33,9 @@ TRUNCATED_RESPONSE_OUTPUT = ToolOutput.failure(
 UNKNOWN_OUTCOME_OUTPUT = ToolOutput.failure(
     "This call was started and its outcome is unknown. Check the current state before you repeat it."
 )
-
+NO_EDITOR_OUTPUT = ToolOutput.failure(
+    "No editor is connected in this turn, so nothing was done. Answer in words, without tools of the editor."
+)
 CHANGED_CALL_OUTPUT = ToolOutput.failure(
     "The tool was changed after this call was decided about, so nothing was done. Call it again if it is still needed."
 )
@@ -86,6 +88,8 @@ def _build_call(
     )
     if isinstance(admitted, ToolOutput):
         return _build_settled_call(context, block, effect_key, admitted)
+    if admitted.tool.execution is Execution.BROWSER and not context.turn.has_browser_tools:
+        return _build_settled_call(context, block, effect_key, NO_EDITOR_OUTPUT)
     approval = judge.judge(index, admitted)
     if isinstance(approval, ToolOutput):
         return _build_settled_call(context, block, effect_key, approval)

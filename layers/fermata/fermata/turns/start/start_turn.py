@@ -48,6 +48,10 @@ from fermata.usage.budgets.budget_limits import Budgets, get_budgets
 from fermata.webhooks.webhook import RegisteredWebhooks, build_webhooks_key
 
 SYSTEM_PROMPT_VERSION = "1"
+NO_BROWSER_TOOLS_NOTE = (
+    "No editor is connected in this turn: you cannot read the document beyond what is said here, and cannot change it. "
+    "Answer in words, and say so where a change is asked for."
+)
 MAX_SITUATION_CHARS = 24_000
 """The situation is part of the turn's row and of every request. The model reads more of the editor's state by tools."""
 
@@ -107,7 +111,7 @@ def _start(
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
     snapshot.check()
     agent = open_agent(prompt.scope)
-    situation = agent.build_situation(prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
+    situation = _build_situation(agent, prompt)
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
         conversation = ensure_claimable(
@@ -143,13 +147,20 @@ def _start(
 def _list_withheld_tools(
     resources: Resources, caller: Caller, prompt: TurnPrompt, agent: Agent, rows: PrefetchedRows
 ) -> tuple[str, ...]:
-    """List the tools that need a content system, if the tenant has none.
+    """List the tools that need a content system, if the tenant has none, and the browser's, if the client has none.
 
     The turn keeps the list from its start, so that providers can cache the tools.
     """
-    if rows.read_item(build_host_key(resources, caller.tenant)) is not None:
-        return ()
-    return agent.get_toolset(prompt.generation).list_tools_without_host(prompt.snapshot_content.value)
+    toolset = agent.get_toolset(prompt.generation)
+    has_host = rows.read_item(build_host_key(resources, caller.tenant)) is not None
+    without_host = () if has_host else toolset.list_tools_without_host(prompt.snapshot_content.value)
+    return without_host if prompt.has_browser_tools else (*without_host, *toolset.list_browser_tools())
+
+
+def _build_situation(agent: Agent, prompt: TurnPrompt) -> str:
+    """Build the part of the prompt that changes from turn to turn. Without browser tools it says so first."""
+    situation = agent.build_situation(prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
+    return situation if prompt.has_browser_tools else f"{NO_BROWSER_TOOLS_NOTE}\n\n{situation}".rstrip()
 
 
 def _log_start(turn: Turn) -> None:
@@ -195,6 +206,7 @@ def _build_turn(
         generation=prompt.generation,
         withheld_tools=withheld_tools,
         prompt_version=SYSTEM_PROMPT_VERSION,
+        has_browser_tools=prompt.has_browser_tools,
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
         max_rounds=min(
             settings.max_rounds, prompt.max_rounds or settings.max_rounds, agent.max_rounds or settings.max_rounds

@@ -45,6 +45,8 @@ class TurnPrompt:
     """The size of the request's body."""
     interrupts: bool = False
     """Whether the client asks to end the turn that holds the conversation."""
+    has_browser_tools: bool = True
+    """Whether the client carries out tool requests (decision 0354)."""
     has_queued_prompts: bool = False
     """Whether further prompts wait behind this one."""
     build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes

@@ -133,7 +133,8 @@ class ChatBody(SnapshotBody):
     """A prompt: either `prompt`, as older clients send it, or `content`.
 
     `when_busy` says what happens while another turn of the conversation runs: the prompt is refused, waits for its end,
-    or ends it.
+    or ends it. `browser_tools` is false for a client that carries out no tool requests: its turn is offered no tools of
+    the browser.
     """
 
     model_config = ConfigDict(json_schema_extra=_ONE_PROMPT | _ONE_SNAPSHOT)
@@ -142,6 +143,7 @@ class ChatBody(SnapshotBody):
     prompt: Annotated[str, StringConstraints(max_length=MAX_PROMPT_CHARACTERS)] | None = None
     content: Annotated[list[PromptPart], Field(json_schema_extra={"maxItems": MAX_PROMPT_IMAGES + 1})] | None = None
     when_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
+    browser_tools: bool = True
 
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:
