@@ -3,6 +3,7 @@
 import fermata from "grapesjs-fermata";
 import { LANGUAGE_NAME, words } from "../words/index.js";
 import { BLOCKS, FIRST_PAGE } from "./blocks.js";
+import { addBlock, addKeys, BLOCK_ATTRIBUTES } from "./keyboard-access.js";
 import { loadGrapesJs, loadMessages } from "./load-grapesjs.js";
 
 /** @typedef {Record<"canvas" | "blocks" | "layers" | "styles" | "selectors" | "traits", HTMLElement>} Places */
@@ -26,7 +27,7 @@ export async function makeEditor(places, client, site) {
     panels: { defaults: [] },
     parser: { optionsHtml: { detectDocument: true } },
     undoManager: { trackSelection: false },
-    blockManager: { appendTo: places.blocks, blocks: BLOCKS },
+    blockManager: { appendTo: places.blocks, blocks: blockList(), appendOnClick: addBlock },
     layerManager: { appendTo: places.layers },
     styleManager: { appendTo: places.styles },
     selectorManager: { appendTo: places.selectors, componentFirst: true },
@@ -37,9 +38,14 @@ export async function makeEditor(places, client, site) {
   await new Promise((resolve) => editor.onReady(resolve));
   editor.Storage.setAutosave(false);
   putSite(editor, site);
+  addKeys(places.blocks, places.layers);
   nameFrames(editor);
   editor.on("canvas:frame:load", () => nameFrames(editor));
   return editor;
+}
+
+function blockList() {
+  return BLOCKS.map((block) => ({ ...block, attributes: BLOCK_ATTRIBUTES }));
 }
 
 /** @param {any} editor @param {any} site */

@@ -1,0 +1,52 @@
+"""The builder's blocks, layers and style tab without a mouse that drags, and on a phone."""
+
+import pytest
+from playwright.sync_api import FrameLocator, Page, expect
+
+from local.cloud import LocalCloud
+from tests.browser.chromium import Chromium
+from tests.browser.console_page import ConsolePage
+
+
+@pytest.fixture
+def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
+    return browser.run(lambda: ConsolePage(page, cloud))
+
+
+def canvas_of(page: Page) -> FrameLocator:
+    return page.frame_locator(".gjs-frame")
+
+
+def test_blocks_are_buttons_that_add_to_the_page_by_key_and_click(console: ConsolePage) -> None:
+    page = console.page
+    console.open("editor")
+    quote = page.get_by_role("button", name="Quote")
+    quote.focus()
+    page.keyboard.press("Enter")
+    expect(canvas_of(page).locator("blockquote")).to_have_count(1)
+    page.get_by_role("button", name="List", exact=True).click()
+    expect(canvas_of(page).locator("body ul")).to_have_count(1)
+    assert console.find_accessibility_problems() == []
+    assert console.complaints == []
+
+
+def test_a_tap_adds_a_block_on_a_phone(console: ConsolePage) -> None:
+    page = console.page
+    page.set_viewport_size({"width": 360, "height": 720})
+    console.open("editor")
+    page.get_by_role("button", name="Tools").click()
+    page.get_by_role("button", name="Quote").click()
+    expect(canvas_of(page).locator("blockquote")).to_have_count(1)
+
+
+def test_layers_are_opened_and_chosen_with_keys(console: ConsolePage) -> None:
+    page = console.page
+    console.open("editor")
+    page.get_by_role("tab", name="Layers").click()
+    layers = page.get_by_role("tabpanel", name="Layers").get_by_role("button")
+    layers.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(".gjs-layer.gjs-selected")).to_have_count(1)
+    assert console.find_accessibility_problems() == []
