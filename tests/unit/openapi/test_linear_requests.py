@@ -14,6 +14,7 @@ import pytest
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import BaseOperation
 from tests.growth.growing_values import Growing, find_slow_values, iter_growing_bodies, iter_growing_values
+from tests.json_schema_samples import make_sample
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.unit.openapi.service import GATEWAY, Service
 from tests.unit.openapi.test_responses import BODIES
@@ -34,28 +35,6 @@ def iter_growing_requests(operation: BaseOperation, ids: dict[str, str]) -> Iter
     for growing in iter_growing_values(sample):
         yield Growing(growing.name, lambda size, make=growing.make: json.dumps(make(size)))
     yield from iter_growing_bodies()
-
-
-def make_sample(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
-    """Make a value of a JSON Schema, for an operation without a sample: all of its members, which may be invalid."""
-    if "$ref" in schema:
-        return make_sample(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    if "properties" in schema:
-        names = next(iter(schema.get("oneOf", [])), {}).get("required", schema["properties"])
-        return {name: make_sample(schema["properties"][name], definitions) for name in names}
-    if "anyOf" in schema or "oneOf" in schema:
-        return make_sample((schema.get("anyOf") or schema["oneOf"])[0], definitions)
-    match schema.get("type"):
-        case "object":
-            return {}
-        case "array":
-            return [make_sample(schema.get("items", {}), definitions)]
-        case "integer" | "number":
-            return schema.get("minimum", 1)
-        case "boolean":
-            return True
-        case _:
-            return schema.get("const") or next(iter(schema.get("enum", ["x"])))
 
 
 @pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))

@@ -1,6 +1,10 @@
-"""Samples of every event that leaves the log, with and without optional members."""
+"""Samples of every event that leaves the log, with and without optional members.
+
+An event without one that is written here has a sample made from its class.
+"""
 
 from fermata.domain.events import (
+    EVENT_CLASSES,
     ApprovalDecidedEvent,
     ApprovalRequestedEvent,
     BridgeReadyEvent,
@@ -25,10 +29,11 @@ from fermata.domain.events import (
     WarningEvent,
 )
 from fermata.domain.tools import ToolExecution
+from tests.json_schema_samples import make_sample
 
 SOON = "2026-01-01T00:00:00Z"
 REPORT = UndoReport(undone=("b/1/0",), skipped=(SkippedEdit(effect_key="b/1/1", reason="Conflict."),))
-EVENT_SAMPLES: tuple[Event, ...] = (
+_WRITTEN_SAMPLES: tuple[Event, ...] = (
     BridgeReadyEvent(bridge_id="b"),
     BridgeReadyEvent(bridge_id="u", undoes="b"),
     TextEvent(text="Hello"),
@@ -92,4 +97,22 @@ EVENT_SAMPLES: tuple[Event, ...] = (
         execution=ToolExecution(code="tool_execution_failed", retryable=True, latency_ms=12, attempts=2),
     ),
     ToolResultEvent(tool_call_id="c", tool_name="restore", ok=False, error="The node has changed.", conflict=True),
+)
+
+
+def make_event_sample(model: type[Event]) -> Event:
+    """Make an event with a value for each member that it must have."""
+    schema = model.model_json_schema(by_alias=True)
+    required = {name: schema["properties"][name] for name in schema.get("required", ())}
+    definitions = schema.get("$defs", {})
+    return model.model_validate({name: make_sample(member, definitions) for name, member in required.items()})
+
+
+EVENT_SAMPLES: tuple[Event, ...] = (
+    *_WRITTEN_SAMPLES,
+    *(
+        make_event_sample(model)
+        for model in EVENT_CLASSES.values()
+        if model.visible_to and model not in {type(event) for event in _WRITTEN_SAMPLES}
+    ),
 )

@@ -13,6 +13,7 @@ from fermata.wire.openapi.schemas import stream_event_schemas
 from fermata.wire.renderers.ndjson import render_event
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.event_reducer import TurnView, fold_event
+from tests.unit.wire.event_samples import make_event_sample
 
 
 @pytest.fixture
@@ -45,6 +46,10 @@ def test_a_renderer_writes_a_new_event_for_the_dialects_that_may_see_it(toy_even
     line = json.loads(render_event(7, event, "fermata"))
     assert line == {"type": "toyDiceRolled", "diceCount": 2, "note": None, "seq": 7}
     assert render_event(7, event, "instatic") == b""
+
+
+def test_a_sample_of_a_new_event_is_made_from_its_class(toy_event: type[Event]) -> None:
+    assert make_event_sample(toy_event) == toy_event.from_wire({"type": "toyDiceRolled", "diceCount": 1})
 
 
 def test_the_document_describes_a_new_event(toy_event: type[Event]) -> None:
