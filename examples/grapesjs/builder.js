@@ -5,14 +5,16 @@ import fermata from "grapesjs-fermata";
 const form = document.querySelector("#ask");
 const undo = document.querySelector("#undo");
 const answer = document.querySelector("#answer");
+const service = new URLSearchParams(location.search).get("service") ?? "http://127.0.0.1:8787";
 // a page of your own asks its server for the token; here it comes with the address: …/#<token>
-const client = new Fermata({ baseUrl: "http://127.0.0.1:8787", token: async () => location.hash.slice(1) });
+const client = new Fermata({ baseUrl: service, token: async () => location.hash.slice(1) });
 const editor = grapesjs.init({
   container: "#gjs",
   height: "80vh",
   fromElement: true,
   storageManager: false,
   telemetry: false,
+  cssIcons: "",
   plugins: [fermata],
   pluginsOpts: { [fermata]: { client, panel: false } },
 });

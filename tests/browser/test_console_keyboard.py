@@ -50,3 +50,11 @@ def test_layers_are_opened_and_chosen_with_keys(console: ConsolePage) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".gjs-layer.gjs-selected")).to_have_count(1)
     assert console.find_accessibility_problems() == []
+
+
+def test_the_style_tab_shows_the_classes_once(console: ConsolePage) -> None:
+    page = console.page
+    console.open("editor")
+    canvas_of(page).locator("h1").first.click()
+    page.get_by_role("tab", name="Style").click()
+    expect(page.locator(".gjs-clm-tags:visible")).to_have_count(1)

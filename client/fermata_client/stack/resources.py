@@ -1,5 +1,6 @@
 """Open the AWS resources of a deployed stack from outside, as its operator."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,18 @@ def open_stack_resources(location: StackLocation) -> "Resources":
         )
     fields = {field: outputs[name] for field, name in STACK_OUTPUT_BY_SETTING.items()}
     return _locate_resources(Settings.model_validate(fields), location)
+
+
+def open_operator_resources(stack: str | None, region: str | None) -> "Resources":
+    """Open a stack by its name; without one, what the environment variables name, or else the local cloud.
+
+    Args:
+        stack: The name of the stack.
+        region: The stack's AWS region.
+    """
+    if stack is None and not os.environ.get("SETTINGS_TABLE") and (local := find_local_stack(region)):
+        return open_stack_resources(local)
+    return open_stack_resources(StackLocation(stack, region))
 
 
 def _locate_resources(settings: "Settings", location: StackLocation) -> "Resources":

@@ -30,13 +30,14 @@ export async function makeEditor(places, client, site) {
     blockManager: { appendTo: places.blocks, blocks: blockList(), appendOnClick: addBlock },
     layerManager: { appendTo: places.layers },
     styleManager: { appendTo: places.styles },
-    selectorManager: { appendTo: places.selectors, componentFirst: true },
+    selectorManager: { componentFirst: true },
     traitManager: { appendTo: places.traits },
     plugins: [fermata],
     pluginsOpts: { [/** @type {any} */ (fermata)]: { client, panel: document.createElement("fermata-panel") } },
   });
   await new Promise((resolve) => editor.onReady(resolve));
   editor.Storage.setAutosave(false);
+  places.selectors.append(editor.SelectorManager.render([])); // with `appendTo` GrapesJS shows it twice
   putSite(editor, site);
   addKeys(places.blocks, places.layers);
   nameFrames(editor);

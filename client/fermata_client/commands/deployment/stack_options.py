@@ -8,6 +8,7 @@ import click
 
 from fermata_client.commands.common.errors import run_reporting_stack_errors
 
+STACK_HELP = "The CloudFormation stack. [default: the environment variables of its functions, or what `make run` keeps]"
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
@@ -15,7 +16,7 @@ _Result = TypeVar("_Result")
 def stack_options(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     """Add `--stack` and `--region`, and report the errors of the deployment in one sentence."""
 
-    @click.option("--stack", help="The CloudFormation stack. Without it, the environment variables of its functions.")
+    @click.option("--stack", help=STACK_HELP)
     @click.option("--region", help="The stack's AWS region.")
     @functools.wraps(command)
     def wrapped(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:

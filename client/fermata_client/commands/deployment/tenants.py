@@ -9,7 +9,7 @@ from typing import Any, TextIO
 import click
 
 from fermata_client.commands.deployment.stack_options import stack_options
-from fermata_client.stack.resources import StackLocation, open_stack_resources
+from fermata_client.stack.resources import open_operator_resources
 
 DIALECTS = click.Choice(["fermata", "instatic"])
 TOOL_NAMES = click.Choice(["seed", "prefixed"])
@@ -69,7 +69,7 @@ def add_tenant(
     from fermata.wire.auth import tenant_store
 
     added, secret = tenant_store.add_tenant(
-        open_stack_resources(StackLocation(stack, region)),
+        open_operator_resources(stack, region),
         name,
         issuer=issuer,
         audience=audience,
@@ -93,7 +93,7 @@ def show_tenant(name: str, stack: str | None, region: str | None) -> None:
     from fermata.hosts import registry
     from fermata.wire.auth.tenant_store import describe_tenant
 
-    resources = open_stack_resources(StackLocation(stack, region))
+    resources = open_operator_resources(stack, region)
     tenant_view = describe_tenant(resources, name)
     host_view = registry.describe_host(resources, name)
     click.echo(_to_json(tenant_view | ({"host": host_view} if host_view else {})))
@@ -127,7 +127,7 @@ def change_tenant(
     from fermata.wire.auth.tenant_store import update_tenant
 
     changed = update_tenant(
-        open_stack_resources(StackLocation(stack, region)),
+        open_operator_resources(stack, region),
         name,
         origins=origins or None,
         dialect=dialect,
@@ -151,7 +151,7 @@ def rotate_tenant_secret(name: str, overlap: int | None, stack: str | None, regi
     from fermata.wire.auth import tenant_store
 
     overlap_seconds = tenant_store.DEFAULT_SECRET_OVERLAP_SECONDS if overlap is None else overlap
-    resources = open_stack_resources(StackLocation(stack, region))
+    resources = open_operator_resources(stack, region)
     _print_secret(tenant_store.rotate_tenant_secret(resources, name, overlap_seconds=overlap_seconds))
 
 
@@ -183,7 +183,7 @@ def configure_host(
         raise click.UsageError("Give one of --url URL, --rotate and --remove.")
     if overlap is not None and not rotate:
         raise click.UsageError("--overlap goes with --rotate.")
-    resources = open_stack_resources(StackLocation(stack, region))
+    resources = open_operator_resources(stack, region)
     if remove:
         registry.remove_host(resources, name)
     elif url is not None:

@@ -104,7 +104,10 @@ def run_jobs(stack: str | None, region: str | None) -> None:
 
 def _explain_missing_files(state: str) -> str:
     if state == "expired":
-        return "The files of this export were deleted a day after it was done. Start another one."
+        return (
+            "The files of this export were deleted: a day after it was done, or earlier by an erasure of what is in "
+            "them. Start another one."
+        )
     return f"The export is not done yet ({state}). It begins within five minutes; ask again then."
 
 

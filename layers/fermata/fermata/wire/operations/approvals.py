@@ -25,7 +25,7 @@ LIST_APPROVALS = Operation(
     description="Those of the whole workspace, in the scopes that the caller may act in, the oldest first. A long "
     "input is shortened.",
     parameters=(
-        make_integer_parameter("limit", "The greatest number of approvals; 50 by default.", 1, 100),
+        make_integer_parameter("limit", "The greatest number of approvals; 50 by default.", 0, 100),
         RequestParameter("cursor", "`nextCursor` of the page before.", {"type": "string"}),
     ),
     responses=(SuccessResponse("A page of approvals.", "ApprovalListResponse"),),
