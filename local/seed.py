@@ -124,7 +124,7 @@ def sign_token(secret: str, **claims: Any) -> str:
 def _seed_prices(resources: Resources) -> None:
     """Fetch the price catalogue. Without a network there is none, and turns run at unknown prices."""
     try:
-        refresh_catalogue(resources)
+        refresh_catalogue(resources, emits_age=False)
     except CatalogueUnavailable as error:
         observability.log_warning("prices.not_seeded", reason=str(error))
 

@@ -7,6 +7,7 @@ from fermata_client.html.browser_parser import find_unfinished_tag
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.parser import parse_html
 from fermata_client.html.splices import Splice
+from fermata_client.html.tags import HEAD_TAGS
 from fermata_client.html.tree import Element, HtmlTree
 
 
@@ -75,12 +76,15 @@ def _keep_old_ids(
 
 def _describe_broken_element(element: Element, source: bytes) -> str:
     unfinished_tag = find_unfinished_tag(source)
+    broken = f"This would break the <{element.tag}> with uid {element.uid}."
+    if element.tag == "head" and not unfinished_tag:
+        return f"{broken} Only {', '.join(sorted(HEAD_TAGS))} go into it. Put what is shown into the <body>."
     advice = (
         f"The page has a tag {unfinished_tag} that is not closed with >: close it first"
         if unfinished_tag
         else "Check that every tag in what you send is closed, and that no block goes into a paragraph"
     )
-    return f"This would break the <{element.tag}> with uid {element.uid}. {advice}."
+    return f"{broken} {advice}."
 
 
 def _assign_carried_ids(tree: HtmlTree, carried: CarriedIds, splices: Sequence[Splice]) -> None:

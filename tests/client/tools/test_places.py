@@ -345,3 +345,10 @@ def test_parts_of_ruby_text_end_where_the_next_one_begins() -> None:
     parsed = document("<ruby>a<rp>(<rt>b<rp>)</ruby>\n")
     assert [element.parent.tag for element in parsed.tree.elements[1:] if element.parent] == ["ruby"] * 3
     assert run(parsed, "deleteNode", nodeId=uid_of(parsed, "rt"))[0] == "<ruby>a<rp>(<rp>)</ruby>\n"
+
+
+def test_what_is_shown_in_the_head_is_refused_with_what_belongs_there() -> None:
+    source = "<!doctype html><html><head><title>x</title></head><body><p>a</p></body></html>"
+    parsed = document(source)
+    with pytest.raises(EditError, match=r"would break the <head>.*Only base, link, meta, .* the <body>"):
+        run(parsed, "insertHtml", parentId=uid_of(parsed, "head"), html="<p>y</p>", index=0)

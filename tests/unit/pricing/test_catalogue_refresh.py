@@ -10,6 +10,7 @@ from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.pricing import catalogue, catalogue_refresh
 from fermata.pricing.catalogue_refresh import CatalogueUnavailable, RefreshResult, refresh_catalogue
+from local import seed
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.late_writes import repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
@@ -168,3 +169,14 @@ def test_a_refresh_logs_one_event(local_resources: Resources, caplog: pytest.Log
         refresh_catalogue(local_resources)
         refresh_catalogue(local_resources)
     assert [record.message for record in caplog.records if "pricing" in record.message] == ["pricing.refreshed"]
+
+
+def test_the_age_of_the_catalogue_is_a_metric_of_the_function_and_no_line_on_a_terminal(
+    local_resources: Resources, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refresh_catalogue(local_resources)
+    capsys.readouterr()
+    refresh_catalogue(local_resources)
+    assert "CatalogueAgeHours" in capsys.readouterr().out
+    seed._seed_prices(local_resources)
+    assert capsys.readouterr().out == ""

@@ -33,14 +33,19 @@ class RefreshResult:
     models: int = 0
 
 
-def refresh_catalogue(resources: Resources, *, force: bool = False) -> RefreshResult:
+def refresh_catalogue(resources: Resources, *, force: bool = False, emits_age: bool = True) -> RefreshResult:
     """Fetch the catalogue if the stored one is six hours old, or in any case with `force`.
+
+    Args:
+        resources: Where it is stored.
+        force: Fetch it whatever its age.
+        emits_age: Emit the age as a metric, as a line on stdout. A terminal is no place for it.
 
     Raises:
         CatalogueUnavailable: It could not be fetched, or is no catalogue.
     """
     current = catalogue.read_stored_catalogue(resources)
-    if current:
+    if current and emits_age:
         age_seconds = resources.clock.time() - current.refreshed_at
         observability.emit_metrics({"CatalogueAgeHours": age_seconds / 3600})
     if current and not force and resources.clock.time() - current.refreshed_at < MAX_CATALOGUE_AGE_SECONDS:
