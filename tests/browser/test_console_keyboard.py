@@ -58,3 +58,13 @@ def test_the_style_tab_shows_the_classes_once(console: ConsolePage) -> None:
     canvas_of(page).locator("h1").first.click()
     page.get_by_role("tab", name="Style").click()
     expect(page.locator(".gjs-clm-tags:visible")).to_have_count(1)
+
+
+def test_what_can_be_done_with_a_key_is_in_sight_on_a_phone(console: ConsolePage) -> None:
+    page = console.page
+    page.set_viewport_size({"width": 360, "height": 720})
+    console.open("providers")
+    box = page.locator(".table .row-actions button").last.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 360
