@@ -1,9 +1,11 @@
 """The proxy in examples/instatic puts a CMS and the service behind one address, on real sockets."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,6 +20,7 @@ from examples.instatic import proxy
 from examples.instatic.proxy import make_proxy
 from fermata.usage.audit.user_labels import load_user_labels
 from fermata.wire.auth.tenant_store import add_tenant
+from local.seed import EDITOR_ORIGINS, ISSUER
 from tests.tenant_tokens import make_tenant
 from tests.unit.instatic.live_service import AdjustableClock
 from tests.unit.turns.stage import ADA, Stage, reply_with_calls, reply_with_text, tool_call_block
@@ -199,3 +202,11 @@ def test_issuer_and_secret_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(proxy, "make_proxy", lambda *values: taken.extend(values))
     proxy.make_proxy_from_environment()
     assert taken == ["http://cms.example", "https://fermata.example", *settings[2:]]
+
+
+def test_the_documented_way_to_try_it_names_what_the_local_cloud_has() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "instatic.md").read_text()
+    assert f"FERMATA_ISSUER={ISSUER} " in page
+    (port,) = re.findall(r"uvicorn .*--port (\d+)", page)
+    assert f"http://localhost:{port}" in EDITOR_ORIGINS
+    assert re.search(r"fermata tenant add .* --stack ", page)
