@@ -1,4 +1,4 @@
-"""Which deployment an operator's command changes when no stack is named."""
+"""The deployment that an operator's command changes when no stack is named."""
 
 from pathlib import Path
 
