@@ -100,6 +100,8 @@ class ScriptHandler(BaseHTTPRequestHandler):
             self.send_stream(int(query.removeprefix("after=")))
         elif path == f"/bridges/{BRIDGE}":
             self.send_json(200, self.bridge_state())
+        elif path == f"/bridges/{UNDONE_BRIDGE}":
+            self.send_json(200, {"bridgeId": UNDONE_BRIDGE, "status": "done", "seq": 9, "round": 1, "pending": []})
         elif path.startswith("/conversations/"):
             self.send_json(200, {"conversation": {"id": "conv-9", "scope": "content"}})
         else:
