@@ -69,6 +69,8 @@ class TestClock(Clock):
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now
         self.runs_threads = True
+        self._moving = threading.Lock()
+        """Threads that move it at the same time lose no second."""
 
     def time(self) -> float:
         return self.now
@@ -77,10 +79,11 @@ class TestClock(Clock):
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        self.now += seconds
+        self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        self.now += seconds
+        with self._moving:
+            self.now += seconds
 
     def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
         return super().start_thread(target, name) if self.runs_threads else WaitingThread()
