@@ -53,7 +53,7 @@ export class UnreachableError extends FermataError {
 
 export class InvalidResponseError extends FermataError {
   name = "InvalidResponseError";
-  hint = "Check that the address is that of the service, and that no proxy changes its answers.";
+  hint = "Check the service's address, and that no proxy changes its answers.";
   get retryable() {
     return true;
   }
@@ -66,7 +66,7 @@ export class TurnLostError extends FermataError {
 
 export class SchemaError extends FermataError {
   name = "SchemaError";
-  hint = "Update @fermata/client: the service describes its tools in a way that this version does not know.";
+  hint = "Update @fermata/client: the service is newer.";
 }
 
 /** An answer with an error status. `message` is the service's own text. */
@@ -90,7 +90,7 @@ export class SignedOutError extends RefusedError {
 }
 export class BudgetError extends RefusedError {
   name = "BudgetError";
-  hint = "Wait until the budget renews, or ask who manages it for more.";
+  hint = "Wait until the budget renews, or ask for more.";
 }
 export class ForbiddenError extends RefusedError {
   name = "ForbiddenError";
@@ -98,11 +98,11 @@ export class ForbiddenError extends RefusedError {
 }
 export class NotFoundError extends RefusedError {
   name = "NotFoundError";
-  hint = "It was deleted, has expired or belongs to somebody else. Load the list again.";
+  hint = "It is gone, or somebody else's. Load the list again.";
 }
 export class ConflictError extends RefusedError {
   name = "ConflictError";
-  hint = "Something else happened first. Look at the current state, and then try again.";
+  hint = "Something else came first. Look at the current state, then try again.";
 }
 export class ExpiredError extends RefusedError {
   name = "ExpiredError";

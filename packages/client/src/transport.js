@@ -249,7 +249,7 @@ function uploadError({ status, headers }) {
   error.message = `The storage did not take an upload (status ${status}).`;
   if (error.retryable) return error;
   error.code = UPLOAD_REFUSED;
-  error.hint = "Ask whoever runs the service whether it takes uploads from pages of this address (UploadOrigins).";
+  error.hint = "Its UploadOrigins must name this page's origin.";
   return error;
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from fermata.aws import observability
 from fermata.aws.security_events import SecurityEvent, make_user_pseudonym
-from fermata.wire.operations import credentials, defaults, editor, remote_tools
+from fermata.wire.operations import credentials, defaults, editor
 from fermata.wire.operations.operation import BaseOperation
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.openapi.schemathesis_schema import AnyCase
@@ -21,10 +21,9 @@ from tests.unit.openapi.test_tenant_isolation import SESSION_OPERATIONS, refers_
 OPERATIONS_OF_ITEMS = [
     operation
     for operation in AUTHENTICATED_OPERATIONS
-    if refers_to_an_item(operation)
-    and operation not in (defaults.SET_DEFAULT, remote_tools.TURN_ON_BUILT_IN_TOOL, *SESSION_OPERATIONS)
+    if refers_to_an_item(operation) and operation not in (defaults.SET_DEFAULT, *SESSION_OPERATIONS)
 ]
-"""Without those whose names every caller may use: built-in tools, and sessions of the planner."""
+"""Without sessions of the planner, whose names are the caller's own."""
 PAGE = Path(__file__).parents[3] / "docs" / "security-events.md"
 REASON_OF_REFUSAL = re.compile(
     r"(?:Unauthorized|Forbidden|Refused|NotFound|TooManyRequests|PaymentRequired|PayloadTooLarge)"

@@ -22,7 +22,6 @@ SHARED_OPERATIONS = (
     api_keys.REVOKE_API_KEY,
     remote_tools.CHANGE_REMOTE_TOOL,
     remote_tools.REMOVE_REMOTE_TOOL,
-    remote_tools.TURN_ON_BUILT_IN_TOOL,
     *(operation for operation in vars(webhooks).values() if isinstance(operation, BaseOperation)),
     privacy.SHOW_EXPORT,
     privacy.SHOW_ERASURE,
@@ -43,7 +42,8 @@ def refers_to_an_item(operation: BaseOperation) -> bool:
     segments = {segment for segment in operation.path.split("/") if segment.startswith("{")}
     path_parameters = segments - {"{scope}", "{agentId}"}  # every tenant has the same ones
     members = [*BODIES.get(operation.name, {}).values(), *QUERIES.get(operation.name, {}).values()]
-    return bool(path_parameters) or "" in members
+    is_built_in = operation is remote_tools.TURN_ON_BUILT_IN_TOOL  # every tenant has the same ones
+    return not is_built_in and (bool(path_parameters) or "" in members)
 
 
 @pytest.fixture(scope="module")
