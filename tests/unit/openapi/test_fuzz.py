@@ -25,7 +25,7 @@ from tests.unit.openapi.service import Service
 pytestmark = pytest.mark.exhaustive
 
 SETTINGS = settings(
-    max_examples=8,
+    max_examples=5,  # of each operation
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],

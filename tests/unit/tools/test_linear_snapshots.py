@@ -37,6 +37,17 @@ SNAPSHOTS: dict[str, Any] = {
     "content": WORKSPACE,
     "plugin": PLUGIN,
     "data": {"a": "b"},
+    "planner": {
+        "slug": "/about",
+        "message": "Make it shorter",
+        "activeBlockId": "b1",
+        "activeBlockType": "hero",
+        "activeEditablePath": "props.title",
+        "notes": {"purpose": "A bakery", "hosting": {"kind": "static"}},
+        "blockTypes": ["hero", "text"],
+        "pages": [{"slug": "/", "title": "Home"}, {"slug": "/about", "title": "About"}],
+        "page": {"id": "p1", "slug": "/about", "blocks": [{"id": "b1", "type": "hero", "props": {"title": "Hi"}}]},
+    },
 }
 """A full snapshot of each scope, of which every part is tried."""
 SNAPSHOT_CHARS = 6_000

@@ -134,6 +134,7 @@ TURN = {
     "tool_names": "seed",
     "generation": "0.0.6",
     "withheld_tools": [],
+    "has_browser_tools": True,
     "remote_tools": [],
     "prompt_version": "p",
     "situation": "s",
