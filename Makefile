@@ -71,7 +71,7 @@ logs: ## print what the functions of the running service have logged (ABOUT="…
 reset: | python ## delete the state of `make run`
 	@$(PYTHON) -m local.lock_or_delete_state
 
-check: install ## check style, types and the tests that need no cloud, in about two minutes on two idle cores
+check: install ## check style, types and the tests that need no cloud, in about three minutes on two idle cores
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@$(MAKE) --no-print-directory -j2 quick-tests-1 quick-tests-2 types
 
