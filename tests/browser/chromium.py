@@ -6,13 +6,15 @@ for itself, and the tests that use it run there (tests/browser/conftest.py).
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from local.install_chromium import MISSING_TEXT, find_chromium
 
 T = TypeVar("T")
+ColorScheme = Literal["light", "dark"]
+COLOR_SCHEMES: tuple[ColorScheme, ...] = ("light", "dark")
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from local.cloud import LocalCloud
-from tests.browser.chromium import Chromium
+from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import ConsolePage
 from tests.browser.test_console_turns import canvas_of, expect_saved, insert_step, send
 from tests.e2e.demo_model_client import text_step, tool_call_step
@@ -103,8 +103,8 @@ def test_the_inbox_shows_what_the_panel_decides_and_keeps_what_is_being_written(
     one.get_by_role("button", name="Change").click(timeout=PATIENCE_MS)
     field = inbox.get_by_role("textbox", name="html")
     field.fill('<p class="added">Other</p>')
-    for scheme in ("light", "dark"):
-        inbox.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+    for scheme in COLOR_SCHEMES:
+        inbox.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         problems = ConsolePage.find_accessibility_problems_in(inbox)
         assert problems == []
     cards.filter(has_text="Two").get_by_role("button", name="Deny").click()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from local.cloud import LocalCloud
-from tests.browser.chromium import Chromium
+from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import ConsolePage
 
 TOOLS, WEBHOOKS = "**/tools**", "**/admin/api/ai/webhooks**"
@@ -81,8 +81,8 @@ def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
 
 
 def expect_accessible(console: ConsolePage) -> None:
-    for scheme in ("light", "dark"):
-        console.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+    for scheme in COLOR_SCHEMES:
+        console.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert console.find_accessibility_problems() == []
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 
 from fermata_client import FermataClient
 from local.cloud import LocalCloud
-from tests.browser.chromium import Chromium
+from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import PAGES, ConsolePage
 from tests.e2e.demo_model_client import held_text_step, text_step
 from tests.waiting import wait_until
@@ -105,8 +105,8 @@ def test_a_refresh_of_the_list_keeps_the_focus(
     expect(page.locator(".facts")).to_contain_text("Done", timeout=PATIENCE_MS)
     expect(page.locator("details.log pre")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel the turn of you")).to_have_count(0)
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+    for scheme in COLOR_SCHEMES:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert console.find_accessibility_problems() == []
 
 

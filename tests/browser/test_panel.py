@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Page
 
 from local.cloud import LocalCloud
 from local.install_node_packages import PACKAGES
-from tests.browser.chromium import Chromium
+from tests.browser.chromium import Chromium, ColorScheme
 from tests.browser.own_editor_page import ORIGIN, note_problems, serve_files
 from tests.browser.panel_page import COMPOSER, LONE_PANEL, PanelPage, play_turns
 from tests.e2e.demo_model_client import (
@@ -26,7 +25,7 @@ EDITING: tuple[Step, ...] = (tool_call_step(ADD, text="I add a style."), text_st
 
 README = (PACKAGES / "panel" / "README.md").read_text()
 Prompt = Callable[..., str]
-AXE_STATES: tuple[tuple[Literal["light", "dark"], str | None], ...] = (
+AXE_STATES: tuple[tuple[ColorScheme, str | None], ...] = (
     ("light", None),
     ("dark", None),
     ("dark", "Conversations"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chromium import Chromium
+from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import AXE
 from tests.browser.panel_page import play_turns
 
@@ -82,8 +82,8 @@ def test_a_call_that_waits_says_what_why_and_until_when_and_is_approved(panel: P
     expect(panel.locator("fermata-panel .thread .hidden-words[role=status]")).to_have_text(
         "Waits for a decision: Style a"
     )
-    for scheme in ("light", "dark"):
-        panel.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+    for scheme in COLOR_SCHEMES:
+        panel.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert find_problems(panel) == []
     card.get_by_role("button", name="Approve").click()
     expect(card.get_by_text("Approved by ada.")).to_be_focused()

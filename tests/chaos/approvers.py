@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.chaos.scheduler import Process
@@ -38,7 +39,7 @@ class Approvers:
 
     def start(self) -> None:
         for name in APPROVERS:
-            self.world.scheduler.start(Process(name), lambda name=name: self._work(User(name)), name=name)  # type: ignore[misc]
+            self.world.scheduler.start(Process(name), partial(self._work, User(name)), name=name)
 
     def _work(self, user: User) -> None:
         scheduler = self.world.scheduler

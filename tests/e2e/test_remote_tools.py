@@ -57,7 +57,7 @@ def test_a_result_that_comes_later_lets_the_turn_go_on(
     body = json.dumps({name: callback[name] for name in ("tenant", "bridgeId", "requestId")} | {"data": 1}).encode()
     headers = sign_request([secret], "msg_1", time.time(), body)
     for _ in range(2):
-        answer = httpx.post(cloud.url + callback["path"], content=body, headers=headers, verify=False, trust_env=False)
+        answer = httpx.post(cloud.url + callback["path"], content=body, headers=headers, trust_env=False)
         assert answer.status_code == 200, answer.text
     types = [event["type"] for event in reader.wait_for_end()]
     assert types[-1] == "done"

@@ -69,7 +69,9 @@ def make_job_record(resources: Resources) -> StoredRecord:
     def read() -> Any:
         return get_privacy_job(resources, "bakery", job.id, "erasure")
 
-    change = lambda: save_privacy_job(resources, read().model_copy(update={"state": "running"}))  # noqa: E731
+    def change() -> None:
+        save_privacy_job(resources, read().model_copy(update={"state": "running"}))
+
     return StoredRecord(f"privacy#{job.tenant_hash}", job.id, change, lambda: read().to_view())
 
 

@@ -137,6 +137,7 @@ def test_a_first_block_on_a_wanted_page_creates_it() -> None:
 @pytest.mark.parametrize("candidate", [None, [], "text", 7, {}, {"ops": "x"}, {"ops": [None, 7, "add_block", []]}])
 def test_a_candidate_of_any_shape_is_normalized(candidate: Any) -> None:
     plan = normalize_plan(candidate, PlanContext("/", SITE.pages))
+    assert isinstance(plan.candidate, dict)
     with suppress(InvalidPlan):
         parse_edit_plan(plan.candidate)
 

@@ -9,6 +9,7 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.built_in import google_drive, image_generation, unsplash
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
@@ -48,11 +49,15 @@ def run(name: str, arguments: Any, *, loopback: bool = True, **options: str) -> 
     with open_guarded_connection(loopback=loopback, seconds=5.0) as connection:
 
         def attempt(valid: Any) -> Any:
-            store = lambda content, mime_type: f"stored:{len(content)}:{mime_type}"  # noqa: E731
-            return tool.run(BuiltInCall(valid, KEY, options, connection, store, "turn/1/0"))
+            return tool.run(BuiltInCall(valid, KEY, options, connection, name_stored_image, "turn/1/0"))
 
         output = execute_tool(ManifestTool(tool.manifest, attempt), arguments, ExecutionTime().clock, policy=APPROVED)
-    return build_envelope(output)  # type: ignore[arg-type]
+    assert isinstance(output, ToolOutput)
+    return build_envelope(output)
+
+
+def name_stored_image(content: bytes, mime_type: str) -> str:
+    return f"stored:{len(content)}:{mime_type}"
 
 
 def query_of(tool_server: ScriptedToolServer) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fermata.domain.tools import ToolOutput
 from fermata.drivers.transport import url_guard
 from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
 from fermata.remote_tools.tool_execution import AnswerLater, AttemptFailed, ManifestTool, build_envelope, execute_tool
@@ -94,7 +95,9 @@ def test_a_server_names_the_wait(tool_server: ScriptedToolServer) -> None:
 def test_a_response_without_data_breaks_an_output_schema_that_asks_for_some(tool_server: ScriptedToolServer) -> None:
     tool_server.script_answer({})
     tool = ManifestTool(make_manifest(outputSchema={"type": "object"}), lambda _arguments: attempt(tool_server.url))
-    envelope = build_envelope(execute_tool(tool, {}, ExecutionTime().clock))  # type: ignore[arg-type]
+    output = execute_tool(tool, {}, ExecutionTime().clock)
+    assert isinstance(output, ToolOutput)
+    envelope = build_envelope(output)
     assert envelope["error"]["code"] == "invalid_tool_output"
 
 

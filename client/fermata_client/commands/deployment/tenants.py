@@ -4,7 +4,8 @@ An operator's command: it writes to the deployment's tables and uses its key.
 """
 
 import json
-from typing import Any, TextIO
+from collections.abc import Callable
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -22,6 +23,23 @@ LIMIT_HELP = "A limit of its users or of itself, such as user_turns_at_once=20, 
 LIFETIME_HELP = "The longest lifetime of a token, in seconds."
 SIGNING_SERVER_NOTE = "Store it where the tenant's server signs its tokens:"
 CONTENT_SYSTEM_NOTE = "Store it where the tenant's content system checks the tokens of its requests:"
+
+
+_LIMIT_OPTIONS = (
+    click.option("--max-rounds", type=int, help=ROUNDS_HELP),
+    click.option("--thinking-tokens", type=int, help=THINKING_HELP),
+    click.option("--token-seconds", type=int, help=LIFETIME_HELP),
+    click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP),
+    click.option("--limit", "use_limits", multiple=True, metavar="NAME=NUMBER", help=LIMIT_HELP),
+)
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+
+def limit_options(command: _Command) -> _Command:
+    """Add the options that limit what a tenant may do, in the order of the help text."""
+    for add_option in reversed(_LIMIT_OPTIONS):
+        command = add_option(command)
+    return command
 
 
 @click.group()
@@ -42,11 +60,7 @@ def tenant() -> None:
 @click.option("--origin", "origins", multiple=True, help=ORIGIN_HELP)
 @click.option("--dialect", type=DIALECTS, default="fermata", show_default=True, help="The dialect of its pages.")
 @click.option("--tool-names", type=TOOL_NAMES, default="seed", show_default=True, help=NAMES_HELP)
-@click.option("--max-rounds", type=int, help=ROUNDS_HELP)
-@click.option("--thinking-tokens", type=int, help=THINKING_HELP)
-@click.option("--token-seconds", type=int, help=LIFETIME_HELP)
-@click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP)
-@click.option("--limit", "use_limits", multiple=True, metavar="NAME=NUMBER", help=LIMIT_HELP)
+@limit_options
 @stack_options
 def add_tenant(
     name: str,
@@ -104,11 +118,7 @@ def show_tenant(name: str, stack: str | None, region: str | None) -> None:
 @click.option("--origin", "origins", multiple=True, help=f"{ORIGIN_HELP} These replace the present ones.")
 @click.option("--dialect", type=DIALECTS, help="The dialect of its pages.")
 @click.option("--tool-names", type=TOOL_NAMES, help=NAMES_HELP)
-@click.option("--max-rounds", type=int, help=ROUNDS_HELP)
-@click.option("--thinking-tokens", type=int, help=THINKING_HELP)
-@click.option("--token-seconds", type=int, help=LIFETIME_HELP)
-@click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP)
-@click.option("--limit", "use_limits", multiple=True, metavar="NAME=NUMBER", help=LIMIT_HELP)
+@limit_options
 @stack_options
 def change_tenant(
     name: str,

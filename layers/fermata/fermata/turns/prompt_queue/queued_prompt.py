@@ -1,7 +1,6 @@
 """Store the prompts that wait for their conversation: one row each, in the index `open` until they start."""
 
 import json
-from dataclasses import asdict
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -46,8 +45,8 @@ class QueuedPrompt(StoredModel):
     has_browser_tools: bool = True
     max_rounds: int | None = None
     thinking_tokens: int | None = None
-    user_limits: dict[str, int | None]
-    tenant_limits: dict[str, int | None]
+    user_limits: UseLimits
+    tenant_limits: UseLimits
     body_bytes: int = 0
     content_key: str
     text: str
@@ -101,8 +100,8 @@ def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt
         has_browser_tools=prompt.has_browser_tools,
         max_rounds=prompt.max_rounds,
         thinking_tokens=prompt.thinking_tokens,
-        user_limits=asdict(prompt.limits.user),
-        tenant_limits=asdict(prompt.limits.tenant),
+        user_limits=prompt.limits.user,
+        tenant_limits=prompt.limits.tenant,
         body_bytes=prompt.body_bytes,
         content_key=store_prompt_content(
             resources, caller.tenant, prompt.conversation_id, prompt.content, prompt.snapshot_content.value
@@ -148,10 +147,7 @@ def build_turn_prompt(resources: Resources, queued: QueuedPrompt) -> TurnPrompt:
         idempotency_key=f"queued {queued.id}",
         max_rounds=queued.max_rounds,
         thinking_tokens=queued.thinking_tokens,
-        limits=CallerLimits(
-            user=UseLimits(**queued.user_limits),  # type: ignore[arg-type]
-            tenant=UseLimits(**queued.tenant_limits),  # type: ignore[arg-type]
-        ),
+        limits=CallerLimits(user=queued.user_limits, tenant=queued.tenant_limits),
         body_bytes=queued.body_bytes,
     )
 
