@@ -1,12 +1,10 @@
 """Run a server on this machine that gives every request the same response and counts the requests."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.threaded_server import ThreadedServer
+from tests.threaded_server import ThreadedServer, serve_in_thread
 
 
 class FixedResponseServer(ThreadedServer):
@@ -41,13 +39,5 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def run_fixed_response_server() -> Iterator[FixedResponseServer]:
-    with FixedResponseServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def run_fixed_response_server() -> AbstractContextManager[FixedResponseServer]:
+    return serve_in_thread(FixedResponseServer())

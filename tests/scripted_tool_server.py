@@ -1,16 +1,15 @@
 """Run a remote tool on this machine, which returns scripted responses, and records and verifies its requests."""
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from standardwebhooks import Webhook
 
-from tests.threaded_server import ThreadedServer
+from tests.threaded_server import ThreadedServer, serve_in_thread
 
 
 @dataclass
@@ -88,13 +87,5 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def run_scripted_tool_server() -> Iterator[ScriptedToolServer]:
-    with ScriptedToolServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def run_scripted_tool_server() -> AbstractContextManager[ScriptedToolServer]:
+    return serve_in_thread(ScriptedToolServer())

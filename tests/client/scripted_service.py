@@ -15,7 +15,7 @@ from typing import Any
 
 from fermata_client.service.json_types import Event
 from tests.client.scripted_events import BRIDGE, UNDONE_BRIDGE
-from tests.threaded_server import ThreadedServer
+from tests.threaded_server import ThreadedServer, serve_in_thread
 from tests.waiting import BACKSTOP_SECONDS
 
 API_BASE_PATH = "/admin/api/ai"
@@ -251,11 +251,5 @@ class ScriptHandler(BaseHTTPRequestHandler):
 def serve_script(script: ServiceScript) -> Iterator[str]:
     """Run a service that follows the script, and yield its address."""
     handler = type("Scripted", (ScriptHandler,), {"script": script, "changed": threading.Condition()})
-    with ThreadedServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serve_in_thread(ThreadedServer(("127.0.0.1", 0), handler)) as server:
+        yield f"http://127.0.0.1:{server.server_port}"

@@ -6,13 +6,12 @@ server.set_error("/v1/models", 529, {...})
 
 import contextlib
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.threaded_server import ThreadedServer
+from tests.threaded_server import ThreadedServer, serve_in_thread
 
 ACCEPTED_KEY = "sk-listing-0123456789"
 OLLAMA_SHOW_PATH = "/api/show"
@@ -94,13 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def run_model_list_server() -> Iterator[ModelListServer]:
     handler: type[_Handler] = type("Handler", (_Handler,), {})
-    with ThreadedServer(("127.0.0.1", 0), handler) as server:
-        model_lists = ModelListServer(f"http://127.0.0.1:{server.server_port}")
-        handler.model_lists = model_lists
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield model_lists
-        finally:
-            server.shutdown()
-            thread.join()
+    server = ThreadedServer(("127.0.0.1", 0), handler)
+    handler.model_lists = model_lists = ModelListServer(f"http://127.0.0.1:{server.server_port}")
+    with serve_in_thread(server):
+        yield model_lists

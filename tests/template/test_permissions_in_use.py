@@ -218,13 +218,19 @@ def test_a_remote_tool_is_registered_called_and_sends_its_result_later(
     assert at("round").run_workflow() == "finished"
 
 
+def _record_messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the messages that are queued from now on."""
+    sent: list[Any] = []
+    monkeypatch.setattr(MessageQueue, "send", lambda _self, message, delay_seconds=0: sent.append(message))
+    return sent
+
+
 def test_webhooks_are_registered_told_and_answer(
     resources: Resources, at: StageOf, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_tenant(resources_of_new_process(resources))
     caller, settings = functions["stage"].caller, functions["credentials"]
-    sent: list[Any] = []
-    monkeypatch.setattr(MessageQueue, "send", lambda _self, message, delay_seconds=0: sent.append(message))
+    sent = _record_messages(monkeypatch)
     _run_locally_without_queue(functions)
     with run_scripted_tool_server() as receiver:
         receiver.script_answer({"result": {"ok": True, "data": LARGE}})
@@ -247,8 +253,7 @@ def test_a_webhook_decides_about_a_call(
 ) -> None:
     make_tenant(resources_of_new_process(resources))
     caller, settings = functions["stage"].caller, functions["credentials"]
-    sent: list[Any] = []
-    monkeypatch.setattr(MessageQueue, "send", lambda _self, message, delay_seconds=0: sent.append(message))
+    sent = _record_messages(monkeypatch)
     _run_locally_without_queue(functions)
     with run_scripted_tool_server() as receiver:
         receiver.script_answer({"approved": True, "data": 1})

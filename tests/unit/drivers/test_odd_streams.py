@@ -42,6 +42,13 @@ def replay(odd: Odd, running: StartServer, connection: HttpConnection) -> list[S
     return collect_parts(CHAT, build_request(CHAT, user_message("Hi")), connection, server)
 
 
+def replay_chunks(provider: str, stream: bytes, running: StartServer, connection: HttpConnection) -> list[StreamPart]:
+    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
+    server = running(peer)
+    server.script_chunks(stream)
+    return collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+
+
 def get_response(parts: list[StreamPart]) -> ModelResponse:
     assert isinstance(parts[-1], ModelResponse)
     return parts[-1]
@@ -431,10 +438,7 @@ OTHER_PROTOCOLS: dict[str, tuple[str, bytes]] = {
 def test_other_protocols_are_understood_as_well(
     provider: str, stream: bytes, running: StartServer, connection: HttpConnection
 ) -> None:
-    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
-    server = running(peer)
-    server.script_chunks(stream)
-    parts = collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    parts = replay_chunks(provider, stream, running, connection)
     assert "".join(part.text for part in parts if isinstance(part, TextDelta)) == "Hi."
     assert get_calls(get_response(parts)) == [("insertHtml", {"a": 1}), ("insertHtml", {"a": 2})]
 
@@ -480,10 +484,7 @@ SHOWN_AT_ONCE = {
 def test_text_and_thinking_are_shown_however_they_are_framed(
     provider: str, stream: bytes, running: StartServer, connection: HttpConnection
 ) -> None:
-    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
-    server = running(peer)
-    server.script_chunks(stream)
-    parts = collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    parts = replay_chunks(provider, stream, running, connection)
     assert "".join(part.text for part in parts if isinstance(part, TextDelta)) == "Hi."
     thinking = "".join(part.text for part in parts if isinstance(part, ReasoningDelta))
     assert thinking == ("Hm." if b"Hm." in stream else "")

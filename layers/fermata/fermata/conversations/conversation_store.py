@@ -5,8 +5,6 @@ one of the bin's partitions, from where it is purged a month later (purge.py). U
 it (decision 0066).
 """
 
-import base64
-import binascii
 import contextlib
 import re
 import zlib
@@ -21,7 +19,8 @@ from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import Forbidden, InvalidRequest, NotFound, ServiceUnavailable
+from fermata.domain.errors import Forbidden, NotFound, ServiceUnavailable
+from fermata.domain.page_cursor import decode_page_cursor, encode_page_cursor
 from fermata.domain.usd_rounding import round_usd
 
 UNTITLED_CONVERSATION = "New conversation"
@@ -153,7 +152,10 @@ def list_conversations(
         start_after=_decode_cursor(caller, partition, cursor) if cursor else None,
     )
     conversations = [conversation_from_item(row) for row in rows[:limit]]
-    return ConversationPage(conversations, _encode_cursor(conversations[-1]) if len(rows) > limit else None)
+    if len(rows) <= limit:
+        return ConversationPage(conversations, None)
+    last = conversations[-1]
+    return ConversationPage(conversations, encode_page_cursor(last.updated_at, last.id))
 
 
 def update_conversation(
@@ -301,19 +303,8 @@ def _build_update(resources: Resources, row: Item, values: Item, condition: str)
     )
 
 
-def _encode_cursor(last: Conversation) -> str:
-    text = f"{last.updated_at} {last.id}"
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
 def _decode_cursor(caller: Caller, partition: str, cursor: str) -> Item:
     """Return the index keys of a cursor. The partition is always the caller's own (decision 0067)."""
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (binascii.Error, ValueError):
-        text = ""
-    match = _CURSOR_PATTERN.fullmatch(text)
-    if match is None:
-        raise InvalidRequest("'cursor' must be the nextCursor of the page before.")
-    pk = conversation_partition(caller.tenant, match[2])
-    return {"gpk": partition, "gsk": match[1], "pk": pk, "sk": "meta"}
+    updated_at, conversation_id = decode_page_cursor(cursor, _CURSOR_PATTERN)
+    pk = conversation_partition(caller.tenant, conversation_id)
+    return {"gpk": partition, "gsk": updated_at, "pk": pk, "sk": "meta"}

@@ -1,7 +1,5 @@
 """List the calls of a tenant that wait for a decision, and show one: to a reloaded page or an inbox."""
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Sequence
@@ -12,7 +10,8 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import NotFound
+from fermata.domain.page_cursor import decode_page_cursor, encode_page_cursor
 from fermata.tools.calls.pipeline import split_own_members
 from fermata.turns.approvals.approval_record import (
     ApprovalRecord,
@@ -28,7 +27,7 @@ from fermata.turns.turn_toolset import open_turn_toolset
 
 MAX_APPROVALS_PER_PAGE = 100
 """One query of the index, and one BatchGetItem, which reads 100 items at most."""
-_CURSOR_PATTERN = re.compile(r"([0-9TZ:.\-]{1,40}) ([\w-]{1,60}) (a#\d{6}#\d{4})")
+_CURSOR_PATTERN = re.compile(r"([0-9TZ:.\-]{1,40}) ([\w-]{1,60}) (a#\d{6}#\d{4})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -140,18 +139,10 @@ def build_approval_view(record: ApprovalRecord) -> dict[str, Any]:
 
 
 def _encode_cursor(last: Item) -> str:
-    turn = last["pk"].rpartition("#")[2]
-    return base64.urlsafe_b64encode(f"{last['openSince']} {turn} {last['sk']}".encode()).decode().rstrip("=")
+    return encode_page_cursor(last["openSince"], last["pk"].rpartition("#")[2], last["sk"])
 
 
 def _decode_cursor(tenant: str, partition: str, cursor: str) -> Item:
     """Return the index keys of a cursor. The partition is always the caller's own (decision 0067)."""
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (binascii.Error, ValueError):
-        text = ""
-    match = _CURSOR_PATTERN.fullmatch(text)
-    if match is None:
-        raise InvalidRequest("'cursor' must be the nextCursor of the page before.")
-    since, turn, sort_key = match.groups()
+    since, turn, sort_key = decode_page_cursor(cursor, _CURSOR_PATTERN)
     return {"open": partition, "openSince": since, "pk": build_turn_pk(tenant, turn), "sk": sort_key}

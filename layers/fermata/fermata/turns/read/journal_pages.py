@@ -7,7 +7,7 @@ from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.dialect import ToolNameMapper, ToolNameVariant
-from fermata.domain.errors import InvalidRequest
+from fermata.domain.page_cursor import match_page_cursor
 from fermata.turns.edit_journal import JournalEntry, read_journal_page
 from fermata.turns.turn import find_turn_for_caller
 
@@ -29,8 +29,8 @@ def get_journal_page(
         InvalidRequest: The cursor is malformed.
     """
     turn = find_turn_for_caller(resources, caller, bridge_id)
-    if cursor and not JOURNAL_CURSOR_PATTERN.fullmatch(cursor):
-        raise InvalidRequest("'cursor' must be the nextCursor of the page before.")
+    if cursor:
+        match_page_cursor(cursor, JOURNAL_CURSOR_PATTERN)
     after = cursor.replace("-", "#")
     entries, last_key = read_journal_page(resources, turn, after=after, limit=MAX_JOURNAL_PAGE_EDITS)
     to_wire_name = get_tool_namer(turn.scope, tool_names)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
-from fermata.domain.errors import InvalidRequest
+from fermata.domain.page_cursor import match_page_cursor
 from fermata.usage.ledger.ledger_store import (
     FIRST_LEDGER_MONTH,
     build_time_index_key,
@@ -48,8 +48,8 @@ def read_recent_turns(resources: Resources, tenant: str, cursor: str, limit: int
     Raises:
         InvalidRequest: The cursor is malformed.
     """
-    if cursor and not RECENT_CURSOR_PATTERN.fullmatch(cursor):
-        raise InvalidRequest("'cursor' must be the nextCursor of the page before.")
+    if cursor:
+        match_page_cursor(cursor, RECENT_CURSOR_PATTERN)
     position: str | None = cursor or _current_month(resources)
     turns: list[RecentTurn] = []
     for _ in range(_READS_PER_PAGE):
