@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from fermata.usage.audit.reconciliation import reconcile_usage
 from fermata_client import follow_turn
 from fermata_client.cli import main
+from fermata_client.commands.deployment import tables
+from fermata_client.commands.workspace import audit
 from fermata_client.stack.resources import LocalCloudAccess, StackLocation
 from fermata_client.stack.table_backups import STACK_TABLES
 from local.cloud import LocalCloud
@@ -63,8 +65,8 @@ def fermata(lossy: LocalCloud, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
     def locate(stack: str | None, region: str | None = None) -> StackLocation:
         return StackLocation(stack, region, access)
 
-    for module in ("tables", "audit"):
-        monkeypatch.setattr(f"fermata_client.commands.{module}.StackLocation", locate)
+    for module in (tables, audit):
+        monkeypatch.setattr(module, "StackLocation", locate)
 
     def run(line: str) -> Result:
         result = CliRunner().invoke(main, shlex.split(line))
