@@ -116,6 +116,55 @@ ODD_STREAMS = {
         encode(*chat.text_chunks("Hello ", "there."), chat.make_chunk({"content": "Hello there."}, "stop"), DONE),
         "Hello there.",
     ),
+    "text in parts that wrap it": Odd(
+        encode(
+            chat.make_chunk({"content": [{"type": "text", "text": {"value": "Hello "}}]}),
+            chat.make_chunk({"content": {"type": "text", "text": {"value": "there", "annotations": []}}}),
+            chat.make_chunk({"content": {"value": "."}}),
+            STOP,
+            DONE,
+        ),
+        "Hello there.",
+    ),
+    "the name of a tool in pieces": Odd(
+        encode(
+            fragment(None, "insert", "call_a"),
+            fragment("", "Ht"),
+            fragment(None, "ml", "call_a"),
+            fragment(json.dumps(PARENT)),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", PARENT)],
+    ),
+    "the name of a tool so far in each piece": Odd(
+        encode(
+            fragment(None, "insert", "call_a"),
+            fragment(None, "insertHtml", "call_a"),
+            fragment(json.dumps(PARENT), "insertHtml", "call_a"),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", PARENT)],
+    ),
+    "names in pieces of two calls": Odd(
+        encode(
+            fragment(None, "insert", "call_a"),
+            fragment(None, "read_", "call_b", 1),
+            fragment("{", "Html"),
+            fragment(None, "page", None, 1),
+            fragment('"a": 1}'),
+            fragment("{}", None, None, 1),
+            CALLS,
+            DONE,
+        ),
+        calls=[("insertHtml", {"a": 1}), ("read_page", {})],
+    ),
+    "an event that is broken over lines": Odd(
+        b"data: " + json.dumps(chat.make_chunk({"content": "Hello: there."}), indent=1).encode() + b"\n\n"
+        b"id: 7\ndata: " + json.dumps(STOP, indent=1).encode() + b"\n\n" + DONE.encode(),
+        "Hello: there.",
+    ),
     "thinking between tags": Odd(
         encode(
             chat.make_chunk({"content": "<think>\nThe user says"}),

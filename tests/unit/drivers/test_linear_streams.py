@@ -75,6 +75,9 @@ CHAT: dict[str, Callable[[int], bytes]] = {
     "opening tags": lambda n: encode(content("<think>x</think>y" * 20 * n), STOP, DONE),
     "backticks": lambda n: encode(content("`" * 40 * n), content("<think>" * n), STOP, DONE),
     "lines of data": lambda n: b'data: {"a":[{}\n' + b"data: ,{}\n" * 8 * n + b"\n",
+    "lines without data": lambda n: b'data: {"a":[{}\n' + b",{}\n" * 8 * n + b"\n",
+    "names behind the data": lambda n: b'data: {"a":"' + b"x" * 40 * n + b'"}\n' + b"event: a\n" * 8 * n,
+    "a name in pieces": lambda n: encode(*(fragment(None, f"x{i}", "call_a") for i in range(8 * n)), DONE),
     "values on one line": lambda n: b"data: " + b"{}" * 40 * n + b"\n\n",
     "brackets that nothing closes": lambda n: b"data: " + b"{}[" * 40 * n + b"\n\n",
 }  # fmt: skip
@@ -83,6 +86,7 @@ OTHERS: dict[str, tuple[str, Callable[[int], bytes]]] = {
         "anthropic",
         lambda n: anthropic.encode_sse(*(anthropic.text_block(0, "x") for _ in range(n)), anthropic.message_stop("x")),
     ),
+    "lines of one object": ("ollama", lambda n: b'{"a":[{}\n' + b",{}\n" * 8 * n),
     "lines of one id": (
         "ollama",
         lambda n: ollama.encode_ndjson(*(ollama.tool_call_line("x", {}) for _ in range(n)), ollama.done_line()),

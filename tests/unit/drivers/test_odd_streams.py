@@ -5,6 +5,7 @@ it. Rows that other protocols can meet as well are repeated for them below.
 """
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -463,7 +464,70 @@ def test_a_wish_for_other_call_ids_is_met_although_it_comes_as_a_stream(
     assert "call_1" not in accepted
 
 
+def without_types(stream: bytes) -> bytes:
+    """Return the events with their type in the line `event:` only."""
+    events = [json.loads(data) for line in stream.splitlines() if (data := line.partition(b"data: ")[2])]
+    return b"".join(
+        b"event: %b\ndata: %b\n\n" % (event.pop("type").encode(), json.dumps(event).encode()) for event in events
+    )
+
+
+def name_behind_data(stream: bytes) -> bytes:
+    return re.sub(rb"(event: .*\n)(data: .*\n)", rb"\2\1", stream)
+
+
+NAMED_EVENTS = {
+    "Messages": (
+        "anthropic",
+        without_types(anthropic_stream(thought(), anthropic.text_block(1, "Hi."), anthropic.message_stop("end_turn"))),
+    ),
+    "Responses": (
+        "openai",
+        without_types(
+            openai.encode_sse(openai.response_created(), openai.message_events(0, "Hi."), openai.response_ended())
+        ),
+    ),
+}
 SHOWN_AT_ONCE = {
+    **{f"{name}, types as names of events": stream for name, stream in NAMED_EVENTS.items()},
+    **{
+        f"{name}, types as names behind the data": (provider, name_behind_data(stream))
+        for name, (provider, stream) in NAMED_EVENTS.items()
+    },
+    **{
+        f"{name}, types as names of events without blank lines": (provider, stream.replace(b"\n\n", b"\n"))
+        for name, (provider, stream) in NAMED_EVENTS.items()
+    },
+    "Ollama, indented": (
+        "ollama",
+        b"".join(
+            json.dumps(json.loads(line), indent=2).encode() + b"\r\n"
+            for line in ollama.text_response("H", "i", ".").splitlines()
+        ),
+    ),
+    "Ollama, text in parts": (
+        "ollama",
+        ollama.encode_ndjson(
+            ollama.make_line(content=[{"type": "text", "text": "H"}]),  # type: ignore[arg-type]
+            ollama.make_line(content={"type": "text", "text": {"value": "i."}}),  # type: ignore[arg-type]
+            ollama.done_line(),
+        ),
+    ),
+    "Messages, text in parts": (
+        "anthropic",
+        anthropic_stream(
+            anthropic.content_block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": {"value": "Hi."}}),
+            anthropic.message_stop("end_turn"),
+        ),
+    ),
+    "Responses, text in parts": (
+        "openai",
+        openai.encode_sse(
+            openai.response_created(),
+            {"type": "response.output_text.delta", "output_index": 0, "delta": {"text": "Hi."}},
+            openai.response_ended(),
+        ),
+    ),
     "Ollama, as events": (
         "ollama",
         b"".join(b"data: %b\n\n" % line for line in ollama.text_response("Hi.").splitlines()),
@@ -488,6 +552,7 @@ def test_text_and_thinking_are_shown_however_they_are_framed(
     assert "".join(part.text for part in parts if isinstance(part, TextDelta)) == "Hi."
     thinking = "".join(part.text for part in parts if isinstance(part, ReasoningDelta))
     assert thinking == ("Hm." if b"Hm." in stream else "")
+    assert get_response(parts).stop is FinishReason.END
 
 
 @pytest.mark.parametrize("size", [1, 3, 50])

@@ -6,6 +6,7 @@ from fermata.domain.surrogates_and_infinities import replace_lone_surrogates
 
 MAX_NAME_FIELD_CHARS = 256
 """Providers themselves take 128 at most."""
+_MAX_TEXT_WRAPPINGS = 2
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -19,6 +20,23 @@ def as_dict_list(value: Any) -> list[dict[str, Any]]:
 
 def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def as_written_text(value: Any) -> str:
+    """Return a text, also a wrapped one: `{"value": …}`, a part `{"type": "text", "text": …}`, or a list of these."""
+    if isinstance(value, str):  # nearly always
+        return value
+    if isinstance(value, list):
+        return "".join(map(_unwrap_text, value))
+    return _unwrap_text(value)
+
+
+def _unwrap_text(value: Any) -> str:
+    for _ in range(_MAX_TEXT_WRAPPINGS):
+        if not isinstance(value, dict):
+            break
+        value = value.get("value") or value.get("text")
+    return as_text(value)
 
 
 def as_name(value: Any) -> str:

@@ -3,24 +3,34 @@
 import json
 
 from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
+from fermata.drivers.bracket_counter import BracketCounter
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DEFAULT_EVENT_NAME = "message"
+"""The name of events without one: it says nothing about them."""
+_OTHER_FIELDS = (b"", b"id", b"retry")
 
 
 class SseDecoder:
     """Decode server-sent events: feed it chunks, and it returns the `data` of every event that is complete.
 
-    Lines end with CRLF, LF or CR. Only whole lines are decoded, so that a chunk may end inside a character. Ids,
-    comments and event names are ignored, except for the name `error`: data that does not repeat it becomes the member
-    `error` of an object (decision 0195). Some servers end their events with one line end instead of two: a line of data
-    that is whole JSON ends where the next data begins.
+    Lines end with CRLF, LF or CR. Only whole lines are decoded, so that a chunk may end inside a character. Ids and
+    comments are ignored. The name of an event becomes the member `type` of an object that has none; data of an event
+    named `error` that does not say so becomes the member `error` of an object (decisions 0195 and 0393).
+
+    Some servers end their events with one line end instead of two: a line of data that is whole JSON ends where the
+    next data begins. Some break an object over several lines, of which only the first begins with `data:`.
     """
 
     def __init__(self) -> None:
         self._line = _LineBuffer()
         self._data: list[bytes] = []
         self._data_size = 0
-        self._is_error = False
+        self._brackets = BracketCounter()
+        self._counted_lines = 0
+        self._name = b""
+        self._late_name: bytes | None = None
+        """The name in a line behind data that may be whole: of this event or, without a blank line, of the next."""
         self._ended_with_cr = False
         self._is_first_line = True
 
@@ -58,23 +68,39 @@ class SseDecoder:
         if self._is_first_line:
             line = line.removeprefix(BYTE_ORDER_MARK)
             self._is_first_line = False
-        events: list[str] = []
+        if not line:
+            return self._end_named_event()
         name, _, value = line.partition(b":")
         if name == b"data":
-            if self._is_whole_line:
-                events.append(self._end_event())
-            self._data.append(value.removeprefix(b" "))
-            self._data_size += len(value)
-            if self._data == [b"[DONE]"]:
-                events.append(self._end_event())
-        elif name == b"event":
-            if self._is_whole_line:
-                events.append(self._end_event())
-            self._is_error = value.strip() == b"error"
-        elif not line:
-            if self._data:
-                events.append(self._end_event())
-            self._is_error = False
+            return self._add_data(value.removeprefix(b" "))
+        if name == b"event":
+            if self._late_name is not None or self._is_whole_line:
+                self._late_name = value.strip()
+            else:
+                self._name = value.strip()
+        elif name not in _OTHER_FIELDS and self._is_open_object:
+            self._data.append(line)
+            self._data_size += len(line)
+        return []
+
+    def _add_data(self, data: bytes) -> list[str]:
+        events: list[str] = []
+        if self._is_whole_line:
+            events.append(self._end_event())
+            self._name = self._late_name or b""
+        self._late_name = None
+        self._data.append(data)
+        self._data_size += len(data)
+        if self._data == [b"[DONE]"]:
+            events.append(self._end_event())
+        return events
+
+    def _end_named_event(self) -> list[str]:
+        """Return the data of the event that a blank line ends. Its name may stand behind its data."""
+        if self._late_name is not None:
+            self._name, self._late_name = self._late_name, None
+        events = [self._end_event()] if self._data else []
+        self._name = b""
         return events
 
     @property
@@ -82,12 +108,26 @@ class SseDecoder:
         """Whether the data is one line that is an object; only a server without blank lines sends more behind it."""
         return len(self._data) == 1 and _is_object(self._data[0])
 
+    @property
+    def _is_open_object(self) -> bool:
+        """Whether the data is an object that has begun and is not whole."""
+        if not self._data or not self._data[0].lstrip().startswith(b"{"):
+            return False
+        for line in self._data[self._counted_lines :]:
+            self._brackets.add(line.decode("utf-8", "replace") + "\n")
+        self._counted_lines = len(self._data)
+        return not self._brackets.is_closed
+
     def _end_event(self) -> str:
         data = b"\n".join(self._data).decode("utf-8", "replace")
         self._data.clear()
         self._data_size = 0
-        is_error, self._is_error = self._is_error, False
-        return _name_error(data) if is_error else data
+        if self._counted_lines:
+            self._brackets, self._counted_lines = BracketCounter(), 0
+        name, self._name = self._name, b""
+        if name == b"error":
+            return _name_error(data)
+        return _name_event(data, name.decode("utf-8", "replace")) if name else data
 
 
 def _is_object(line: bytes) -> bool:
@@ -111,30 +151,70 @@ def _name_error(data: str) -> str:
     return json.dumps({"type": "error", "error": value if value else "no reason given"})
 
 
+def _name_event(data: str, name: str) -> str:
+    """Put the name first into an object, where a member `type` of its own, which follows it, replaces it."""
+    members = data.lstrip()
+    if members.startswith('{"type"') or members[:1] != "{" or name == DEFAULT_EVENT_NAME:
+        return data
+    separator = "" if members[1:].lstrip()[:1] == "}" else ","
+    return f'{{"type":{json.dumps(name)}{separator}{members[1:]}'
+
+
 class NdjsonDecoder:
-    """Decode one JSON value per line, as Ollama streams them. Proxies write `data:` before it, as for events."""
+    """Decode one JSON value per line, as Ollama streams them. Proxies write `data:` before it, as for events.
+
+    An object may be broken over several lines, by a proxy that indents it.
+    """
 
     def __init__(self) -> None:
         self._line = _LineBuffer()
+        self._object: list[str] = []
+        self._object_size = 0
+        self._brackets = BracketCounter()
 
     @property
     def buffered_bytes(self) -> int:
-        """The size of the line that is not complete yet."""
-        return self._line.size
+        """The size of the value that is not complete yet."""
+        return self._line.size + self._object_size
 
     def feed(self, chunk: bytes) -> list[str]:
-        """Return the lines that this chunk completes."""
+        """Return the values that this chunk completes."""
         if b"\n" not in chunk:
             self._line.add(chunk)
             return []
         *lines, rest = (self._line.take() + chunk).split(b"\n")
         self._line.add(rest)
-        return list(map(_decode_line, lines))
+        return [value for line in lines for value in self._add_line(_decode_line(line))]
 
     def flush(self) -> list[str]:
-        """Return, at the end of the stream, a last line without its line end."""
+        """Return, at the end of the stream, a last value without its line end."""
         line = self._line.take()
-        return [_decode_line(line)] if line else []
+        values = self._add_line(_decode_line(line)) if line else []
+        return [*values, self._take_object()] if self._object else values
+
+    def _add_line(self, line: str) -> list[str]:
+        """Return the value that the line completes. A whole object in a line ends what is broken before it."""
+        is_whole = not _may_go_on(line)
+        if not self._object and is_whole:
+            return [line]
+        if is_whole and line.startswith('{"'):
+            return [self._take_object(), line]
+        self._object.append(line)
+        self._object_size += len(line)
+        self._brackets.add(line + "\n")
+        return [self._take_object()] if self._brackets.is_closed else []
+
+    def _take_object(self) -> str:
+        value = "\n".join(self._object)
+        self._object.clear()
+        self._object_size = 0
+        self._brackets = BracketCounter()
+        return value
+
+
+def _may_go_on(line: str) -> bool:
+    """Return whether an object that begins in the line may end in a later one."""
+    return line[:1] == "{" and not (line[-1:] == "}" and line.count("{") == line.count("}"))
 
 
 def _decode_line(line: bytes) -> str:

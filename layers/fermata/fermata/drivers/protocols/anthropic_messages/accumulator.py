@@ -9,7 +9,7 @@ from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBloc
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
-from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_index, as_name, as_text
+from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_index, as_name, as_text, as_written_text
 from fermata.drivers.protocols.token_usage import to_token_count
 from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, build_tool_call
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
@@ -37,7 +37,7 @@ class _ContentBlock:
         self.deltas.setdefault(name, []).append(text)
 
     def get_text(self, name: str) -> str:
-        return as_text(self.start.get(name)) + "".join(self.deltas.get(name, ()))
+        return as_written_text(self.start.get(name)) + "".join(self.deltas.get(name, ()))
 
     def build_call(self) -> ToolCallBlock:
         fragments = [fragment for fragment in self.deltas.get("json", ()) if fragment]
@@ -192,13 +192,13 @@ class MessagesAccumulator:
     def _fold_delta(self, index: int, delta: dict[str, Any]) -> StreamPart | None:
         block = self._newest_by_index.get(index) or self._start_block(index, {"type": "text"})
         match delta.get("type"):
-            case "text_delta" if text := as_text(delta.get("text")):
+            case "text_delta" if text := as_written_text(delta.get("text")):
                 block.append("text", text)
                 return TextDelta(text=text)
             case "input_json_delta":
                 fragment = delta.get("partial_json")
                 block.append("json", json.dumps(fragment) if isinstance(fragment, dict) else as_text(fragment))
-            case "thinking_delta" if text := as_text(delta.get("thinking")):
+            case "thinking_delta" if text := as_written_text(delta.get("thinking")):
                 block.append("thinking", text)
                 return ReasoningDelta(text=text)
             case "signature_delta" if signature := as_text(delta.get("signature")):

@@ -17,7 +17,7 @@ from fermata.drivers.protocols.chat_completions.request import (
 )
 from fermata.drivers.protocols.cumulative_text import CumulativeText
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
-from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text
+from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text, as_written_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
@@ -41,7 +41,7 @@ class ChatAccumulator:
         self._text_deltas = CumulativeText()
         self._reasoning_deltas: dict[str, CumulativeText] = {}
         self._reasoning: dict[str, list[Any]] = {}
-        self._calls = CallCollector()
+        self._calls = CallCollector(request_body)
         self._finish_reason = ""
         self._refusal: list[str] = []
         self._usage: dict[str, Any] = {}
@@ -153,7 +153,7 @@ class ChatAccumulator:
         """Return what a whole message adds to what was streamed before it: usually nothing (decision 0195)."""
         missing = dict(message)
         if (content := message.get("content")) and self._text:
-            streamed, whole = "".join(self._text), as_text(content)
+            streamed, whole = "".join(self._text), as_written_text(content)
             missing["content"] = whole.removeprefix(streamed) if whole.startswith(streamed) else None
         if self._reasoning:
             missing |= dict.fromkeys(REASONING_FIELDS)
@@ -176,7 +176,7 @@ class ChatAccumulator:
             if thinking := read_thinking_part(piece):
                 yield from self._fold_reasoning({"reasoning_content": thinking})
             else:
-                yield from self._fold_text(as_text(piece.get("text") if isinstance(piece, dict) else piece))
+                yield from self._fold_text(as_written_text(piece))
 
     def _fold_text(self, delta: str) -> Iterator[StreamPart]:
         if text := self._text_deltas.add(delta):

@@ -2,44 +2,22 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
+from fermata.drivers.bracket_counter import BracketCounter
 from fermata.drivers.protocols.chat_completions.request import EXTRA_CONTENT_FIELD
-from fermata.drivers.protocols.json_fields import as_dict, as_name
+from fermata.drivers.protocols.json_fields import MAX_NAME_FIELD_CHARS, as_dict, as_name
 from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, read_argument_object
 
-_BRACKETS = re.compile(r'\\.|[\\"{}\[\]]', re.S)
-"""Matches what opens and closes, and escaped characters, so that they are skipped."""
 _ARGUMENT_MEMBERS = ("arguments", "parameters", "input")
 """The member of the protocol, and those that servers put in its place."""
+_TOOL_NAME = re.compile(rb'"name":"([\w.:-]{1,128})"')
 _MAX_INDEX_DIGITS = 4
 _MIN_REPEATED_CHARS = 2
 """Of arguments that a fragment repeats and continues. No JSON begins with two brackets of objects."""
-
-
-class _BracketCounter:
-    """Tell whether the brackets of a text that grows are closed; each piece is read once."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._is_in_string = False
-        self._escape = ""
-        self.is_closed = False
-
-    def add(self, text: str) -> None:
-        text, self._escape = self._escape + text, ""
-        for token in _BRACKETS.finditer(text):
-            mark = token[0]
-            if mark == "\\":
-                self._escape = mark  # the escaped character is in the next piece
-            elif mark == '"':
-                self._is_in_string = not self._is_in_string
-            elif not self._is_in_string and len(mark) == 1:
-                self._depth += 1 if mark in "{[" else -1
-                self.is_closed = self._depth <= 0
 
 
 @dataclass
@@ -47,11 +25,13 @@ class CollectedCall:
     """One tool call while it grows."""
 
     index: int
+    is_tool: Callable[[str], bool]
+    """Whether the request has offered a tool of this name."""
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     extra_content: Any = None
-    _brackets: _BracketCounter = field(default_factory=_BracketCounter)
+    _brackets: BracketCounter = field(default_factory=BracketCounter)
     _counted: int = 0
     _size: int = 0
     """Characters of the arguments."""
@@ -65,7 +45,7 @@ class CollectedCall:
     def is_continued_by(self, call_id: str, name: str, arguments: str) -> bool:
         """Return whether a fragment with this id, name and text belongs to the call, or begins another one."""
         if name and self.name and name != self.name:
-            return False
+            return self._is_named_further(call_id, name)
         if call_id and self.id and call_id != self.id:
             return self._is_continued_under_another_id(name, arguments)
         if not name or not self.name:
@@ -74,6 +54,22 @@ class CollectedCall:
             return not self.is_whole
         fragment = read_argument_object(arguments) if self._may_be_whole(arguments) and self.is_whole else None
         return fragment is None or fragment in ({}, self._whole_value)
+
+    def _is_named_further(self, call_id: str, name: str) -> bool:
+        """Return whether a fragment has the next piece of the call's name, before any arguments.
+
+        Two names of tools are two calls.
+        """
+        if self.arguments or call_id not in ("", self.id) or len(self.name) > MAX_NAME_FIELD_CHARS:
+            return False
+        return not (self.is_tool(self.name) and self.is_tool(name))
+
+    def add_name(self, name: str) -> None:
+        """Take a name, a further piece of it, or all of it so far."""
+        if not self.name or (name.startswith(self.name) and not self.arguments):
+            self.name = name
+        elif name != self.name and not self.arguments:
+            self.name += name
 
     def _is_continued_under_another_id(self, name: str, arguments: str) -> bool:
         """Return whether the fragment of another id cannot begin a call: some servers number each fragment.
@@ -104,7 +100,7 @@ class CollectedCall:
     def _restart(self) -> None:
         self.arguments.clear()
         self._size = 0
-        self._brackets = _BracketCounter()
+        self._brackets = BracketCounter()
         self._counted = 0
         self._whole_value = None
 
@@ -131,9 +127,15 @@ class CollectedCall:
 
 
 class CallCollector:
-    """The calls of one response, in the order of their indexes."""
+    """The calls of one response, in the order of their indexes.
 
-    def __init__(self) -> None:
+    Args:
+        request_body: The request, which names its tools.
+    """
+
+    def __init__(self, request_body: bytes) -> None:
+        self._request_body = request_body
+        self._tool_names: set[bytes] | None = None
         self._calls: list[CollectedCall] = []
         self._newest_by_index: dict[int, CollectedCall] = {}
         self._newest_by_id: dict[str, CollectedCall] = {}
@@ -145,7 +147,7 @@ class CallCollector:
         text = json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")
         call = self._find_call(_read_index(fragment.get("index")), call_id, name, text)
         call.id = call.id or call_id
-        call.name = call.name or name
+        call.add_name(name)
         call.extra_content = fragment.get(EXTRA_CONTENT_FIELD) or call.extra_content
         call.add_arguments(arguments)
 
@@ -156,6 +158,11 @@ class CallCollector:
     def get_calls(self) -> list[CollectedCall]:
         """Return the calls that have any content."""
         return [call for call in sorted(self._calls, key=lambda call: call.index) if not call.is_empty]
+
+    def _is_tool(self, name: str) -> bool:
+        if self._tool_names is None:
+            self._tool_names = set(_TOOL_NAME.findall(self._request_body))
+        return name.encode("utf-8", "replace") in self._tool_names
 
     def _find_call(self, index: int | None, call_id: str, name: str, arguments: str) -> CollectedCall:
         """Return the call that a fragment belongs to.
@@ -170,7 +177,7 @@ class CallCollector:
         if candidate is None and latest and not (call_id or name or latest.is_whole):
             candidate = latest  # the rest of a call under the next index
         if candidate is None or not candidate.is_continued_by(call_id, name, arguments):
-            candidate = CollectedCall(index if index is not None else latest.index if latest else 0)
+            candidate = CollectedCall(index if index is not None else latest.index if latest else 0, self._is_tool)
             self._calls.append(candidate)
         self._newest_by_index[candidate.index] = candidate
         if call_id:

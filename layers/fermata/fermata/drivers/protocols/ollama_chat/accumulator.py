@@ -10,7 +10,7 @@ from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.cumulative_text import CumulativeText
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
-from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
+from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text, as_written_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
 from fermata.drivers.protocols.tool_arguments import build_tool_call
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
@@ -48,10 +48,10 @@ class OllamaAccumulator:
             self.stream_error = error if isinstance(error, dict) else {"message": str(error), "type": "server_error"}
             return
         message = as_dict(event.get("message"))
-        if text := as_text(message.get("thinking")):
+        if text := as_written_text(message.get("thinking")):
             self._thinking.append(text)
             yield ReasoningDelta(text=text)
-        text = as_text(message.get("content"))
+        text = as_written_text(message.get("content"))
         if event.get("done") and len(self._text) > 1 and text == "".join(self._text):
             text = ""  # the last line repeats the whole text
         if text := self._text_deltas.add(text) + (self._text_deltas.flush() if event.get("done") else ""):

@@ -8,7 +8,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta,
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
-from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
+from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text, as_written_text
 from fermata.drivers.protocols.openai_responses.output_items import OutputItem, OutputItems
 from fermata.drivers.protocols.token_usage import tokens_from_usage
 from fermata.drivers.protocols.tool_arguments import build_tool_call
@@ -94,7 +94,7 @@ class ResponsesAccumulator:
     def _fold_text(self, event: Mapping[str, Any], *, is_refusal: bool) -> Iterator[StreamPart]:
         item = self._items.find_or_add(event, "message")
         item.is_refusal |= is_refusal
-        if text := as_text(event.get("delta")):
+        if text := as_written_text(event.get("delta")):
             item.texts.append(text)
             yield TextDelta(text=text)
 
@@ -104,7 +104,7 @@ class ResponsesAccumulator:
         if as_text(part.get("type")).startswith("reasoning"):
             return
         item = self._items.find_or_add(event, "message")
-        text = as_text(part.get("text")) or as_text(part.get("refusal"))
+        text = as_written_text(part.get("text")) or as_text(part.get("refusal"))
         if item.kind == "message" and text and not item.texts:
             item.is_refusal |= bool(part.get("refusal"))
             item.texts.append(text)
@@ -112,7 +112,7 @@ class ResponsesAccumulator:
 
     def _fold_reasoning(self, event: Mapping[str, Any]) -> Iterator[StreamPart]:
         item = self._items.find_or_add(event, "reasoning")
-        if text := as_text(event.get("delta")):
+        if text := as_written_text(event.get("delta")):
             section = event.get("summary_index") or event.get("content_index") or 0
             is_new_section = bool(item.texts) and section != item.members.get("part", section)
             item.members["part"] = section
@@ -132,7 +132,7 @@ class ResponsesAccumulator:
         elif item.kind == "message":
             contents = as_dict_list(item.members.get("content"))
             item.is_refusal |= any(content.get("type") == "refusal" for content in contents)
-            text = "".join(as_text(content.get("text")) or as_text(content.get("refusal")) for content in contents)
+            text = "".join(as_written_text(part.get("text")) or as_text(part.get("refusal")) for part in contents)
             missing = text.removeprefix(item.text) if text.startswith(item.text) else ""
             if missing:
                 item.texts.append(missing)
