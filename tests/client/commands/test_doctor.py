@@ -120,6 +120,22 @@ def test_without_a_region_the_one_parameter_that_is_missing_is_named(examine: Ex
     assert "PROBLEM  region: No region is set. Give one: `sam deploy --region" in result.output
 
 
+@pytest.mark.parametrize(
+    ("region", "words"),
+    [
+        ("eu-central-9", "AWS has no region eu-central-9. Did you mean eu-central-"),
+        ("frankfurt", "AWS has no region frankfurt. If it is newer"),
+        ("eu-central-1a", "Did you mean eu-central-1?"),
+        ("EU-CENTRAL-1", "AWS has no region EU-CENTRAL-1."),
+    ],
+)
+def test_a_region_that_is_none_is_named_before_anything_is_asked(examine: Examine, region: str, words: str) -> None:
+    result = examine(region=region)
+    assert result.exit_code == 1
+    assert f"PROBLEM  region: {words}" in result.output or words in result.output
+    assert "credentials" not in result.output
+
+
 @pytest.mark.parametrize(("region", "partition"), [("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")])
 def test_another_partition_is_noted_with_the_layer_that_it_needs(examine: Examine, region: str, partition: str) -> None:
     result = examine(region=region)

@@ -10,7 +10,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Put
 from fermata.aws.resources import Resources
 from fermata.credentials import last_used
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.errors import InvalidRequest, Unauthorized
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound, Unauthorized
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key_store import (
     authenticate_api_key,
@@ -201,6 +201,57 @@ def test_a_key_that_is_rotated_while_it_is_revoked_is_revoked(
     revoke_api_key(resources, "bakery", key.id)
     with pytest.raises(Unauthorized):
         authenticate_api_key(resources_of_new_process(resources), text)
+
+
+def test_a_key_is_revoked_however_often_it_is_rotated_meanwhile(
+    resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who has the key's rights rotates it before every write of whoever revokes it."""
+    key, _ = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
+    other, texts, write = resources_of_new_process(resources), list[str](), resources.tables.write_items
+
+    def rotate_and_write(*writes: Any) -> None:
+        texts.append(rotate_api_key(other, MANAGER, key.id)[1])
+        write(*writes)
+
+    monkeypatch.setattr(resources.tables, "write_items", rotate_and_write)
+    revoke_api_key(resources, "bakery", key.id)
+    with pytest.raises(Unauthorized):
+        authenticate_api_key(resources_of_new_process(resources), texts[-1])
+    with pytest.raises(NotFound):
+        rotate_api_key(other, MANAGER, key.id)
+
+
+def test_whoever_rotates_a_key_that_is_revoked_meanwhile_is_told_that_it_is_gone(
+    resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No "try again": there is nothing to try."""
+    key, _ = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
+    other = resources_of_new_process(resources)
+    act_before_the_next_write(resources, monkeypatch, lambda: revoke_api_key(other, "bakery", key.id))
+    with pytest.raises(NotFound):
+        rotate_api_key(resources, MANAGER, key.id)
+
+
+def test_of_two_rotations_at_once_one_is_told_so(
+    resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, _ = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
+    other = resources_of_new_process(resources)
+    act_before_the_next_write(resources, monkeypatch, lambda: rotate_api_key(other, MANAGER, key.id))
+    with pytest.raises(Conflict, match="rotated by another request"):
+        rotate_api_key(resources, MANAGER, key.id)
+
+
+def test_a_key_that_is_revoked_again_keeps_the_time_of_its_end(resources: Resources, clock: TestClock) -> None:
+    key, _ = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
+    revoke_api_key(resources, "bakery", key.id)
+    [revoked] = list_api_keys(resources, "bakery")
+    clock.advance(60)
+    revoke_api_key(resources, "bakery", key.id)
+    assert list_api_keys(resources, "bakery")[0].revoked_at == revoked.revoked_at
+    with pytest.raises(NotFound):
+        revoke_api_key(resources, "bakery", "0" * 16)
 
 
 def test_keys_that_are_created_at_once_are_no_more_than_a_tenant_may_have(

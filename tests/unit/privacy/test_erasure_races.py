@@ -26,7 +26,13 @@ from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.export import EXPORT_SECONDS, iter_export_lines
-from fermata.privacy.privacy_job import PrivacyJob, create_privacy_job, get_privacy_job
+from fermata.privacy.privacy_job import (
+    JobKind,
+    PrivacyJob,
+    create_privacy_job,
+    get_privacy_job,
+    list_open_jobs,
+)
 from fermata.privacy.run_jobs import run_open_jobs
 from fermata.turns.answer.submit_tool_result import submit_tool_result
 from fermata.turns.snapshot_storage import CAUTION_SECONDS
@@ -296,6 +302,40 @@ def test_the_same_request_again_is_the_same_job(resources: Resources) -> None:
     assert create_privacy_job(resources, "erasure", OF_ADA).id != first.id
 
 
+@pytest.mark.parametrize("kind", ["export", "erasure"])
+@pytest.mark.parametrize("subject", [OF_ADA, OF_ALL], ids=["user", "tenant"])
+def test_equal_requests_at_the_same_moment_are_one_job(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, kind: JobKind, subject: DataSubject
+) -> None:
+    """Each of ten requests is answered after the next one has begun and before it writes."""
+    write, jobs, begun = resources.tables.write_items, list[PrivacyJob](), itertools.count(1)
+
+    def write_after_the_next_request(*writes: Any) -> None:
+        if next(begun) < 10:
+            jobs.append(create_privacy_job(resources, kind, subject))
+        write(*writes)
+
+    monkeypatch.setattr(resources.tables, "write_items", write_after_the_next_request)
+    jobs.append(create_privacy_job(resources, kind, subject))
+    assert len({job.id for job in jobs}) == 1
+    assert len(list_open_jobs(resources, "bakery")) == 1
+
+
+def test_a_request_is_a_new_job_once_the_equal_one_has_begun(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that has begun may have been killed before it deleted the row by which requests find the job."""
+    first = create_privacy_job(resources, "export", OF_ADA)
+    with monkeypatch.context() as patch:
+        patch.setattr(privacy_job, "_forget_waiting_job", lambda *_: None)
+        run_open_jobs(resources)
+    second = create_privacy_job(resources, "export", OF_ADA)
+    assert second.id != first.id
+    assert create_privacy_job(resources, "export", OF_ADA).id == second.id
+    run_open_jobs(resources)
+    assert resources.tables.query_items(resources.settings.settings_table, "privacy#waiting") == []
+
+
 def test_a_tenant_has_a_limited_number_of_jobs_at_once(
     resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +364,7 @@ def test_the_files_of_an_export_are_deleted_in_all_versions_after_a_day(
     expired = get_privacy_job(resources, "bakery", job.id, "export")
     assert (expired.state, expired.parts, expired.subject) == ("expired", (), None)
     assert expired.counts == done.counts
+    assert expired.to_view()["deletedBecause"] == "age"
     assert [key for key in list_objects(resources) if key.startswith("exports/")] == []
     assert run_open_jobs(resources) == 0
 
@@ -333,9 +374,10 @@ def test_the_files_of_an_export_are_deleted_in_all_versions_after_a_day(
 def test_an_erasure_deletes_the_exports_of_before(
     resources: Resources, stage: Stage, clock: TestClock, exported: DataSubject, erased: DataSubject
 ) -> None:
-    create_privacy_job(resources, "export", exported)
+    job = create_privacy_job(resources, "export", exported)
     run_open_jobs(resources)
     run_to_the_end(resources, clock, create_privacy_job(resources, "erasure", erased))
+    assert get_privacy_job(resources, "bakery", job.id, "export").to_view()["deletedBecause"] == "erasure"
     assert find_traces(resources, USER, NAME, *SECRETS_OF_ADA) == []
     assert [key for key in list_objects(resources) if key.startswith("exports/")] == []
     if erased is OF_ALL:

@@ -248,7 +248,7 @@ def test_a_pause_is_read_and_written_back_with_its_stored_names(resources: Resou
     assert pause.undo_target is not None
     assert pause.undo_target.get_inverse_call(0).edit_key == "000001#0000"
     assert (pause.planned_on_revision, pause.is_held, pause.callback_token) == ("r0", True, "callback")
-    assert pause.invocation_hint == {"round": 2, "entry": 7, "next": 9}
+    assert pause.build_invocation_hint("") == {"round": 2, "entry": 7, "next": 9, "table": "e3b0c442"}
     assert pause.turn_state.open_calls == 3
     assert [call.is_edit for call in pause.calls] == [True, False, False]
     assert pause.calls[0].request_revision == "r1"

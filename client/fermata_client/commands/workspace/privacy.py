@@ -73,7 +73,7 @@ def download_export(job_id: str, folder: Path, url: str | None, token: str | Non
     with connect_to_service(url, token) as client:
         job = client.show_privacy_job("exports", job_id)
         if "downloads" not in job:
-            raise CommandError(_explain_missing_files(str(job["state"])))
+            raise CommandError(_explain_missing_files(str(job["state"]), str(job.get("deletedBecause"))))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for number, address in enumerate(job["downloads"], 1):
             part = folder / f"part-{number:04d}.ndjson.gz"
@@ -102,12 +102,17 @@ def run_jobs(stack: str | None, region: str | None) -> None:
     click.echo(f"{count} open job{'' if count == 1 else 's'} gone on with.")
 
 
-def _explain_missing_files(state: str) -> str:
+_DELETED = {
+    "age": "The files of this export were deleted a day after it was done. Start another one.",
+    "erasure": "The files of this export were deleted, because data was erased that was or may have been in them. "
+    "Start another one for what is left.",
+}
+_DELETED_UNKNOWN = "The files of this export were deleted, by age or by an erasure. Start another one."
+
+
+def _explain_missing_files(state: str, deleted_because: str) -> str:
     if state == "expired":
-        return (
-            "The files of this export were deleted: a day after it was done, or earlier by an erasure of what is in "
-            "them. Start another one."
-        )
+        return _DELETED.get(deleted_because, _DELETED_UNKNOWN)
     return f"The export is not done yet ({state}). It begins within five minutes; ask again then."
 
 

@@ -1,5 +1,6 @@
 """Examine the account and the region that a stack is to be deployed to."""
 
+import difflib
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ PUBLISHED_PARTITION = "aws"
 """Where the publisher of the web adapter offers its arm64 layer."""
 UNUSABLE_STATUSES = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
 FAILED_UPDATE = "UPDATE_ROLLBACK_FAILED"
+NEEDED_SERVICES = ("lambda", "stepfunctions", "apigateway", "dynamodb")
+"""Services of the template that some regions lack."""
 
 
 def check_identity(location: StackLocation) -> Finding:
@@ -29,6 +32,8 @@ def check_region(region: str | None, partition: str) -> Finding:
     if region is None:
         text = "No region is set. Give one: `sam deploy --region eu-central-1`, or `aws configure set region`."
         return Finding("problem", "region", text)
+    if reason := _find_fault_of_region(region, partition):
+        return Finding("problem", "region", reason)
     if partition != PUBLISHED_PARTITION:
         text = (
             f"{region} is in the partition {partition}, where nothing of this was tried. ARNs follow the partition; "
@@ -36,6 +41,21 @@ def check_region(region: str | None, partition: str) -> Finding:
         )
         return Finding("note", "region", text)
     return Finding("ok", "region", f"{region}, partition {partition}.")
+
+
+def _find_fault_of_region(region: str, partition: str) -> str:
+    """Return why nothing can be deployed to a region, as far as the installed SDK knows; empty if it can."""
+    import boto3
+
+    session = boto3.session.Session()
+    regions = {service: session.get_available_regions(service, partition) for service in NEEDED_SERVICES}
+    known = sorted(set().union(*regions.values()))
+    if region not in known:
+        similar = difflib.get_close_matches(region, known, 1)
+        hint = f" Did you mean {similar[0]}?" if similar else ""
+        return f"AWS has no region {region}.{hint} If it is newer than your boto3: `pip install --upgrade boto3`."
+    lacking = [service for service in NEEDED_SERVICES if region not in regions[service]]
+    return f"{region} has no {', '.join(lacking)}. Choose another region." if lacking else ""
 
 
 def check_layer(location: StackLocation, plan: DeploymentPlan, partition: str, region: str) -> Finding:
@@ -127,8 +147,9 @@ def examine_account(location: StackLocation, plan: DeploymentPlan) -> Iterator[F
     """Examine credentials, region, layer and stack, as far as what comes first allows."""
     region = find_region(location)
     partition = get_partition(location, region)
-    yield check_region(region, partition)
-    if region is None:
+    finding = check_region(region, partition)
+    yield finding
+    if region is None or finding.level == "problem":
         return
     identity = check_identity(location)
     yield identity

@@ -27,7 +27,7 @@ from fermata.privacy.find_subject_rows import (
     list_bridges_partitions_of_user,
     list_turns_of_conversation,
 )
-from fermata.privacy.privacy_job import HasTime, PrivacyJob, list_open_jobs, save_privacy_job
+from fermata.privacy.privacy_job import DeletionCause, HasTime, PrivacyJob, list_open_jobs, save_privacy_job
 from fermata.privacy.trail_names import iter_trail_entries_of
 from fermata.turns.prompt_queue.queued_prompt import queue_partition
 from fermata.turns.turn import build_turn_pk
@@ -53,7 +53,7 @@ def run_export(resources: Resources, job: PrivacyJob, has_time: HasTime) -> Priv
     subject = job.subject
     assert subject is not None
     if job.state == "done":
-        return _expire_export(resources, job, subject.tenant)
+        return _expire_export(resources, job, subject.tenant, "age")
     job = save_privacy_job(resources, job.model_copy(update={"state": "running"}))
     folder = _export_folder(subject.tenant, job.id)
     parts: list[str] = []
@@ -86,16 +86,16 @@ def expire_exports(resources: Resources, erased: DataSubject) -> None:
         # What is running now is done before the second pass. A tenant that is erased needs none of its exports.
         is_wanted = job.kind == "export" and (job.state == "done" or erased.kind == "tenant")
         if is_wanted and job.subject is not None and _may_overlap(job.subject, erased):
-            _expire_export(resources, job, erased.tenant)
+            _expire_export(resources, job, erased.tenant, "erasure")
 
 
 def _may_overlap(one: DataSubject, other: DataSubject) -> bool:
     return one.kind != other.kind or one.id == other.id
 
 
-def _expire_export(resources: Resources, job: PrivacyJob, tenant: str) -> PrivacyJob:
+def _expire_export(resources: Resources, job: PrivacyJob, tenant: str, cause: DeletionCause) -> PrivacyJob:
     resources.blobs.erase_folder(_export_folder(tenant, job.id))
-    expired = {"state": "expired", "subject": None, "salt": "", "parts": ()}
+    expired = {"state": "expired", "subject": None, "salt": "", "parts": (), "deleted_because": cause}
     return save_privacy_job(resources, job.model_copy(update=expired))
 
 

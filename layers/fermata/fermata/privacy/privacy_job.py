@@ -2,11 +2,15 @@
 
     privacy#open            <id>                   a job with something left to do, as the runner finds it
     privacy#<tenant hash>   <id>                   the job, with its progress and its receipt
+    privacy#waiting         <hash of a request>    which job stands for this request until it begins (decision 0397)
 
-Neither key names a person. The job itself names its subject while there is something left to do (decision 0257). An
+No key names a person. The job itself names its subject while there is something left to do (decision 0257). An
 export has until its files are deleted.
 """
 
+import contextlib
+import hashlib
+import json
 import secrets
 from collections.abc import Callable
 from typing import Any, Literal
@@ -14,7 +18,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fermata.aws.clock import iso_from_epoch, new_id
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.domain.base import RecordModel
 from fermata.domain.errors import NotFound, TooManyRequests
@@ -23,10 +27,13 @@ from fermata.wire.auth.tenant_erasure_mark import OPEN_JOBS_PARTITION, build_era
 
 JobKind = Literal["export", "erasure"]
 JobState = Literal["waiting", "running", "settling", "done", "expired"]
+DeletionCause = Literal["age", "erasure"]
 HasTime = Callable[[], bool]
 MAX_OPEN_JOBS = 100
 """Jobs of a tenant that are not done. Each may read whole tables."""
 _BUSY_SECONDS = 300
+_WAITING_PARTITION = "privacy#waiting"
+_MAX_CREATE_ATTEMPTS = 10
 
 
 class PrivacyJob(RecordModel):
@@ -47,6 +54,7 @@ class PrivacyJob(RecordModel):
         must_rebuild: Whether rollups still hold names that the ledger does not have any more.
         passed_at: ISO instant at which the first pass was done.
         parts: S3 keys of the parts of an export.
+        deleted_because: Why the files of an export are gone; empty while they are there.
     """
 
     id: str
@@ -70,6 +78,7 @@ class PrivacyJob(RecordModel):
     must_rebuild: bool = False
     passed_at: str = ""
     parts: tuple[str, ...] = ()
+    deleted_because: DeletionCause | None = None
     version: int = 1
 
     def to_view(self) -> dict[str, Any]:
@@ -83,6 +92,7 @@ class PrivacyJob(RecordModel):
             "doneAt": self.done_at,
             "counts": self.counts,
         }
+        view |= {"deletedBecause": self.deleted_because} if self.deleted_because else {}
         return view | ({"erasedName": self.erased_name} if self.erased_name else {})
 
 
@@ -98,22 +108,64 @@ def create_privacy_job(resources: Resources, kind: JobKind, subject: DataSubject
 
     Raises:
         TooManyRequests: The tenant has MAX_OPEN_JOBS that are not done.
+        TransactionCanceled: Equal jobs have begun again and again meanwhile.
     """
-    others = [job for job in list_open_jobs(resources, subject.tenant) if job.state != "done"]
-    for job in others:
-        if (job.kind, job.subject, job.state) == (kind, subject, "waiting"):
+    for attempt in range(_MAX_CREATE_ATTEMPTS):
+        waiting = _read_waiting_job(resources, kind, subject)
+        job = _find_job_of(resources, subject.tenant, waiting)
+        if job is not None and job.state == "waiting":
             return job
+        _check_open_jobs(resources, subject.tenant)
+        job = _build_job(resources, kind, subject)
+        try:
+            resources.tables.write_items(*_build_creation(resources, job, kind, subject, waiting))
+        except TransactionCanceled:  # an equal request at the same time has stored its job
+            if attempt == _MAX_CREATE_ATTEMPTS - 1:
+                raise
+        else:
+            return job
+    raise AssertionError("unreachable")
+
+
+def _read_waiting_job(resources: Resources, kind: JobKind, subject: DataSubject) -> str:
+    """Return the id of the job that was the last one for this request and has not begun, as far as is known."""
+    table = resources.settings.settings_table
+    item = resources.tables.get_item(table, _WAITING_PARTITION, _hash_request(kind, subject))
+    return str(item["job"]) if item else ""
+
+
+def _find_job_of(resources: Resources, tenant: str, job_id: str) -> PrivacyJob | None:
+    return _read_job(resources, hash_tenant_name(tenant), job_id) if job_id else None
+
+
+def _check_open_jobs(resources: Resources, tenant: str) -> None:
+    others = [job for job in list_open_jobs(resources, tenant) if job.state != "done"]
     if len(others) >= MAX_OPEN_JOBS:
         text = f"{MAX_OPEN_JOBS} exports and erasures of this tenant are not done yet. Ask again when some are."
         raise TooManyRequests(text, retry_after=_BUSY_SECONDS)
-    job = _build_job(resources, kind, subject)
+
+
+def _build_creation(
+    resources: Resources, job: PrivacyJob, kind: JobKind, subject: DataSubject, waiting: str
+) -> list[Put]:
+    """Build the writes of a new job. `waiting` is the job that stood for the request when it was read."""
     table = resources.settings.settings_table
     pointer: Item = {"pk": OPEN_JOBS_PARTITION, "sk": job.id, "v": 1, "tenant_hash": job.tenant_hash}
-    writes = [Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True)]
+    claim: Item = {"pk": _WAITING_PARTITION, "sk": _hash_request(kind, subject), "v": 1, "job": job.id}
+    claim_put = (
+        Put(table, claim, condition="attribute_not_exists(pk) OR job = :seen", values={":seen": waiting})
+        if waiting
+        else Put(table, claim, if_absent=True)
+    )
+    writes = [Put(table, _job_to_item(job), if_absent=True), Put(table, pointer, if_absent=True), claim_put]
     if kind == "erasure" and subject.kind == "tenant":
         writes.append(build_erasure_mark_put(resources, subject.tenant, job.id))
-    resources.tables.write_items(*writes)
-    return job
+    return writes
+
+
+def _hash_request(kind: JobKind, subject: DataSubject) -> str:
+    request = json.dumps([kind, subject.tenant, subject.kind, subject.id])
+    return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _build_job(resources: Resources, kind: JobKind, subject: DataSubject) -> PrivacyJob:
@@ -177,7 +229,22 @@ def save_privacy_job(resources: Resources, job: PrivacyJob) -> PrivacyJob:
             raise
     if saved.subject is None:
         close_privacy_job(resources, saved)
+    elif job.state != "waiting":
+        _forget_waiting_job(resources, saved, saved.subject)
     return saved
+
+
+def _forget_waiting_job(resources: Resources, job: PrivacyJob, subject: DataSubject) -> None:
+    """Delete the row that lets equal requests find a job, unless it leads to a later one. Idempotent."""
+    delete = Delete(
+        resources.settings.settings_table,
+        _WAITING_PARTITION,
+        _hash_request(job.kind, subject),
+        condition="job = :job",
+        values={":job": job.id},
+    )
+    with contextlib.suppress(ConditionFailed):
+        resources.tables.write_items(delete)
 
 
 def close_privacy_job(resources: Resources, job: PrivacyJob) -> None:

@@ -16,7 +16,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.tools import ToolOutput
-from fermata.turns.next_invocation_hint import InvocationHint
+from fermata.turns.next_invocation_hint import InvocationHint, hash_table_name
 from fermata.turns.round_call import RoundCall
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_log import StaleState
@@ -114,9 +114,12 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
         """The turn's state after the log entry `last_entry_number`."""
         return TurnState.from_item(self.turn_state_item)
 
-    @property
-    def invocation_hint(self) -> dict[str, Any]:
-        """Where the next invocation may start to read, and start the next round from, as `InvocationHint`."""
+    def build_invocation_hint(self, table: str) -> dict[str, Any]:
+        """Return where the next invocation may start to read, and start the next round from, as `InvocationHint`.
+
+        Args:
+            table: The name of the table in which the log is.
+        """
         hint = InvocationHint(
             self.round,
             self.last_entry_number,
@@ -125,6 +128,7 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
             state=None if self.has_budget is None else self.turn_state,
             expires=self.expires,
             has_budget=bool(self.has_budget),
+            table=hash_table_name(table),
         )
         return hint.to_json()
 

@@ -158,7 +158,7 @@ def test_an_answer_between_two_reads_of_an_invocation_is_not_lost(staged: MakeSt
     """Pause and log are read one after the other, so the pause may be older than the log."""
     stage = staged(unanswered_calls=unanswered)
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
-    hint = stage.load_pause().invocation_hint
+    hint = stage.load_pause().build_invocation_hint(stage.resources.settings.bridges_table)
     stage.pass_time(90)
     machine.time_out()
     machine.input = {"hint": hint}

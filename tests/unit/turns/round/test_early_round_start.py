@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.domain.model_io import TextDelta
-from fermata.turns.next_invocation_hint import InvocationHint
+from fermata.turns.next_invocation_hint import InvocationHint, hash_table_name
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.unit.turns import invariants
@@ -203,6 +203,15 @@ def test_a_hint_of_another_log_stops_the_turn(answered: Stage) -> None:
     assert count_requests(answered) == 1
 
 
+def test_an_execution_that_remembers_more_than_a_restored_log_has_goes_on_behind_its_end(answered: Stage) -> None:
+    """Restored tables have other names. Nothing stands at the number of the hint, so that an append would succeed."""
+    hint = newest_hint(answered)
+    longer = {"entry": hint["entry"] + 50, "next": hint["next"] + 50, "table": hash_table_name("lost-table")}
+    answered.advance_turn(hint=hint | longer)
+    assert answered.show_turn()["status"] == "done"
+    invariants.check_invariants(answered)
+
+
 def test_the_start_that_could_not_be_written_is_written_after_the_reads(answered: Stage) -> None:
     answered.faults.fail_call("dynamodb.PutItem", "AccessDeniedException", contains="roundStarted")
     answered.advance_turn(hint=newest_hint(answered))
@@ -233,11 +242,12 @@ def test_a_round_with_a_budget_waits_for_its_hold(stage: Stage) -> None:
 
 def test_a_pause_of_an_earlier_version_gives_no_state_to_start_from(answered: Stage) -> None:
     pause = answered.load_pause().model_copy(update={"has_budget": None})
-    assert InvocationHint.from_json(pause.invocation_hint).state is None
+    assert InvocationHint.from_json(pause.build_invocation_hint("")).state is None
 
 
 def test_a_hint_comes_back_from_the_workflow_as_it_was() -> None:
-    hint = InvocationHint(3, 7, 9, "c1", TurnState(round=3, phase="ready", cost="0.5"), 2_000_000_000, has_budget=True)
+    state = TurnState(round=3, phase="ready", cost="0.5")
+    hint = InvocationHint(3, 7, 9, "c1", state, 2_000_000_000, has_budget=True, table="0a1b2c3d")
     assert InvocationHint.from_json(json.loads(json.dumps(hint.to_json()))) == hint
     assert InvocationHint.from_json(None) == InvocationHint()
 

@@ -61,7 +61,7 @@ def test_messages_of_an_answer_are_read_ahead(stage: Stage, history_reads: list[
     stage.answer_request(OK)
     history_reads.clear()
     stage.script_replies("Done.")
-    stage.advance_turn(hint=stage.load_pause().invocation_hint)
+    stage.advance_turn(hint=stage.load_pause().build_invocation_hint(stage.resources.settings.bridges_table))
     assert roles_sent(stage) == ["user", "assistant", "tool"]
     assert len(history_reads) == 1
 

@@ -23,4 +23,5 @@ def resume_turn(resources: Resources, pause: Pause) -> None:
     if pause.requested_call is not None and not pause.is_held:
         resources.workflow.send_heartbeat(pause.callback_token)
     else:
-        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.invocation_hint)
+        hint = pause.build_invocation_hint(resources.settings.bridges_table)
+        resources.workflow.resume_execution(pause.callback_token, "round", hint=hint)

@@ -101,7 +101,8 @@ def _resume_answered_hold(resources: Resources, turn: Turn, last_entry: LogEntry
         return
     pause = load_pause(resources, turn, last_entry.state.round)
     if pause and pause.is_held and not pause.waits_until:
-        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.invocation_hint)
+        hint = pause.build_invocation_hint(resources.settings.bridges_table)
+        resources.workflow.resume_execution(pause.callback_token, "round", hint=hint)
 
 
 def _get_broken_error(turn: Turn) -> ErrorEvent:

@@ -7,7 +7,7 @@ from fermata.aws.background_call import BackgroundCall
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import NOT_SENT_CODE, RequestFailedEvent, RoundStartedEvent
-from fermata.turns.next_invocation_hint import InvocationHint
+from fermata.turns.next_invocation_hint import InvocationHint, hash_table_name
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.turn import TurnPartition
 from fermata.turns.turn_log import LostRace, TurnLog, fixed_events
@@ -28,7 +28,8 @@ class EarlyRoundStart:
         self._is_accepted = False
 
     def __enter__(self) -> Self:
-        if _can_start_round(self._invocation, self._hint):
+        table = hash_table_name(self._resources.settings.bridges_table)
+        if self._hint.table == table and _can_start_round(self._invocation, self._hint):
             self._appending = BackgroundCall(self._resources.clock, self._append, "start-round")
         return self
 

@@ -25,7 +25,7 @@ from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoi
 from fermata.tools.tool import Access, ToolContext, refuse_remote_call
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
-from fermata.turns.next_invocation_hint import InvocationHint
+from fermata.turns.next_invocation_hint import InvocationHint, hash_table_name
 from fermata.turns.offered_tools import add_find_tools, build_offered_specs, list_found_tools
 from fermata.turns.pause import Pause
 from fermata.turns.round.context_window import build_model_profile
@@ -307,6 +307,7 @@ class TurnContext:
             state=log.state,
             expires=turn.expires,
             has_budget=turn.has_budget,
+            table=hash_table_name(self.resources.settings.bridges_table),
         )
         return hint.to_json()
 

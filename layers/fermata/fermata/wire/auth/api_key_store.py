@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from fermata.aws import observability
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, Update
 from fermata.aws.resources import Resources
 from fermata.aws.settings import LAST_USE_SECONDS
 from fermata.aws.transient_errors import AWS_ERRORS
@@ -32,7 +32,7 @@ from fermata.wire.auth.api_key import (
 MAX_API_KEYS = 100
 """Keys of a tenant that are not revoked."""
 API_SECRET_OVERLAP_SECONDS = 86_400
-_MAX_REVOKE_ATTEMPTS = 10
+_NO_KEY = "The tenant has no such API key."
 _CACHE_SECONDS = 60
 _RECORD_INTERVAL_SECONDS = 3_600
 _REVOKED_SECONDS = 30 * 86_400
@@ -103,7 +103,7 @@ def rotate_api_key(
     Raises:
         NotFound: The caller's tenant has no such key, or it is revoked.
         Forbidden: The key may do what the caller may not.
-        Conflict: The key has changed meanwhile.
+        Conflict: The key was rotated meanwhile.
     """
     key = _read_live_key(resources, caller.tenant, key_id)
     _check_grant(caller, key.capabilities)
@@ -118,25 +118,28 @@ def rotate_api_key(
 def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
     """Revoke a key. Idempotent. It is refused everywhere within a minute.
 
+    The row's version is not looked at, so that no rotation at the same time can keep the key valid (decision 0396).
+
     Args:
         tenant: The tenant's name.
         key_id: The id of the key, as a client sent it.
 
     Raises:
         NotFound: The tenant has no such key.
-        Conflict: The key has changed in each of _MAX_REVOKE_ATTEMPTS attempts.
     """
-    for attempt in range(_MAX_REVOKE_ATTEMPTS):
-        key = _read_api_key(resources, tenant, key_id)
-        if key is None:
-            raise NotFound("The tenant has no such API key.")
-        if key.revoked_at is not None:
-            return
-        try:
-            _replace_key(resources, key, key.model_copy(update={"revoked_at": int(resources.clock.time())}))
-        except Conflict:  # whoever rotates the key at the same time does not keep it valid
-            if attempt == _MAX_REVOKE_ATTEMPTS - 1:
-                raise
+    update = Update(
+        resources.settings.settings_table,
+        _api_key_partition(tenant),
+        key_id,
+        "SET revoked_at = if_not_exists(revoked_at, :now), version = version + :one",
+        values={":now": int(resources.clock.time()), ":one": 1},
+        condition="attribute_exists(pk)",
+    )
+    try:
+        resources.tables.write_items(update)
+    except ConditionFailed:
+        raise NotFound(_NO_KEY) from None
+    resources.cache.invalidate(("api key", tenant, key_id))
 
 
 def list_api_keys(resources: Resources, tenant: str) -> list[ServerApiKey]:
@@ -239,12 +242,17 @@ def _read_api_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKe
 def _read_live_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey:
     key = _read_api_key(resources, tenant, key_id)
     if key is None or key.revoked_at is not None:
-        raise NotFound("The tenant has no such API key.")
+        raise NotFound(_NO_KEY)
     return key
 
 
 def _replace_key(resources: Resources, old: ServerApiKey, new: ServerApiKey) -> ServerApiKey:
-    """Replace a key's row on condition that it has not changed since it was read."""
+    """Replace a key's row on condition that it has not changed since it was read.
+
+    Raises:
+        NotFound: It was revoked meanwhile.
+        Conflict: It was rotated meanwhile.
+    """
     new = new.model_copy(update={"version": old.version + 1})
     put = Put(
         resources.settings.settings_table,
@@ -255,8 +263,11 @@ def _replace_key(resources: Resources, old: ServerApiKey, new: ServerApiKey) -> 
     try:
         resources.tables.write_items(put)
     except ConditionFailed as refused:
-        if refused.item is None or ServerApiKey.from_row(refused.item) != new:
-            raise Conflict("This key has just been changed by another request. Look, and try again.") from refused
+        stored = ServerApiKey.from_row(refused.item) if refused.item else None
+        if stored is None or stored.revoked_at is not None:
+            raise NotFound(_NO_KEY) from refused
+        if stored != new:
+            raise Conflict("This key has just been rotated by another request. Look, and try again.") from refused
     resources.cache.invalidate(("api key", new.tenant, new.id))
     return new
 

@@ -9,7 +9,7 @@ _CAN_MANAGE_KEYS = (Capability.KEYS,)
 _API_KEYS_PATH = f"{API_PREFIX}/api-keys"
 _API_KEY_PATH = f"{_API_KEYS_PATH}/{{id}}"
 _NO_API_KEY = {404: "The tenant has no such API key."}
-_KEY_CHANGED = {409: "Another request has changed the key meanwhile."}
+_KEY_ROTATED = {409: "Another request has rotated the key meanwhile."}
 
 LIST_API_KEYS = Operation(
     name="listApiKeys",
@@ -45,7 +45,7 @@ ROTATE_API_KEY = Operation(
     body=ApiKeyRotation,
     requires_body=False,
     responses=(SuccessResponse("The key, with its new text.", "NewApiKeyResponse"),),
-    errors=_NO_API_KEY | _KEY_CHANGED,
+    errors=_NO_API_KEY | _KEY_ROTATED,
 )
 REVOKE_API_KEY = Operation(
     name="revokeApiKey",
@@ -56,5 +56,5 @@ REVOKE_API_KEY = Operation(
     summary="Revoke an API key",
     description="It is refused everywhere within a minute.",
     responses=OK_RESPONSES,
-    errors=_NO_API_KEY | _KEY_CHANGED,
+    errors=_NO_API_KEY,
 )

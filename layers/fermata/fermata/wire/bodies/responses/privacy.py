@@ -17,6 +17,8 @@ class PrivacyJobView(ResponseModel):
     counts: dict[str, CountField]
     erased_name: str | None = None
     """The pseudonym under which the ledger goes on."""
+    deleted_because: Literal["age", "erasure"] | None = None
+    """Of an expired export: whether its files were a day old, or an erasure has deleted them."""
     downloads: list[str] | None = None
     """URLs of the parts of an export, for ten minutes."""
 
