@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.agents.files.bundle_store import PushedFile, store_bundle
 from fermata.agents.policy_store import set_policy
 from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
 from fermata.aws.resources import Resources
@@ -61,6 +62,7 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     record_api_key_use(resources, key.to_caller())
     store_user_label(resources, caller)
     put_upload(resources, caller, "snapshot", b'{"page": "page-of-ada"}')
+    store_bundle(resources, caller.tenant, [PushedFile("menu.md", b"Bread")])
     conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
     run_edited_turn(stage)
     run_approved_turn(stage)

@@ -2,8 +2,8 @@
 
 `turns/<tenant>/<turn>/<sha256>` expires with the turn, and so do the snapshots that its user has sent,
 `turns/<tenant>/user.<digest>/<conversation or turn>/…` (decision 0298); `conversations/<tenant>/<id>/<sha256>` lives
-as long as the conversation (decision 0014). Storing a blob again renews its age. Clients put their uploads under
-`uploads/` (aws/uploads.py).
+as long as the conversation (decision 0014); `agents/<tenant>/…` lives as long as the tenant. Storing a blob again
+renews its age. Clients put their uploads under `uploads/` (aws/uploads.py).
 """
 
 import hashlib

@@ -16,7 +16,7 @@ from fermata.turns.turn import build_turn_pk
 from fermata.usage.ledger.ledger_store import is_ledger_row
 from fermata.wire.auth.tenant_store import list_tenant_index_keys
 
-_FOLDERS = ("conversations", "turns", "uploads", "exports")
+_FOLDERS = ("conversations", "turns", "agents", "uploads", "exports")
 SaveJob = Callable[[PrivacyJob], PrivacyJob]
 
 

@@ -1,0 +1,71 @@
+"""Offer the four tools that read the files of an agent."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fermata.agents.files.file_tools import (
+    ListFilesInput,
+    OpenedBundle,
+    ReadFileInput,
+    SearchFilesInput,
+    StatFileInput,
+)
+from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolHandler, ToolInput
+
+FILE_TOOL_NAMES = ("read-file", "list-files", "search-files", "stat-file")
+MAX_RESULT_CHARS = 600_000
+"""More than `read-file` returns of a large file, so that its own note is not cut off."""
+SEARCH_SECONDS = 60.0
+
+
+def build_file_tools(open_bundle: Callable[[], OpenedBundle]) -> tuple[Tool, ...]:
+    """Return the file tools of an agent.
+
+    Args:
+        open_bundle: Returns the agent's files; called by each call.
+    """
+
+    def read_file(tool_input: ReadFileInput, _context: ToolContext) -> str:
+        return open_bundle().read_file(tool_input.path)
+
+    def list_files(tool_input: ListFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
+        return open_bundle().list_files(tool_input.path, tool_input.glob)
+
+    def search_files(tool_input: SearchFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
+        return open_bundle().search_files(tool_input.query, tool_input.glob)
+
+    def stat_file(tool_input: StatFileInput, _context: ToolContext) -> dict[str, Any]:
+        return open_bundle().stat_file(tool_input.path)
+
+    return (
+        _build_tool("read-file", "Reads a text file.", ReadFileInput, read_file),
+        _build_tool(
+            "list-files",
+            "Lists the files and directories of a directory. With a glob it looks into all directories below, too.",
+            ListFilesInput,
+            list_files,
+        ),
+        _build_tool(
+            "search-files",
+            "Finds lines that contain a text in all files, whatever its case, with the lines around them. "
+            "At most 200 lines are returned.",
+            SearchFilesInput,
+            search_files,
+        ),
+        _build_tool("stat-file", "Returns size, type and dates of a file or directory.", StatFileInput, stat_file),
+    )
+
+
+def _build_tool(name: str, description: str, input_model: type[ToolInput], handler: ToolHandler[Any]) -> Tool:
+    return Tool(
+        name=name,
+        toolset="files",
+        description=description,
+        execution=Execution.SERVER,
+        access=Access.READ,
+        input_model=input_model,
+        handler=handler,
+        timeout_seconds=SEARCH_SECONDS,
+        idempotent=True,
+        result_policy=ResultPolicy(max_chars=MAX_RESULT_CHARS),
+    )
