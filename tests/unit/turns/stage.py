@@ -263,9 +263,13 @@ class Stage:
         )
 
     def start_turn(self, text: str = "Do something", **members: Any) -> Turn:
-        self._turn = start_turn(self.resources, self.caller, self.make_prompt(text, **members)).turn
+        return self.adopt_turn(start_turn(self.resources, self.caller, self.make_prompt(text, **members)).turn)
+
+    def adopt_turn(self, turn: Turn) -> Turn:
+        """Make a turn that was started elsewhere the stage's turn."""
+        self._turn = turn
         self._waiting_token = ""
-        return self._turn
+        return turn
 
     @property
     def turn(self) -> Turn:

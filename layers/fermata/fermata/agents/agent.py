@@ -10,6 +10,7 @@ from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_text
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
+from fermata.domain.run_settings import DEFAULT_RUN_SETTINGS, RunSettings
 from fermata.tools.tool import Tool, compute_definition_digest
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset, merge_toolsets
@@ -31,6 +32,8 @@ class Agent:
             for an agent whose text is always an answer.
         max_rounds: The agent's limit, where it is lower than the deployment's.
         policy: Which calls of the agent a person has to approve, besides the tenant's own policy.
+        settings: How its turns run.
+        connection: The id of the connection that its requests go through; empty for the scope's default model.
     """
 
     id: str
@@ -42,6 +45,8 @@ class Agent:
     text_reader: str = ""
     max_rounds: int | None = None
     policy: ApprovalPolicy = NO_POLICY
+    settings: RunSettings = DEFAULT_RUN_SETTINGS
+    connection: str = ""
 
     @cached_property
     def version(self) -> str:

@@ -1,13 +1,20 @@
 """Open agents by id, with the version that a turn has pinned, and answer what other packages ask about a scope."""
 
+from collections.abc import Callable
 from pkgutil import resolve_name
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fermata.agents.agent import Agent
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper, ToolNameVariant
 from fermata.domain.scopes import SCOPES
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from fermata.agents.definitions.agent_definition import AgentDefinition
+
+DefinitionLoader = Callable[[str, str], "AgentDefinition"]
+"""Returns a tenant's definition, given the tenant and `id@version`; raises LookupError where there is none."""
 
 
 def find_agent(agent_id: str) -> Agent | None:
@@ -16,20 +23,36 @@ def find_agent(agent_id: str) -> Agent | None:
     return cast(Agent, resolve_name(path)) if path else None
 
 
-def open_agent(reference: str) -> Agent:
-    """Return the agent `id@version`, or the deployed version of `id`.
+def open_agent(
+    reference: str,
+    *,
+    tenant: str = "",
+    definitions: DefinitionLoader | None = None,
+    resolved: dict[str, Any] | None = None,
+) -> Agent:
+    """Return the agent `id@version`, or the deployed version of a built-in `id`.
 
     A deployment holds one version of each built-in agent. A turn that has pinned another one goes on with it
-    (decision 0312).
+    (decision 0312). Of an agent of a tenant every version is kept (decision 0358).
+
+    Args:
+        reference: The agent, with its version.
+        tenant: The tenant whose agents count besides the built-in ones.
+        definitions: Loads the definition of a tenant's agent; without it there are only built-in agents.
+        resolved: The values of the properties with operators, as the turn has pinned them.
 
     Raises:
-        LookupError: No agent has this id.
+        LookupError: No agent has this id and version.
     """
     agent_id = reference.partition("@")[0]
     agent = find_agent(agent_id)
-    if agent is None:
+    if agent is not None:
+        return agent
+    if definitions is None or not tenant:
         raise LookupError(f"There is no agent {agent_id!r}.")
-    return agent
+    from fermata.agents.definitions.configured_agent import make_configured_agent  # most turns have a built-in agent
+
+    return make_configured_agent(definitions(tenant, reference), resolved)
 
 
 def list_agents() -> list[Agent]:

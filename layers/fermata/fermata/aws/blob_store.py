@@ -128,6 +128,11 @@ class BlobStore:
         except ValueError:  # a lone surrogate
             return json.loads(body)
 
+    def find_json(self, key: str) -> Any:
+        """Read a JSON value that is not compressed, or return None if there is no such object."""
+        opened = self.open_stream(key)
+        return None if opened is None else from_json(opened[1].read(), cache_strings="keys")
+
     def get_bytes(self, key: str) -> bytes:
         """Read a blob as it is stored. A missing one raises botocore's ClientError."""
         return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())

@@ -196,7 +196,14 @@ def build_credential_key(resources: Resources, tenant: str, credential_id: str) 
 def read_credential(
     resources: Resources, tenant: str, credential_id: str, read_item: ReadItem | None = None
 ) -> Credential | None:
-    """Return a credential of any user of the tenant."""
+    """Return a credential of any user of the tenant; None without one.
+
+    Args:
+        resources: The settings table.
+        tenant: The tenant's name.
+        credential_id: The id, as a client sent it.
+        read_item: Reads the row; by default with a request.
+    """
     if not is_valid_id(credential_id):
         return None
     item = (read_item or resources.tables.get_item_by_key)(build_credential_key(resources, tenant, credential_id))

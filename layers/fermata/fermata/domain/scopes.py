@@ -3,6 +3,7 @@
 To add an agent, add its line to SCOPES (docs/agents.md).
 """
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 SCOPES: dict[str, str] = {
@@ -17,6 +18,27 @@ SCOPES: dict[str, str] = {
 They are paths because every package reads the names of the scopes, and only `agents/registry.py` loads what is behind
 them (decision 0312).
 """
+
+AGENT_SCOPE_PREFIX = "agent:"
+AGENT_ID_PATTERN = "[a-zA-Z0-9_-]{1,64}"
+AGENT_SCOPE_PATTERN = f"^{AGENT_SCOPE_PREFIX}{AGENT_ID_PATTERN}$"
+_AGENT_SCOPE = re.compile(AGENT_SCOPE_PREFIX + AGENT_ID_PATTERN)
+
+
+def make_agent_scope(agent_id: str) -> str:
+    """Return the scope of the conversations with an agent that a tenant has defined."""
+    return AGENT_SCOPE_PREFIX + agent_id
+
+
+def read_agent_id(scope: str) -> str:
+    """Return the id of the tenant's agent that a scope is of; empty for the scope of a built-in agent."""
+    return scope.removeprefix(AGENT_SCOPE_PREFIX) if _AGENT_SCOPE.fullmatch(scope) else ""
+
+
+def is_scope(scope: str) -> bool:
+    """Return whether conversations can belong to a scope: that of a built-in agent, or of an agent of a tenant."""
+    return scope in SCOPES or bool(read_agent_id(scope))
+
 
 if TYPE_CHECKING:
     ScopeName = str

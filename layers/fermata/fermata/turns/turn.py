@@ -14,6 +14,7 @@ from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
+from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
@@ -61,6 +62,10 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     scope: str
     agent: str = ""
     """The agent as `id@version`; empty for an undo, and for turns of releases without agents."""
+    agent_context: AgentContext = NO_AGENT_CONTEXT
+    """What the client has said about the page, if the turn's agent is one of the tenant."""
+    agent_properties: dict[str, Any] = Field(default_factory=dict)
+    """The agent's properties that contain operators, as they were resolved at the start (decision 0360)."""
     conversation: str
     provider: str
     model: str
@@ -159,7 +164,8 @@ def turn_to_item(turn: Turn) -> Item:
     excluded = {"execution_number", "state"}
     excluded |= {"policy"} if turn.policy == NO_POLICY else set()
     excluded |= set() if turn.offered_tools else {"offered_tools"}
-    excluded |= set() if turn.known_tools else {"known_tools"}
+    excluded |= {name for name in ("known_tools", "agent_properties") if not getattr(turn, name)}
+    excluded |= {"agent_context"} if turn.agent_context == NO_AGENT_CONTEXT else set()
     pinned = turn.model_dump(mode="json", by_alias=True, exclude=excluded)
     return {
         "pk": turn.pk,

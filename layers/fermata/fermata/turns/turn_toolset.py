@@ -1,9 +1,9 @@
 """Open the tools of a turn: those of its agent, and the remote tools that it has pinned."""
 
-from fermata.agents.registry import open_agent
 from fermata.aws.resources import Resources
 from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
+from fermata.turns.turn_agent import open_turn_agent
 
 _TOOLSET_CACHE_SECONDS = 3600
 
@@ -15,7 +15,7 @@ def open_turn_toolset(resources: Resources, turn: Turn) -> Toolset:
         resources: The settings table, and the cache of the process.
         turn: The turn.
     """
-    toolset = open_agent(turn.agent or turn.scope).get_toolset(turn.generation)
+    toolset = open_turn_agent(resources, turn).get_toolset(turn.generation)
     if not turn.remote_tools:
         return toolset
     from fermata.remote_tools.pinned_tools import add_remote_tools, load_definitions  # few turns have remote tools

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from fermata.agents.registry import open_agent
+from fermata.agents.agent import Agent
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
@@ -30,6 +30,7 @@ from fermata.turns.pause import Pause, build_pause_key, pause_from_item
 from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, write_round_commit
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
+from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.turn_log import TurnEnded, TurnLog
 from fermata.turns.turn_toolset import open_turn_toolset
 
@@ -72,6 +73,7 @@ class _StoredApproval:
     turn: Turn
     pause: Pause
     head: TrailHead
+    agent: Agent
     toolset: Toolset
 
 
@@ -122,7 +124,8 @@ def _read_approval(resources: Resources, caller: Caller, approval_id: str) -> _S
     if not caller.allows_scope(turn.scope):
         raise NotFound(APPROVAL_NOT_FOUND_MESSAGE)
     pause, head = pause_from_item(resources, pause_item), TrailHead.from_item(head_item)
-    return _StoredApproval(record, turn, pause, head, open_turn_toolset(resources, turn))
+    agent = open_turn_agent(resources, turn)
+    return _StoredApproval(record, turn, pause, head, agent, open_turn_toolset(resources, turn))
 
 
 def _list_keys(resources: Resources, tenant: str, place: ApprovalPlace) -> tuple[ItemKey, ...]:
@@ -140,8 +143,7 @@ def _parse_record(item: Item | None) -> ApprovalRecord | None:
 
 
 def _require_right(stored: _StoredApproval, caller: Caller) -> None:
-    agent = open_agent(stored.turn.agent or stored.turn.scope)
-    is_separate = stored.turn.policy.separate_approver or agent.policy.separate_approver
+    is_separate = stored.turn.policy.separate_approver or stored.agent.policy.separate_approver
     if is_separate and caller.user == stored.turn.user:
         raise Forbidden("Another person has to decide about the calls of your own turns.", reason="own_call")
 
@@ -213,9 +215,9 @@ def _find_waiting_call(stored: _StoredApproval) -> RoundCall:
 def _is_current(stored: _StoredApproval, call: RoundCall) -> bool:
     """Return whether the tool and the agent are still those for which the approval was requested."""
     assert call.approval is not None, call.effect_key
-    agent = open_agent(stored.turn.agent or stored.turn.scope)
     tool = _find_tool(stored)
-    return tool is not None and (agent.reference, tool.digest) == (call.approval.agent, call.approval.tool_digest)
+    approved = (call.approval.agent, call.approval.tool_digest)
+    return tool is not None and (stored.agent.reference, tool.digest) == approved
 
 
 def _find_tool(stored: _StoredApproval) -> Tool | None:

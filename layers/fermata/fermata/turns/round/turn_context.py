@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fermata.agents.agent import Agent
-from fermata.agents.registry import open_agent
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations.history.conversation_history import ConversationHistory, read_first_batch
@@ -41,6 +40,7 @@ from fermata.turns.round.history_limits import HistoryLimits
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round_commit import RoundCommit, write_round_commit
 from fermata.turns.turn import Turn
+from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.turn_log import TurnLog
 from fermata.turns.turn_toolset import open_turn_toolset
 
@@ -141,6 +141,10 @@ class TurnContext:
     def open_endpoint(self) -> AuthenticatedEndpoint:
         """Return where the model request goes, with its key. Raises as `open_endpoint`."""
         turn = self.turn
+        if turn.credential.startswith("connection:"):
+            from fermata.turns.agent_connection import open_connection_endpoint  # few turns have such a key
+
+            return open_connection_endpoint(self.resources, turn.tenant, self.agent)
         return open_endpoint(self.resources, turn.tenant, turn.credential, turn.credential_version)
 
     def reduce_history(self, stated_window_tokens: int | None = None) -> bool:
@@ -185,7 +189,7 @@ class TurnContext:
     @cached_property
     def agent(self) -> Agent:
         """The agent that the turn has pinned."""
-        return open_agent(self.turn.agent or self.turn.scope)
+        return open_turn_agent(self.resources, self.turn)
 
     @cached_property
     def toolset(self) -> Toolset:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from fermata.agents.definitions.definition_keys import build_agents_key
 from fermata.agents.policy_store import build_policy_key
 from fermata.aws.clock import is_valid_id
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
@@ -10,6 +11,7 @@ from fermata.conversations.conversation_store import build_conversation_key
 from fermata.credentials.credential_store import build_credential_key
 from fermata.credentials.scope_defaults import build_default_key
 from fermata.domain.caller import Caller
+from fermata.domain.scopes import read_agent_id
 from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import list_count_keys
 from fermata.remote_tools.tool_definition import build_tools_key
@@ -25,7 +27,7 @@ class PrefetchedRows:
     """The rows of a prompt, read at once.
 
     They are its conversation, the scope's default, the credential, budgets, host, policy, known tools, remote tools,
-    webhooks, Idempotency-Key and counts.
+    webhooks, Idempotency-Key and counts, and the tenant's agents if the scope is of one.
 
     Which credential it will be is known only from the rows. The scope's last one is guessed, and read anew each time.
     If it is another one, `read_item` reads that with a request of its own.
@@ -66,6 +68,8 @@ class PrefetchedRows:
         yield build_known_tools_key(resources, tenant)
         yield build_tools_key(resources, tenant)
         yield build_webhooks_key(resources, tenant)
+        if read_agent_id(scope):
+            yield build_agents_key(resources, tenant)
         yield from list_count_keys(resources, caller, turn_id)
         if idempotency_key:
             yield build_idempotency_key(resources, tenant, caller.user, idempotency_key)

@@ -5,14 +5,13 @@ from functools import partial
 
 from fermata.agents.agent import Agent
 from fermata.agents.policy_store import build_policy_key, policy_from_item
-from fermata.agents.registry import open_agent
 from fermata.aws import observability
 from fermata.aws.blob_store import prompt_folder
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
-from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
+from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.conversation import Conversation
@@ -40,6 +39,7 @@ from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_s
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
 from fermata.turns.start.prefetched_rows import PrefetchedRows
+from fermata.turns.start.prompt_agent import choose_prompt_model, open_prompt_agent
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
@@ -100,9 +100,9 @@ def _start(
     conversation = load_conversation(rows.read_item)
     if conversation.scope != prompt.scope:
         raise InvalidRequest(f"This conversation belongs to scope {conversation.scope}, not {prompt.scope}.")
-    chosen_model = resolve_model_choice(
-        resources, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id, rows.read_item
-    )
+    opened = open_prompt_agent(resources, caller, prompt, rows.read_item)
+    agent = opened.agent
+    chosen_model = choose_prompt_model(resources, caller.tenant, agent, conversation, rows.read_item)
     rows.remember_credential(chosen_model.credential_id)
     counter = UseCounter(resources, caller, prompt.limits, turn_id, rows.read_item)
     # The turn that holds the conversation may have to end for this one, and does not if this one is refused.
@@ -110,7 +110,6 @@ def _start(
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
     snapshot.check()
-    agent = open_agent(prompt.scope)
     situation = _build_situation(agent, prompt)
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
@@ -128,7 +127,9 @@ def _start(
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
     turn = _build_turn(resources, caller, prompt, agent, turn_id, chosen_model, situation, budgets, withheld_tools)
     turn = _pin_policy(resources, turn, agent, rows)
-    remote_tools = pin_remote_tools(resources, caller.tenant, prompt.scope, rows.read_item)
+    turn = turn.model_copy(update={"agent_context": opened.context, "agent_properties": opened.resolved})
+    # The tools of a tenant's own agent are those that its definition names.
+    remote_tools = () if agent.connection else pin_remote_tools(resources, caller.tenant, prompt.scope, rows.read_item)
     turn = turn.model_copy(update={"remote_tools": remote_tools})
     turn = turn.model_copy(update={"offered_tools": select_offered_tools(resources, turn, prompt.content)})
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)

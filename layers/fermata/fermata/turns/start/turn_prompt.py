@@ -9,6 +9,7 @@ from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
+from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.blocks import Block
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
@@ -53,6 +54,8 @@ class TurnPrompt:
     """Returns further writes of START, given the turn's id."""
     is_cancelled_on_disconnect: bool = False
     """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
+    agent_context: AgentContext = NO_AGENT_CONTEXT
+    """What the client says about the page, for an agent of the tenant."""
 
     @cached_property
     def digest(self) -> str:

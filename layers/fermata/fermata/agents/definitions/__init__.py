@@ -1,0 +1,1 @@
+"""Compile, store and open the agents that tenants define in YAML."""

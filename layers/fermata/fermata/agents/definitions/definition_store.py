@@ -1,0 +1,286 @@
+"""Store the agents of a tenant: an immutable object for each version, and a row that says which versions are current.
+
+    s3  agents/<tenant>/<id>/<version>   a compiled definition (`AgentDefinition`)
+    t#<tenant>   agents                  which agents there are (`AgentList`)
+
+A turn pins `agent@version`. What a push has replaced stays: running turns use it, and it says what has answered at a
+time. The erasure of the tenant deletes it (decision 0358).
+"""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import Field
+
+from fermata.agents.definitions.agent_definition import AgentDefinition
+from fermata.agents.definitions.definition_keys import (
+    AGENTS_SORT_KEY,
+    build_agents_key,
+    build_definition_blob_key,
+)
+from fermata.aws import observability
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionCheck,
+    Item,
+    Put,
+    ReadItem,
+    TransactionCanceled,
+)
+from fermata.aws.resources import Resources
+from fermata.domain.base import StoredModel
+from fermata.domain.caller import Caller
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+
+MAX_AGENTS = 200
+MAX_KNOWN_IDS = 2000
+MAX_DEFINITION_BYTES = 1_000_000
+_DEFINITION_CACHE_SECONDS = 3600
+_NO_AGENT_MESSAGE = "There is no such agent."
+_CHANGED_MESSAGE = "The agents have just been changed by another request. Look at them, and try again."
+
+
+class AgentListEntry(StoredModel):
+    """A line of the list: the current version of an agent, and who may ask it."""
+
+    version: str
+    title: str = ""
+    description: str = ""
+    roles: tuple[str, ...] = ()
+    is_public: bool = True
+    updated_at: str = ""
+    updated_by: str = ""
+
+    def is_same_agent(self, other: "AgentListEntry | None") -> bool:
+        """Return whether another line says the same, whoever wrote it and when."""
+        if other is None:
+            return False
+        when = {"updated_at": other.updated_at, "updated_by": other.updated_by}
+        return self.model_copy(update=when) == other
+
+
+class AgentList(StoredModel):
+    """The agents of a tenant by their ids. Version 0 was never stored.
+
+    Attributes:
+        known_ids: Every id that an agent has ever had, because conversations keep it as their scope.
+    """
+
+    agents: dict[str, AgentListEntry] = Field(default_factory=dict)
+    known_ids: tuple[str, ...] = ()
+    version: int = 0
+
+    def to_item(self, tenant: str) -> Item:
+        """Return the row of the settings table."""
+        data = self.to_stored_json(exclude=frozenset({"version"}))
+        return {
+            "pk": f"t#{tenant}",
+            "sk": AGENTS_SORT_KEY,
+            "v": 1,
+            "version": self.version,
+            "data": json.dumps(data, separators=(",", ":")),
+        }
+
+    @classmethod
+    def from_item(cls, item: Item | None) -> "AgentList":
+        """Read the row that lists a tenant's agents. Without one the tenant has none."""
+        return cls() if item is None else cls.from_stored(json.loads(item["data"]) | {"version": item["version"]})
+
+
+class AgentChanges(NamedTuple):
+    """What a push has changed: the ids of agents, sorted, and the version that the list has now."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    version: int
+
+
+def read_agent_list(resources: Resources, tenant: str, read_item: ReadItem | None = None) -> AgentList:
+    """Return the list of a tenant's agents as it is stored now.
+
+    Args:
+        resources: The settings table.
+        tenant: The tenant's name.
+        read_item: Reads the row; by default with a request.
+    """
+    read = read_item or resources.tables.get_item_by_key
+    return AgentList.from_item(read(build_agents_key(resources, tenant)))
+
+
+def load_definition(resources: Resources, tenant: str, reference: str) -> AgentDefinition:
+    """Return the definition `id@version`. A warm process makes no AWS call.
+
+    Args:
+        resources: The bucket, and the cache of the process.
+        tenant: The tenant's name.
+        reference: The agent and its version.
+
+    Raises:
+        LookupError: There is no such definition.
+    """
+    key = build_definition_blob_key(tenant, reference)
+
+    def load() -> AgentDefinition:
+        stored = resources.blobs.find_json(key)
+        if stored is None:
+            raise LookupError(f"There is no agent {reference!r}.")
+        return AgentDefinition.from_wire(stored)
+
+    return resources.cache.get_or_load(("agent definition", key), _DEFINITION_CACHE_SECONDS, load)
+
+
+def find_entry_for_caller(agents: AgentList, caller: Caller, agent_id: str) -> AgentListEntry:
+    """Return the line of an agent that the caller may ask.
+
+    Args:
+        agents: The tenant's agents.
+        caller: The user who asks.
+        agent_id: The agent's id, as the client sent it.
+
+    Raises:
+        NotFound: There is no such agent, or the caller may not ask it: nobody can tell one from the other.
+    """
+    entry = agents.agents.get(agent_id)
+    if entry is None or not may_ask(entry, caller):
+        raise NotFound(_NO_AGENT_MESSAGE)
+    return entry
+
+
+def may_ask(entry: AgentListEntry, caller: Caller) -> bool:
+    """Return whether a caller has one of the roles that an agent requires."""
+    return not entry.roles or not caller.capabilities.isdisjoint(entry.roles)
+
+
+def replace_agents(
+    resources: Resources,
+    caller: Caller,
+    definitions: Mapping[str, AgentDefinition],
+    *,
+    expected_version: int | None = None,
+) -> AgentChanges:
+    """Make these the agents of the caller's tenant. Turns that run keep the versions they have.
+
+    To replace the agents by what they are already writes nothing.
+
+    Args:
+        caller: The administrator.
+        definitions: The compiled agents by their ids.
+        expected_version: The version of the list that the caller has seen; None for any.
+
+    Raises:
+        Conflict: The list has another version, or another request changes it at the same time.
+        InvalidRequest: There are too many agents, or one is too large.
+    """
+    _check_sizes(definitions)
+    before = read_agent_list(resources, caller.tenant)
+    if expected_version is not None and expected_version != before.version:
+        raise Conflict(f"The agents have version {before.version} by now, not {expected_version}. Look at them again.")
+    entries = {one.id: _make_entry(resources, caller, one) for one in definitions.values()}
+    changes = _compare(before, entries)
+    if not (changes.added or changes.changed or changes.removed):
+        return changes
+    for agent_id in (*changes.added, *changes.changed):
+        _put_definition(resources, caller.tenant, definitions[agent_id])
+    kept = {agent_id: before.agents[agent_id] for agent_id in changes.unchanged}
+    _write_list(resources, caller, before, entries | kept)
+    observability.log_audit_event(
+        "ai.agents.pushed",
+        tenant=caller.tenant,
+        user=caller.user,
+        added=list(changes.added),
+        changed=list(changes.changed),
+        removed=list(changes.removed),
+    )
+    return changes._replace(version=before.version + 1)
+
+
+def remove_agent(resources: Resources, caller: Caller, agent_id: str) -> None:
+    """Remove an agent. Turns that run with it go on.
+
+    Args:
+        caller: The administrator.
+        agent_id: The agent's id.
+
+    Raises:
+        NotFound: The tenant has no such agent.
+        Conflict: Another request has just changed the agents, or another agent asks this one.
+    """
+    before = read_agent_list(resources, caller.tenant)
+    if agent_id not in before.agents:
+        raise NotFound(_NO_AGENT_MESSAGE)
+    kept = {other: entry for other, entry in before.agents.items() if other != agent_id}
+    for other, entry in kept.items():
+        definition = load_definition(resources, caller.tenant, f"{other}@{entry.version}")
+        if any(one.agent_id == agent_id for one in definition.agents):
+            raise Conflict(f"The agent {other} asks {agent_id}. Push the agents without it.")
+    _write_list(resources, caller, before, kept)
+    observability.log_audit_event("ai.agents.removed", tenant=caller.tenant, user=caller.user, agent=agent_id)
+
+
+def _check_sizes(definitions: Mapping[str, AgentDefinition]) -> None:
+    if len(definitions) > MAX_AGENTS:
+        raise InvalidRequest(f"A tenant has {MAX_AGENTS} agents at most.")
+    for agent_id, definition in definitions.items():
+        if len(definition.canonical_json) > MAX_DEFINITION_BYTES:
+            raise InvalidRequest(f"The agent {agent_id} has more than {MAX_DEFINITION_BYTES:,} bytes.")
+
+
+def _make_entry(resources: Resources, caller: Caller, definition: AgentDefinition) -> AgentListEntry:
+    return AgentListEntry(
+        version=definition.version,
+        title=definition.title[:200],
+        description=definition.description[:500],
+        roles=definition.access.roles,
+        is_public=definition.access.is_public,
+        updated_at=resources.clock.now_iso(),
+        updated_by=caller.user,
+    )
+
+
+def _compare(before: AgentList, entries: Mapping[str, AgentListEntry]) -> AgentChanges:
+    unchanged = {agent_id for agent_id, entry in entries.items() if entry.is_same_agent(before.agents.get(agent_id))}
+    return AgentChanges(
+        added=tuple(sorted(entries.keys() - before.agents.keys())),
+        changed=tuple(sorted((entries.keys() & before.agents.keys()) - unchanged)),
+        removed=tuple(sorted(before.agents.keys() - entries.keys())),
+        unchanged=tuple(sorted(unchanged)),
+        version=before.version,
+    )
+
+
+def _put_definition(resources: Resources, tenant: str, definition: AgentDefinition) -> None:
+    key = build_definition_blob_key(tenant, definition.reference)
+    resources.blobs.put_file(key, definition.canonical_json, "application/json")
+
+
+def _write_list(resources: Resources, caller: Caller, before: AgentList, entries: Mapping[str, AgentListEntry]) -> None:
+    """Store the list in place of the one that was read.
+
+    Raises:
+        Conflict: The list has changed since it was read.
+    """
+    known_ids = tuple(dict.fromkeys((*before.known_ids, *entries)))
+    if len(known_ids) > MAX_KNOWN_IDS:
+        raise Conflict(f"The tenant has had {MAX_KNOWN_IDS} ids of agents. Use one of them again.")
+    changed = AgentList(agents=dict(entries), known_ids=known_ids, version=before.version + 1)
+    _put_list(resources, caller.tenant, changed)
+
+
+def _put_list(resources: Resources, tenant: str, changed: AgentList) -> None:
+    table = resources.settings.settings_table
+    is_new = changed.version == 1
+    put = Put(
+        table,
+        changed.to_item(tenant),
+        if_absent=is_new,
+        condition="" if is_new else "version = :before",
+        values={} if is_new else {":before": changed.version - 1},
+    )
+    tenant_exists = ConditionCheck(table, f"t#{tenant}", "tenant", "attribute_exists(pk)")
+    try:
+        resources.tables.write_items(put, tenant_exists)
+    except TransactionCanceled as error:
+        if error.reasons[0].item != put.item:  # else the answer to an earlier attempt was lost
+            raise Conflict(_CHANGED_MESSAGE) from error
