@@ -22,6 +22,7 @@ PATH_BY_PROVIDER = {
     "anthropic": "/v1/messages",
     "openai": "/v1/responses",
     "openrouter": "/api/v1/responses",
+    "gemini": "/v1beta/models/{model}:streamGenerateContent",
     "ollama": "/api/chat",
     "openai-compatible": "/v1/chat/completions",
 }

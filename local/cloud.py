@@ -232,7 +232,7 @@ class LocalCloud(DeployedStack):
             return SeededModel(REAL_MODEL_LABEL, self._real_api_key, model_id, url)
         self._demo_model = self._start_child("local.demo_model", "demo_model.log", {}, self._model_options)
         url = str(json.loads(self._demo_model.ready_line)["url"])
-        urls = {"anthropic": url, "openai": url, "openrouter": f"{url}/api"}
+        urls = {"anthropic": url, "openai": url, "openrouter": f"{url}/api", "gemini": url}
         self._parameters["ProviderUrls"] = json.dumps(urls)
         self._parameters.setdefault("CatalogueUrl", f"{url}/api/v1/models")
         return SeededModel(DEMO_MODEL_LABEL, "demo", "fermata-demo", url)

@@ -26,6 +26,16 @@ async def list_models(request: Request) -> Response:
     return JSONResponse({"data": data, "has_more": False, "first_id": MODEL, "last_id": MODEL})
 
 
+async def list_gemini_models(request: Request) -> Response:
+    """List models as Google does."""
+    if not request.headers.get("x-goog-api-key"):
+        error = {"code": 403, "message": "Method doesn't allow unregistered callers.", "status": "PERMISSION_DENIED"}
+        return JSONResponse({"error": error}, status_code=403)
+    methods = ["generateContent", "countTokens"]
+    model = {"name": f"models/{MODEL}", "displayName": LABEL, "inputTokenLimit": 1_048_576}
+    return JSONResponse({"models": [model | {"supportedGenerationMethods": methods}]})
+
+
 async def list_openrouter_models(request: Request) -> Response:
     """Serve OpenRouter's catalogue: recorded models and prices, and the demo model."""
     return Response(CATALOGUE_PATH.read_bytes(), media_type="application/json")

@@ -24,6 +24,7 @@ from local.demo_model.model_answer import ModelAnswer, make_id
 from local.demo_model.prompt_cache import PromptCache
 from local.demo_model.protocols.anthropic_messages import AnthropicMessages
 from local.demo_model.protocols.chat_completions import ChatCompletions
+from local.demo_model.protocols.gemini_generate import GeminiGenerate
 from local.demo_model.protocols.ollama_chat import OllamaChat
 from local.demo_model.protocols.openai_responses import OpenAIResponses
 from local.demo_model.protocols.protocol import ProtocolAdapter, ResponseEncoder
@@ -41,8 +42,9 @@ PROTOCOLS_BY_PATH: dict[str, ProtocolAdapter] = {
     "/api/v1/responses": OpenAIResponses(is_openrouter=True),
     "/v1/chat/completions": ChatCompletions(),
     "/api/chat": OllamaChat(),
+    "/v1beta/models/{model}:streamGenerateContent": GeminiGenerate(),
 }
-"""The protocol of each path. OpenRouter's paths begin with /api/v1, Ollama's with /api."""
+"""The protocol of each path. OpenRouter's paths begin with /api/v1, Ollama's with /api, and Google's name the model."""
 ERRORS_BY_STATUS = {
     400: ("invalid_request_error", "The request was not accepted."),
     401: ("authentication_error", "invalid x-api-key"),
@@ -74,6 +76,7 @@ class DemoModelServer:
             routes=[
                 *protocol_routes,
                 Route("/v1/models", model_list_routes.list_models),
+                Route("/v1beta/models", model_list_routes.list_gemini_models),
                 Route("/api/v1/models", model_list_routes.list_openrouter_models),
                 Route("/api/v1/key", model_list_routes.show_openrouter_key),
                 Route("/api/tags", model_list_routes.list_ollama_models),
@@ -97,6 +100,8 @@ class DemoModelServer:
             try:
                 body = _parse_body(raw_body)
                 record.raw_body = raw_body
+                if isinstance(body, dict) and request.path_params:
+                    body |= request.path_params
                 protocol.check_request(request.headers, body)
                 return await self._answer(protocol, body, record)
             except RequestRejected as rejection:
@@ -193,8 +198,9 @@ def _scripted_error(protocol: ProtocolAdapter, step: ScriptStep, status: int) ->
 
 
 def _read_api_key(headers: Mapping[str, str]) -> str:
-    """Get the API key from Anthropic's header or from a bearer token."""
-    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+    """Get the API key from Anthropic's or Google's header or from a bearer token."""
+    key = headers.get("x-api-key") or headers.get("x-goog-api-key")
+    return key or headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _parse_body(raw_body: bytes) -> Any:

@@ -10,11 +10,13 @@ import pytest
 from tests.e2e.chat_session import INSERT_CALL, ChatSession, open_http
 from tests.e2e.demo_model_client import text_step, tool_call_step
 
-PROVIDERS = ("anthropic", "openai", "openrouter", "ollama", "openai-compatible")
-ASKS_WITH = {"openai": "input", "openrouter": "input"}
+PROVIDERS = ("anthropic", "openai", "openrouter", "gemini", "ollama", "openai-compatible")
+ASKS_WITH = {"openai": "input", "openrouter": "input", "gemini": "contents"}
 """The member that holds the conversation; `messages` for all others."""
 THINKS_BY_ITSELF = {"anthropic": "claude-opus-5", "openai": "gpt-5-demo"}
 """Names that these two drivers take for models that think without being told to."""
+SEALED = "c2VhbGVkO"
+"""How `sealed:` begins in base64."""
 _numbers = count(1)
 
 
@@ -74,4 +76,4 @@ def test_thinking_is_streamed_and_sent_back_unchanged(provider: str, session: Ch
     assert reader.event_types[-1] == "done", reader.events[-1]
     assert "".join(event["text"] for event in reader.events_of_type("reasoning")) == "Where would it go? 🥨"
     second = json.dumps(session.model_requests()[1]["body"], ensure_ascii=False)
-    assert any(mark in second for mark in ("Where would it go? 🥨", "sealed:"))
+    assert any(mark in second for mark in ("Where would it go? 🥨", "sealed:", SEALED))

@@ -1,4 +1,4 @@
-"""Serve model lists as the five providers do, on real sockets, and refuse a wrong key.
+"""Serve model lists as the providers do, on real sockets, and refuse a wrong key.
 
 server.set_response("/v1/models", {...})      # any other path is a 404
 server.set_error("/v1/models", 529, {...})
@@ -59,13 +59,15 @@ class ModelListServer:
     def _is_authorized(self, headers: Mapping[str, str], path: str) -> bool:
         if self.accepts_any_key and not path.endswith("/key"):
             return True
+        if "x-goog-api-key" in headers:
+            return headers["x-goog-api-key"] == self.key
         if "x-api-key" in headers:
             return headers["x-api-key"] == self.key and bool(headers.get("anthropic-version"))
         return headers.get("authorization") == f"Bearer {self.key}"
 
 
 def _sent_key(headers: Mapping[str, str]) -> str:
-    return headers.get("x-api-key") or headers.get("authorization", "")
+    return headers.get("x-api-key") or headers.get("x-goog-api-key") or headers.get("authorization", "")
 
 
 class _Handler(BaseHTTPRequestHandler):

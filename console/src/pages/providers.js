@@ -10,6 +10,7 @@ const PROVIDERS = [
   { id: "anthropic", label: "Anthropic", authMode: "apiKey" },
   { id: "openai", label: "OpenAI", authMode: "apiKey" },
   { id: "openrouter", label: "OpenRouter", authMode: "apiKey" },
+  { id: "gemini", label: "Google Gemini", authMode: "apiKey" },
   { id: "ollama", label: "Ollama", authMode: "baseUrl" },
   { id: "openai-compatible", label: words.providers.otherServer, authMode: "baseUrl" },
 ];

@@ -6,7 +6,7 @@ from typing import Any
 
 from local.demo_model.model_answer import ModelAnswer, StreamEvent
 from local.demo_model.protocols.chat_completions import messages_request_from_chat
-from local.demo_model.protocols.protocol import Body, Usage, total_prompt_tokens
+from local.demo_model.protocols.protocol import Body, Usage, parse_arguments, total_prompt_tokens
 from local.demo_model.request_checks import ollama_chat
 from local.demo_model.request_checks.errors import RequestRejected
 
@@ -66,7 +66,7 @@ class OllamaChatEncoder:
         elif delta.get("type") == "input_json_delta":
             self._arguments += delta["partial_json"]
         elif event["type"] == "content_block_stop" and self._call:
-            call = self._encode_call(self._call["name"], _parse_arguments(self._arguments))
+            call = self._encode_call(self._call["name"], parse_arguments(self._arguments))
             yield self._encode_line({"tool_calls": [call]})
 
     def encode_closing(self) -> Iterator[bytes]:
@@ -98,11 +98,3 @@ class OllamaChatEncoder:
     def _build_line(self, message: Body, end: Body) -> Body:
         whole_message: Body = {"role": "assistant", "content": ""} | message
         return {"model": self._model, "created_at": CREATED_AT, "message": whole_message, "done": False} | end
-
-
-def _parse_arguments(arguments: str) -> Any:
-    """Parse arguments. Text that is no JSON is sent unchanged, as some proxies do."""
-    try:
-        return json.loads(arguments or "{}")
-    except ValueError:
-        return arguments

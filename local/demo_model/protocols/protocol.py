@@ -76,6 +76,14 @@ def total_prompt_tokens(usage: Usage) -> int:
     return sum(usage.get(name, 0) for name in names)
 
 
+def parse_arguments(arguments: str) -> Any:
+    """Parse a call's arguments. Text that is no JSON is sent unchanged, as some proxies do."""
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments
+
+
 class MessagesRequestBuilder:
     """Builds a request in the Messages form. Every block is a cache breakpoint: these providers cache by themselves."""
 

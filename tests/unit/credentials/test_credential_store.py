@@ -69,12 +69,12 @@ def test_a_key_encrypted_with_another_kms_key_is_not_current(resources: Resource
 class TestForms:
     """A credential is a key for a provider's default URL, or a customer's own address."""
 
-    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter"])
+    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "gemini"])
     def test_a_provider_with_a_default_url_takes_a_key(self, resources: Resources, provider: str) -> None:
         credential = credential_store.create_credential(resources, ADA, provider, "apiKey", "Mine", KEY)
         assert (credential.provider_id, credential.base_url) == (provider, None)
 
-    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "ollama", "openai-compatible"])
+    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "gemini", "ollama", "openai-compatible"])
     @pytest.mark.parametrize("key", [None, "", KEY])
     def test_any_provider_may_have_a_customers_own_address(
         self, local_resources: Resources, server: ModelListServer, provider: str, key: str | None

@@ -14,6 +14,7 @@ MODELS = {
     "anthropic": "claude-opus-4-8",
     "openai": "gpt-5.2",
     "openrouter": "openai/gpt-5.2",
+    "gemini": "gemini-3-pro",
     "ollama": "qwen3",
     "openai-compatible": "deepseek-v4",
 }
@@ -31,6 +32,7 @@ def reasoning_blocks(provider: str, number: int) -> list[ReasoningBlock]:
         ],
         "openai": [_item(provider, number), {"type": "message", "phase": "commentary"}],
         "openrouter": [_item(provider, number) | {"format": "x-v1", "status": None}],
+        "gemini": [{"thought": "Hm.", "thoughtSignature": "dGhvdWdodA=="}, {"thoughtSignature": "c2ln"}],
         "ollama": [{"thinking": "Hm."}],
         "openai-compatible": [{"reasoning_content": "Hm."}, {"extra_content": {"google": {"thought_signature": "c2"}}}],
     }

@@ -6,12 +6,13 @@ from typing import Any
 
 from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
+from fermata.drivers.protocols.gemini_generate.accumulator import GeminiAccumulator
 from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.response_stream import ResponseAccumulator
 from fermata.drivers.providers.openrouter import OpenRouterAccumulator
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
-from tests.strict import anthropic, chat, ollama, openai
+from tests.strict import anthropic, chat, gemini, ollama, openai
 
 Event = dict[str, Any]
 
@@ -60,6 +61,16 @@ RECORDINGS = {
     "openrouter": Recording(
         _flat(_RESPONSE, openai.response_ended(usage=_PAID)),
         lambda: OpenRouterAccumulator("openrouter", "model", b"request"),
+    ),
+    "gemini": Recording(
+        _flat(
+            gemini.make_chunk(gemini.thought_part("Hm.")),
+            gemini.make_chunk(gemini.text_part("Hi")),
+            gemini.make_chunk(gemini.text_part(" there")) | {"usageMetadata": {"promptTokenCount": 10}},
+            gemini.make_chunk(gemini.call_part("read", {"a": 1}, call_id="call_1", signature=gemini.SIGNATURE)),
+            gemini.end_chunk(cachedContentTokenCount=1, thoughtsTokenCount=2),
+        ),
+        lambda: GeminiAccumulator("gemini", "Google Gemini", "model", b"request"),
     ),
     "ollama": Recording(
         _flat(ollama.make_line("Hi", thinking="Hm."), ollama.tool_call_line("read", {"a": 1}), ollama.done_line()),

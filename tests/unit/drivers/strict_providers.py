@@ -11,7 +11,7 @@ from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
 from fermata.drivers.registry import Driver, get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
-from tests.strict import chat, ollama, openai
+from tests.strict import chat, gemini, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import model_request
 from tests.unit.drivers.history_strategies import MODELS
@@ -64,6 +64,18 @@ STRICT_PROVIDERS = (
         openai.text_response,
         RESPONSES_PARTIAL_ANSWER,
         RESPONSES_TOOL_CALL_ANSWER,
+    ),
+    StrictProvider(
+        "gemini",
+        gemini.StrictGemini,
+        f"/v1beta/models/{MODELS['gemini']}:streamGenerateContent?alt=sse",
+        gemini.text_response,
+        gemini.encode_sse(gemini.make_chunk(gemini.text_part("Partial"))),
+        gemini.encode_sse(
+            gemini.make_chunk(gemini.thought_part("Hm.")),
+            gemini.make_chunk(gemini.call_part("read_document", call_id="call_1", signature=gemini.SIGNATURE)),
+            gemini.end_chunk(),
+        ),
     ),
     StrictProvider(
         "ollama",

@@ -49,7 +49,9 @@ def get_response(request: ModelRequest, connection: HttpConnection, endpoint: Au
 
 
 def test_an_unknown_provider_is_refused_with_a_list_of_the_known_ones() -> None:
-    with pytest.raises(InvalidRequest, match=r"nobody\. Use one of: anthropic, ollama, openai, openai-c.*, openr.*\."):
+    with pytest.raises(
+        InvalidRequest, match=r"nobody\. Use one of: anthropic, gemini, ollama, openai, openai-c.*, openr.*\."
+    ):
         get_provider("nobody")
 
 

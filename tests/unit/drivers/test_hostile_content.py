@@ -21,7 +21,7 @@ from fermata.drivers.protocols.flattened_history import flatten_messages
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
-from tests.strict import anthropic, chat, ollama, openai
+from tests.strict import anthropic, chat, gemini, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import model_message, model_request, tool_call, tool_result, user_message
 from tests.unit.drivers.history_strategies import MODELS
@@ -42,6 +42,7 @@ SERVERS: dict[str, tuple[type[StrictServer], bytes]] = {
     "anthropic": (anthropic.StrictAnthropic, anthropic.text_response("Yes.")),
     "openai": (openai.StrictOpenAI, openai.text_response("Yes.")),
     "openrouter": (openai.StrictOpenRouter, openai.text_response("Yes.")),
+    "gemini": (gemini.StrictGemini, gemini.text_response("Yes.")),
     "ollama": (ollama.StrictOllama, ollama.text_response("Yes.")),
     "openai-compatible": (chat.StrictChat, chat.text_response("Yes.")),
 }
@@ -110,7 +111,9 @@ def test_a_result_that_is_told_in_plain_text_stands_in_a_frame(ok: bool) -> None
 def find_results(body: Any) -> Iterator[str]:
     """Yield the text of each item of a request that its protocol calls the result of a tool."""
     if isinstance(body, dict):
-        if body.get("type") in ("tool_result", "function_call_output") or body.get("role") == "tool":
+        if "functionResponse" in body:
+            yield from body["functionResponse"]["response"].values()
+        elif body.get("type") in ("tool_result", "function_call_output") or body.get("role") == "tool":
             yield body["output"] if "output" in body else body["content"]
         else:
             yield from (text for item in body.values() for text in find_results(item))

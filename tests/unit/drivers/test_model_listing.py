@@ -10,7 +10,7 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelInfo
 from fermata.drivers import model_listing
 from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS
-from fermata.drivers.providers import ollama
+from fermata.drivers.providers import gemini, ollama
 from fermata.drivers.registry import PROVIDER_MODULES
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
@@ -31,6 +31,10 @@ def list_models_of(
 
 def model_ids(models: tuple[ModelInfo, ...]) -> list[str]:
     return [model.id for model in models]
+
+
+LIST_PATHS = {"gemini": "/v1beta/models"}
+"""Where a list is not at the usual path."""
 
 
 def listing_body(*names: str, **members: Any) -> dict[str, Any]:
@@ -225,6 +229,50 @@ class TestOllama:
         assert model_ids(list_models_of(connection, server, "ollama")) == ["phi"]
 
 
+class TestGemini:
+    LISTED = (
+        ("gemini-3-pro", "Gemini 3 Pro", "smartest"),
+        ("gemini-3.8-flash", "Gemini 3.8 Flash", "fast"),
+        ("gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", "cheap"),
+    )
+
+    def entry(self, name: str, label: str, *methods: str) -> dict[str, Any]:
+        named = {"name": f"models/{name}", "displayName": label, "inputTokenLimit": 1_048_576}
+        return named | {"supportedGenerationMethods": [*(methods or ("generateContent", "countTokens"))]}
+
+    def test_models_that_answer_in_words_are_listed_by_the_name_that_requests_use(
+        self, connection: HttpConnection, server: ModelListServer
+    ) -> None:
+        others = [
+            self.entry("gemini-embedding-001", "Embedding", "embedContent"),
+            self.entry("gemini-2.5-flash-image", "Image"),
+            self.entry("gemini-2.5-flash-preview-tts", "Speech"),
+        ]
+        models = [self.entry(name, label) for name, label, _ in self.LISTED]
+        server.set_response("/v1beta/models", {"models": [*others, *models]})
+        found = list_models_of(connection, server, "gemini")
+        assert [(model.id, model.label, model.tier) for model in found] == list(self.LISTED)
+        assert {model.context_window for model in found} == {1_048_576}
+        assert server.requests[0].headers["x-goog-api-key"] == ACCEPTED_KEY
+        assert ACCEPTED_KEY not in server.requests[0].path
+
+    def test_a_list_of_several_pages_is_read_to_its_end_or_to_a_limit(
+        self, connection: HttpConnection, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gemini, "MAX_LIST_PAGES", 3)
+        server.set_response("/v1beta/models", {"models": [self.entry("gemini-x", "X")], "nextPageToken": "a/b&c"})
+        assert model_ids(list_models_of(connection, server, "gemini")) == ["gemini-x"] * 3
+        assert [asked.path.partition("?")[2] for asked in server.requests] == [
+            "pageSize=1000",
+            *["pageSize=1000&pageToken=a%2Fb%26c"] * 2,
+        ]
+
+    def test_gemma_calls_no_tools(self, connection: HttpConnection, server: ModelListServer) -> None:
+        server.set_response("/v1beta/models", {"models": [self.entry("gemma-3-27b-it", "Gemma 3 27B")]})
+        (found,) = list_models_of(connection, server, "gemini")
+        assert not found.capabilities.tool_calling
+
+
 class TestCompatible:
     @pytest.mark.parametrize(
         ("members", "window", "sees"),
@@ -278,7 +326,11 @@ class TestWhatGoesWrong:
     def test_an_overloaded_provider_is_retryable(
         self, connection: HttpConnection, server: ModelListServer, provider: str
     ) -> None:
-        server.set_error("/v1/models", 529, {"error": {"type": "overloaded_error", "message": f"busy, {ACCEPTED_KEY}"}})
+        server.set_error(
+            LIST_PATHS.get(provider, "/v1/models"),
+            529,
+            {"error": {"type": "overloaded_error", "message": f"busy, {ACCEPTED_KEY}"}},
+        )
         with pytest.raises(ProviderError, match=r"service error \(529\): busy, \[redacted\]") as failure:
             list_models_of(connection, server, provider)
         assert failure.value.retryable
@@ -290,7 +342,7 @@ class TestWhatGoesWrong:
     def test_a_response_that_is_not_json_points_at_the_address(
         self, connection: HttpConnection, server: ModelListServer, provider: str, body: bytes
     ) -> None:
-        server.set_response("/v1/models", body)
+        server.set_response(LIST_PATHS.get(provider, "/v1/models"), body)
         with pytest.raises(ProviderError, match=r"not JSON\. Check its address") as failure:
             list_models_of(connection, server, provider)
         assert not failure.value.retryable
@@ -301,14 +353,16 @@ class TestWhatGoesWrong:
     def test_entries_without_a_name_are_skipped(
         self, connection: HttpConnection, server: ModelListServer, provider: str, body: Any
     ) -> None:
-        server.set_response("/v1/models", body)
+        server.set_response(LIST_PATHS.get(provider, "/v1/models"), body)
         assert list_models_of(connection, server, provider) == ()
 
     def test_a_list_without_end_is_cut(
         self, connection: HttpConnection, server: ModelListServer, provider: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(model_listing, "MAX_LISTED_MODELS", 3)
-        server.set_response("/v1/models", listing_body(*[f"gpt-{number}" for number in range(9)]))
+        server.set_response(
+            LIST_PATHS.get(provider, "/v1/models"), listing_body(*[f"gpt-{number}" for number in range(9)])
+        )
         assert len(list_models_of(connection, server, provider)) == 3
 
     def test_a_closed_port_is_unreachable(

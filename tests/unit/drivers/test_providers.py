@@ -13,7 +13,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, Tex
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
 from local.demo_model.request_checks.openai_responses import is_reasoning_model
-from tests.strict import ollama, openai
+from tests.strict import gemini, ollama, openai
 from tests.strict.server import ScriptedResponse, StrictServer
 from tests.unit.drivers.conversation_builders import (
     message_from_response,
@@ -40,6 +40,11 @@ def server(peer: StrictProvider, running: StartServer) -> StrictServer:
     return running(peer)
 
 
+def get_sent_key(server: StrictServer) -> str:
+    headers = server.headers[0]
+    return headers.get("x-goog-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+
+
 @each_provider
 def test_text_arrives_in_parts_and_the_response_comes_last(
     peer: StrictProvider, server: StrictServer, connection: HttpConnection
@@ -48,7 +53,7 @@ def test_text_arrives_in_parts_and_the_response_comes_last(
     parts = collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
     assert parts[:2] == [TextDelta(text="Hel"), TextDelta(text="lo")]
     assert isinstance(parts[2], ModelResponse)
-    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert get_sent_key(server) == KEY
     assert server.headers[0]["content-type"] == "application/json"
     assert server.refusals == []
 
@@ -72,6 +77,8 @@ def test_the_address_may_be_given_with_or_without_its_version(
         (" https://a.example/openai/v1 ", "/v1/x", "https://a.example/openai/v1/x"),
         ("http://a.example:11434/api/", "/api/chat", "http://a.example:11434/api/chat"),
         ("https://openrouter.ai/api", "/v1/responses", "https://openrouter.ai/api/v1/responses"),
+        ("https://a.example/v1beta/", "/v1beta/models/m:x", "https://a.example/v1beta/models/m:x"),
+        ("https://a.example/v1beta", "/v1beta/models", "https://a.example/v1beta/models"),
     ],
 )
 def test_addresses_of_other_makers_keep_their_own_version(base: str, path: str, address: str) -> None:
@@ -84,7 +91,7 @@ def test_a_key_pasted_with_a_line_end_works(
 ) -> None:
     server.script_chunks(peer.text_response())
     collect_parts(peer, build_request(peer, user_message("Hi")), connection, server, key=f" {KEY}\n")
-    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert get_sent_key(server) == KEY
 
 
 @each_provider
@@ -101,14 +108,14 @@ def test_a_key_that_no_header_can_hold_is_refused(
 def test_a_customers_own_server_needs_no_key(
     peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
-    if peer.provider in ("openai", "openrouter"):
+    if peer.provider in ("openai", "openrouter", "gemini"):
         with pytest.raises(ProviderError) as caught:
             collect_parts(peer, build_request(peer, user_message("Hi")), connection, server, key="")
         assert caught.value.code == "provider_auth"
     else:
         server.script_chunks(peer.text_response())
         collect_parts(peer, build_request(peer, user_message("Hi")), connection, server, key="")
-        assert "authorization" not in server.headers[0]
+        assert not get_sent_key(server)
 
 
 @each_provider
@@ -131,7 +138,9 @@ def test_r9_and_r11_the_second_round_sends_back_the_providers_reasoning(
     assert get_response(peer, build_request(peer, *rows), connection, server).stop is FinishReason.END
     assert server.refusals == []
     second_body = json.dumps(server.bodies[1])
-    assert {"openai": "gAAAA", "openrouter": "rs_0"}.get(peer.provider, "Hm.") in second_body
+    assert {"openai": "gAAAA", "openrouter": "rs_0", "gemini": gemini.SIGNATURE}.get(
+        peer.provider, "Hm."
+    ) in second_body
 
 
 @each_provider
@@ -248,6 +257,7 @@ def test_a_prompt_that_does_not_fit_has_a_code_of_its_own(running: StartServer, 
     for provider, words in (
         ("ollama", "the prompt is longer than the context length currently available to the model"),
         ("openai-compatible", "the request exceeds the available context size, try increasing it"),
+        ("gemini", "The input token count (1048600) exceeds the maximum number of tokens allowed (1048576)."),
         ("openrouter", "This endpoint's maximum context length is 8192 tokens. Please reduce the length."),
     ):
         peer = CASES_BY_PROVIDER[provider]
@@ -274,6 +284,7 @@ WHOLE_ANSWERS = [
     ),
     ("openai-compatible", {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": None}),
     ("ollama", {"message": {"content": "Hi"}, "done": True}),
+    ("gemini", {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}),
 ]
 
 

@@ -33,7 +33,7 @@ def make_response(*blocks: Any) -> ModelResponse:
     return ModelResponse(blocks=blocks, stop=FinishReason.END, tokens=TokenUsage())
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "ollama"])
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "gemini", "ollama"])
 @pytest.mark.parametrize("size", [1, 3, 7, 500])
 def test_a_repeated_key_is_neither_streamed_nor_stored(provider: str, size: int) -> None:
     recording = RECORDINGS[provider]

@@ -66,7 +66,7 @@ def test_a_surrogate_whose_other_half_never_comes_is_replaced() -> None:
     assert shown_parts({"text": "\ud83e"}, {"thought": "hm"}) == [TextDelta(text="\ufffd"), ReasoningDelta(text="hm")]
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "ollama"])
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "gemini", "ollama"])
 def test_the_streamed_text_is_the_stored_text_however_characters_are_split(provider: str) -> None:
     recording = RECORDINGS[provider]
     frame = "data: {}\n\n" if recording.make_decoder is SseDecoder else "{}\n"

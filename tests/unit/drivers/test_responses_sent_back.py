@@ -18,7 +18,13 @@ from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, T
 from fermata.drivers.adjustments import OMIT_THINKING_BLOCKS
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_provider
-from local.demo_model.request_checks import anthropic_messages, chat_completions, ollama_chat, openai_responses
+from local.demo_model.request_checks import (
+    anthropic_messages,
+    chat_completions,
+    gemini_generate,
+    ollama_chat,
+    openai_responses,
+)
 from local.demo_model.request_checks.errors import RequestRejected
 from tests.unit.drivers.conversation_builders import (
     message_from_response,
@@ -36,6 +42,7 @@ CHECKS: dict[str, Callable[[dict[str, str], Any], None]] = {
     "anthropic": anthropic_messages.check_request,
     "openai": openai_responses.check_request,
     "openrouter": partial(openai_responses.check_request, is_openrouter=True),
+    "gemini": partial(gemini_generate.check_request, model=MODEL),
     "ollama": ollama_chat.check_request,
     "openai-compatible": chat_completions.check_request,
 }

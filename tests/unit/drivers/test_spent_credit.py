@@ -143,7 +143,7 @@ def test_other_refusals_are_not_mistaken_for_spent_credit(words: str) -> None:
     assert error_from_response("Peer", 400, {}, body, "").code == "provider_request"
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "openrouter", "ollama"])
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "openrouter", "gemini", "ollama"])
 def test_no_provider_is_asked_again_without_credit(
     provider: str, running: StartServer, connection: HttpConnection
 ) -> None:

@@ -17,7 +17,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
-from tests.strict import anthropic, chat, ollama, openai
+from tests.strict import anthropic, chat, gemini, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import image_block, model_request, user_message
 from tests.unit.drivers.history_strategies import MODELS, reasoning_blocks, turn_with_rounds
@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[type[StrictServer], bytes]] = {
     "anthropic": (Anthropic, anthropic.text_response("Yes.")),
     "openai": (Responses, openai.text_response("Yes.")),
     "openrouter": (OpenRouter, openai.text_response("Yes.")),
+    "gemini": (gemini.StrictGemini, gemini.text_response("Yes.")),
     "ollama": (ollama.StrictOllama, ollama.text_response("Yes.")),
     "openai-compatible": (chat.StrictChat, chat.text_response("Yes.")),
 }
@@ -56,6 +57,7 @@ OTHER_MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "openai": "gpt-4.1",
     "openrouter": "mistralai/mistral-large",
+    "gemini": "gemini-2.5-flash",
     "ollama": "llama3.3",
     "openai-compatible": "other",
 }

@@ -12,6 +12,7 @@ LIMITS = {
     "anthropic": ("max_tokens",),
     "openai": ("max_output_tokens",),
     "openrouter": ("max_output_tokens",),
+    "gemini": ("generationConfig", "maxOutputTokens"),
     "ollama": ("options", "num_predict"),
     "openai-compatible": ("max_tokens",),
 }
@@ -46,6 +47,8 @@ def test_the_allowance_is_the_requested_budget(provider: str) -> None:
         ("openai", "gpt-4.1", 0),
         ("openai", "gpt-5.2", 25_000),
         ("openrouter", "any", 8192),
+        ("gemini", "gemini-2.0-flash", 0),
+        ("gemini", "gemini-3-pro", 8192),
         ("ollama", "any", 8192),
         ("openai-compatible", "deepseek-v4", 0),
         ("openai-compatible", "gpt-5.2", 25_000),
@@ -63,6 +66,7 @@ def test_without_a_budget_the_allowance_is_what_is_likely(provider: str, model: 
         ("openrouter", "anthropic/claude-opus-5", {"reasoning": {"effort": "medium", "summary": "auto"}}),
         ("ollama", "qwen3", {"think": True}),
         ("openai-compatible", "gpt-5.2", {"reasoning_effort": "medium"}),
+        ("gemini", "gemini-2.0-flash", {}),
         ("openai-compatible", "deepseek-v4", {}),
     ],
 )
@@ -73,3 +77,26 @@ def test_each_provider_gets_its_own_thinking_parameter_and_only_with_a_budget(
     body = build_sent_body(provider, model, 5000)
     assert {name: body[name] for name in names if name in body} == expected
     assert not build_sent_body(provider, model, 0).keys() & set(names)
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "expected"),
+    [
+        ("gemini-2.5-pro", 5000, {"includeThoughts": True, "thinkingBudget": 5000}),
+        ("gemini-2.5-pro", 20, {"includeThoughts": True, "thinkingBudget": 128}),
+        ("gemini-2.5-flash", 60_000, {"includeThoughts": True, "thinkingBudget": 24_576}),
+        ("gemini-2.5-flash-lite", 20, {"includeThoughts": True, "thinkingBudget": 512}),
+        ("gemini-3-pro", 5000, {"includeThoughts": True, "thinkingLevel": "high"}),
+        ("gemini-3.8-flash", 5000, {"includeThoughts": True, "thinkingLevel": "medium"}),
+        ("gemini-flash-latest", 20, {"includeThoughts": True, "thinkingLevel": "low"}),
+        ("gemini-3-pro", 0, {"includeThoughts": True}),
+        ("gemini-2.0-flash", 5000, None),
+        ("gemma-3-27b-it", 5000, None),
+    ],
+)
+def test_a_gemini_model_thinks_as_its_generation_takes_it(
+    model: str, tokens: int, expected: dict[str, Any] | None
+) -> None:
+    """Summaries are asked for without a budget too: a stream would be silent while the model thinks."""
+    config = build_sent_body("gemini", model, tokens)["generationConfig"]
+    assert config.get("thinkingConfig") == expected

@@ -133,6 +133,12 @@ class TestTheRouter:
         ):
             assert prices.find_model(provider, other) is None
 
+    @pytest.mark.parametrize("name", ["gemini-3.1-pro", "models/gemini-3.1-pro", "gemini-3.1-pro-001"])
+    def test_a_model_of_google_is_found_by_googles_own_name(self, name: str) -> None:
+        prices = parse_catalogue(catalogue_body(SONNET, self.GEMINI), 7)
+        assert prices.find_model("gemini", name) == prices.find_model("openrouter", "google/gemini-3.1-pro")
+        assert prices.find_model("gemini", "gemini-3") is None
+
     def test_the_exact_id_comes_before_the_normalized_name(self) -> None:
         prices = parse_catalogue(
             catalogue_body(SONNET, catalogue_entry("anthropic/claude-sonnet-4.5:beta", "0.000004"), self.GEMINI), 7

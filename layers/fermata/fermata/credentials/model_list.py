@@ -13,7 +13,7 @@ from fermata.domain.errors import ApiError, BadGateway, InvalidRequest, NotFound
 from fermata.domain.model_info import ListPrice, ModelInfo
 from fermata.drivers.registry import get_model_traits, get_provider
 from fermata.pricing import catalogue
-from fermata.pricing.catalogue import PricedModel, price_per_million_tokens
+from fermata.pricing.catalogue import CatalogueModel, price_per_million_tokens
 
 # Connections load httpx, which most requests of this Lambda do without: they are imported where they are used.
 
@@ -99,11 +99,11 @@ def try_credential(resources: Resources, caller: Caller, credential_id: str) -> 
 def add_catalogue_data(resources: Resources, provider: str, models: tuple[ModelInfo, ...]) -> list[ModelInfo]:
     """Add prices: the catalogue's, if the provider makes its models, or else what the provider itself charges."""
     prices = catalogue.get_catalogue(resources) if get_model_traits(provider).are_first_party else None
-    return [_add_price(model, prices.find_priced_model(model.id) if prices else None) for model in models]
+    return [_add_price(model, prices.find_model(provider, model.id) if prices else None) for model in models]
 
 
-def _add_price(model: ModelInfo, priced: PricedModel | None) -> ModelInfo:
-    if priced is None:
+def _add_price(model: ModelInfo, priced: CatalogueModel | None) -> ModelInfo:
+    if priced is None or priced.price is None:
         return model.model_copy(update={"pricing": _price_of_provider(model)})
     pricing = ListPrice(
         input_per_mtok=float(priced.price.input_per_mtok), output_per_mtok=float(priced.price.output_per_mtok)

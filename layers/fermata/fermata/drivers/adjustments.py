@@ -57,6 +57,10 @@ OMIT_THINKING_BLOCKS = "omit thinking blocks"
 """For a server that cannot verify Anthropic's signatures: those of another account or another gateway."""
 OMIT_REASONING_ITEMS = "omit reasoning items"
 """For a server that cannot decrypt OpenAI's reasoning: of another account, or too old."""
+ADD_PLACEHOLDER_SIGNATURES = "add placeholder signatures"
+"""For one of Google's models that wants a signature at every call, even at those of another model."""
+MERGE_SYSTEM_INTO_PROMPT = "merge system into prompt"
+"""For a model without instructions: they precede the first prompt."""
 OMIT_REASONING_NAMES = frozenset({OMIT_THINKING_BLOCKS, OMIT_REASONING_ITEMS})
 _HISTORY_REFUSAL = (
     r"(?:messages?|input|contents?|history)\W{0,40}\d|structure of your|invalid responses api|"

@@ -21,7 +21,7 @@ MAX_DETAIL_CHARS = 4000
 """Characters of them that `ProviderError.detail` holds."""
 CONTENT_FILTER_REASON = "the provider's content filter stopped it"
 
-_SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_*.\u2026-]{6,}")
+_SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_*.\u2026-]{6,}|\bAIza[A-Za-z0-9_-]{20,}")
 """Also matches a key with asterisks in the middle, because its end is a part of the key."""
 _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]+")
 """Line ends, control characters, and characters that change the direction of the text around them."""
@@ -29,6 +29,7 @@ _FAILURES = {
     "authentication_error": Failure.INVALID_KEY,
     "permission_error": Failure.INVALID_KEY,
     "invalid_api_key": Failure.INVALID_KEY,
+    "API_KEY_INVALID": Failure.INVALID_KEY,  # Google's status for it is 400
     "rate_limit_error": Failure.RATE_LIMITED,
     "rate_limit_exceeded": Failure.RATE_LIMITED,
     "overloaded_error": Failure.OVERLOADED,
@@ -87,12 +88,13 @@ def error_from_response(
         code = Failure.REQUEST_TOO_LARGE.code
     if code in _GENERAL_CODES and status in _IMAGE_ERROR_STATUSES and _UNREADABLE_IMAGE.search(words):
         code = Failure.UNREADABLE_IMAGE.code
+    stated = parse_retry_after(headers)
     may_pass = code not in _FINAL_CODES and is_retryable_response(status, headers, failure)
     error = ProviderError(
         code,
         _build_message(label, status, words[:MAX_PROVIDER_REASON_CHARS].strip(), failure),
         retryable=may_pass,
-        retry_after=parse_retry_after(headers),
+        retry_after=_find_retry_delay(payload) if stated is None else stated,
         status=status,
     )
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
@@ -209,6 +211,20 @@ def _iter_error_names(payload: Mapping[str, Any]) -> Iterator[str]:
     for member in ("code", "type"):
         if isinstance(name := payload.get(member), str):
             yield name
+    yield from (detail["reason"] for detail in _list_details(payload) if isinstance(detail.get("reason"), str))
+
+
+def _list_details(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what Google's servers add to an error: its reason, and when to retry."""
+    details = payload.get("details")
+    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+
+
+def _find_retry_delay(payload: Mapping[str, Any]) -> float | None:
+    """Return the seconds to wait that the error itself names, such as `37s`."""
+    delays = (detail.get("retryDelay") for detail in _list_details(payload))
+    texts = (delay.removesuffix("s") for delay in delays if isinstance(delay, str))
+    return next((seconds for text in texts if (seconds := _parse_seconds(text, 1.0)) is not None), None)
 
 
 def _is_too_large(status: int, code: str, words: str, body: bytes) -> bool:
@@ -260,7 +276,7 @@ def _build_message(label: str, status: int, reason: str, failure: Failure | None
     ending = f": {reason.rstrip('. ')}" if reason else ""
     if failure is Failure.QUOTA_SPENT and status not in (402, 429):
         return f"{label} error ({status}){ending}. {_SPENT_ADVICE}"
-    if status in (401, 403):
+    if status in (401, 403) or failure is Failure.INVALID_KEY:
         return f"{label} authentication failed. Check your API key in /admin/ai/providers."
     if status in (402, 429):
         return f"{label} quota or rate limit reached{ending}. Check your account balance."

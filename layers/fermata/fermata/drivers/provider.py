@@ -7,6 +7,7 @@ A provider is one module in `drivers/providers/` with a `PROVIDER` record, and o
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
@@ -90,7 +91,7 @@ class Provider:
     Attributes:
         name: The `providerId` of its credentials.
         label: How error messages call it.
-        path: The path that requests are posted to, below the base URL.
+        path: The path that requests are posted to, below the base URL. `{model}` in it stands for the model's name.
         build_body: Maps a request to a JSON body, given the adjustments that apply to it.
         make_accumulator: Makes the fold of one response, given the request and the bytes that were sent.
         list_models: Asks the server for its models, in the order to show them.
@@ -213,7 +214,7 @@ class Provider:
         headers: dict[str, str],
     ) -> Iterator[StreamPart]:
         accumulator = self.make_accumulator(request, body)
-        url = endpoint.url_for(self.path)
+        url = endpoint.url_for(self.get_path(request.model))
         try:
             with connection.post(self.label, url, headers, body, request_name=request.name) as response:
                 if self.fallback is not None and is_foreign_stream(response.status, response.headers):
@@ -227,6 +228,11 @@ class Provider:
             error.tokens = accumulator.tokens if accumulator.has_usage else None
             error.retryable = error.retryable and not is_template_refusal(error)
             raise
+
+    def get_path(self, model: str) -> str:
+        """Return the path that a request for this model is posted to."""
+        # Where a path names the model, its server lists it as `models/NAME`.
+        return self.path.replace("{model}", quote(model.removeprefix("models/"), safe=""))
 
     def _encode_body(self, request: ModelRequest, applied: AppliedAdjustments) -> bytes:
         messages = flatten_messages(request.messages, applied)

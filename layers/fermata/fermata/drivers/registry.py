@@ -21,6 +21,7 @@ PROVIDER_MODULES = {
     "anthropic": "fermata.drivers.providers.anthropic",
     "openai": "fermata.drivers.providers.openai",
     "openrouter": "fermata.drivers.providers.openrouter",
+    "gemini": "fermata.drivers.providers.gemini",
     "ollama": "fermata.drivers.providers.ollama",
     "openai-compatible": "fermata.drivers.providers.openai_compatible",
 }

@@ -5,6 +5,7 @@ One item holds all of it, so that a reader sees one whole catalogue, and replaci
 
 import contextlib
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from decimal import Decimal
@@ -20,7 +21,10 @@ from fermata.pricing.model_names import normalize_model_name, undated_model_name
 from fermata.pricing.token_cost import Price
 
 PRICED_MAKER_PREFIXES = ("anthropic/", "openai/")
-OPENROUTER_NAME = "openrouter"
+OPENROUTER_PREFIXES = {"openrouter": "", "gemini": "google/"}
+"""What OpenRouter's ids have before the names that these providers use."""
+_REVISION = re.compile(r"-\d{3}\Z")
+"""The number at the end of Google's names for one revision of a model."""
 CATALOGUE_KEY = ("catalogue", "current")
 CATALOGUE_CACHE_SECONDS = 6 * 3600
 MISSING_CATALOGUE_CACHE_SECONDS = 60
@@ -83,7 +87,11 @@ class PriceCatalogue(DomainModel):
 
     def find_model(self, provider: str, model: str) -> CatalogueModel | None:
         """Find a model by the name that this provider uses."""
-        exact = self.openrouter_models.get(model) if provider == OPENROUTER_NAME else None
+        if (prefix := OPENROUTER_PREFIXES.get(provider)) is None:
+            return self.find_priced_model(model)
+        exact = self.openrouter_models.get(prefix + model)
+        if exact is None and prefix:
+            exact = self.openrouter_models.get(prefix + _REVISION.sub("", model.removeprefix("models/")))
         return exact or self.find_priced_model(model)
 
     def find_dearest_price(self) -> Price | None:

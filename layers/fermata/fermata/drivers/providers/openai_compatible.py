@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from fermata.domain.model_info import ModelInfo
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import (
+    ADD_PLACEHOLDER_SIGNATURES,
+    MERGE_SYSTEM_INTO_PROMPT,
     NINE_CHARACTER_CALL_IDS,
     OUTPUT_LIMIT_REFUSAL,
     AppliedAdjustments,
@@ -22,9 +24,7 @@ from fermata.drivers.model_entries import (
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.protocols.chat_completions.request import (
     ADD_EMPTY_REASONING,
-    ADD_PLACEHOLDER_SIGNATURES,
     ANSWER_RESULTS,
-    MERGE_SYSTEM_INTO_PROMPT,
     NAME_RESULTS,
     OMIT_REASONING_FIELDS,
     SPLIT_PARALLEL_CALLS,

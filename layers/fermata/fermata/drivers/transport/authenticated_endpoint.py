@@ -31,5 +31,6 @@ class AuthenticatedEndpoint:
         base = self.base_url.strip().rstrip("/")
         if path.startswith("/v1/") and _OTHER_VERSION.search(base):
             return base + path.removeprefix("/v1")
-        base = base.removesuffix("/v1").rstrip("/")
+        version = "/v1beta" if path.startswith("/v1beta/") else "/v1"
+        base = base.removesuffix("/v1").removesuffix(version).rstrip("/")
         return (base.removesuffix("/api") if path.startswith("/api/") else base) + path

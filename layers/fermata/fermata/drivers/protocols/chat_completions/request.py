@@ -9,7 +9,7 @@ from typing import Any
 
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
-from fermata.drivers.adjustments import AppliedAdjustments
+from fermata.drivers.adjustments import ADD_PLACEHOLDER_SIGNATURES, MERGE_SYSTEM_INTO_PROMPT, AppliedAdjustments
 from fermata.drivers.protocols.block_encoding import (
     encode_call_arguments,
     format_result_text,
@@ -28,16 +28,12 @@ EXTRA_CONTENT_FIELD = "extra_content"
 # Names of adjustments:
 ADD_EMPTY_REASONING = "add empty reasoning"
 """For a server that, in thinking mode, wants reasoning at every answer, even at those of another model."""
-ADD_PLACEHOLDER_SIGNATURES = "add placeholder signatures"
-"""For a server that wants a signature at every call, even at those of another model."""
 OMIT_REASONING_FIELDS = "omit reasoning fields"
 ANSWER_RESULTS = "answer results"
 """For a server that wants words of the model between results and the next prompt."""
 BRIDGE_TEXT = "I have read the results."
 SPLIT_PARALLEL_CALLS = "split parallel calls"
 """For templates that take one call in a message: each call is a message of its own, followed by its result."""
-MERGE_SYSTEM_INTO_PROMPT = "merge system into prompt"
-"""For a model without a system role: the instructions precede the first prompt."""
 NAME_RESULTS = "name results"
 """For a server that wants the tool's name at each result."""
 
