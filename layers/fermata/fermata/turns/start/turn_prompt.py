@@ -56,6 +56,10 @@ class TurnPrompt:
     """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
     agent_context: AgentContext = NO_AGENT_CONTEXT
     """What the client says about the page, for an agent of the tenant."""
+    sent_digest: str = ""
+    """The digest of the request, where the prompt was edited since (decision 0399)."""
+    is_counted: bool = False
+    """Whether the prompt and its bytes were counted when it was queued."""
 
     @cached_property
     def digest(self) -> str:
@@ -63,8 +67,8 @@ class TurnPrompt:
 
         Empty without an idempotency key, because a snapshot is large.
         """
-        if not self.idempotency_key:
-            return ""
+        if not self.idempotency_key or self.sent_digest:
+            return self.sent_digest
         content = self._content_identity
         snapshot = self.snapshot.identity if self.snapshot else None
         identity = [self.scope, self.conversation_id, content, snapshot]
@@ -86,4 +90,6 @@ class TurnPrompt:
 
     def count_use(self, turn_id: str, *, ending: str = "") -> Use:
         """Return what the prompt counts as; `ending` is the turn that ends for its own."""
+        if self.is_counted:
+            return Use(turn=turn_id, ending=ending)
         return Use(prompts=1, turn=turn_id, ending=ending, stored_bytes=self.body_bytes)
