@@ -11,7 +11,8 @@ from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.blocks import Block
-from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
+from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
+from fermata.domain.tools import ClientTool
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.limits.use_counts import Use
 from fermata.turns.start.normalize_prompt_images import compute_block_identity
@@ -48,6 +49,11 @@ class TurnPrompt:
     """Whether the client asks to end the turn that holds the conversation."""
     has_browser_tools: bool = True
     """Whether the client carries out tool requests (decision 0354)."""
+    protocol: ClientProtocol = ""
+    """The protocol of the client, which the turn keeps."""
+    client_tools: tuple[ClientTool, ...] | None = None
+    """The tools that the client carries out; of the agent's own browser tools, those it does not name are withheld.
+    None for a client that declares none."""
     has_queued_prompts: bool = False
     """Whether further prompts wait behind this one."""
     build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes
