@@ -10,6 +10,11 @@ from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
 
+def get_block_kind(block: Block) -> str:
+    """Return the kind of the block that a blob stands for, or the block's own kind."""
+    return block.replaced_kind if block.kind == "blob" else block.kind
+
+
 def is_tool_call(block: Block) -> TypeGuard[ToolCallBlock | BlobBlock]:
     return block.kind == "toolCall" or (block.kind == "blob" and block.replaced_kind == "toolCall")
 

@@ -10,7 +10,28 @@ from fermata.domain.base import DomainModel
 from fermata.domain.blocks import Block
 from fermata.domain.message_fold_cache import MessageFoldCache
 from fermata.domain.messages import Message
+from fermata.domain.run_settings import OutputFormat, ToolChoice
 from fermata.domain.tools import ToolSpec
+
+
+class SamplingSettings(DomainModel):
+    """How a model chooses its words. What is None or empty is left to the provider."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    seed: int | None = None
+    stop_sequences: tuple[str, ...] = ()
+
+    def list_set(self) -> list[tuple[str, Any]]:
+        """Return the names and values of what is set."""
+        values = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return [(name, value) for name, value in values if value is not None and value != ()]
+
+
+DEFAULT_SAMPLING = SamplingSettings()
 
 
 class ModelRequest(DomainModel):
@@ -37,6 +58,14 @@ class ModelRequest(DomainModel):
     thinking_tokens: int = 0
     call_tools: bool = True
     """False in a turn's last round. The tools are still sent, because the cached prefix contains them."""
+    tool_choice: ToolChoice = "auto"
+    """Whether the model has to call a tool, or one of that name. Without tools, or with `call_tools` off, it says
+    nothing."""
+    sampling: SamplingSettings = DEFAULT_SAMPLING
+    output: OutputFormat | None = None
+    """The schema of the answer, for providers that can enforce one."""
+    provider_options: dict[str, Any] = Field(default_factory=dict)
+    """Options by provider, as an agent has them."""
     scope: str = ""
     """The scope of the conversation. Providers with named prompt caches use it as part of the name."""
     window_tokens: int = 32_768
@@ -45,6 +74,13 @@ class ModelRequest(DomainModel):
         default_factory=MessageFoldCache, exclude=True, repr=False
     )
     """What the last request of the same conversation has computed from its messages (decision 0204)."""
+
+    @property
+    def forced_tool(self) -> str:
+        """The name of the tool that has to be called, `*` for any; empty if the model may answer in words."""
+        if not self.tools or not self.call_tools or self.tool_choice in ("auto", "none"):
+            return ""
+        return "*" if isinstance(self.tool_choice, str) else self.tool_choice.tool_name
 
 
 class FinishReason(StrEnum):

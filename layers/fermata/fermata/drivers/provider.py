@@ -28,6 +28,7 @@ from fermata.drivers.protocols.repair_marks import mark_response, take_mark
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.retry_policy import Failure
+from fermata.drivers.sampling_fields import CHAT_SAMPLING, SAMPLING_ADJUSTMENTS, SamplingFields, encode_sampling
 from fermata.drivers.thinking_budget import default_thinking_allowance
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
@@ -52,6 +53,10 @@ REFUSED_REPAIR_ADVICE = (
 )
 
 
+def _get_chat_sampling(_request: ModelRequest) -> SamplingFields:
+    return CHAT_SAMPLING
+
+
 @dataclass(frozen=True)
 class ModelTraits:
     """What is known of a provider's models without asking its server (decision 0044).
@@ -67,6 +72,8 @@ class ModelTraits:
         max_images: Images that one request may hold.
         window_is_requested: Whether the request decides how large the context window is.
         thinking_allowance: Tokens to add to the output limit for thinking, from model and thinking tokens.
+        get_sampling_fields: Where a request has what its agent sets of sampling.
+        are_calls_forceable: Whether a request can require that a tool is called.
     """
 
     capabilities: ModelCapabilities = TEXT_AND_TOOLS
@@ -78,6 +85,8 @@ class ModelTraits:
     max_images: int = DEFAULT_MAX_IMAGES
     window_is_requested: bool = False
     thinking_allowance: Callable[[str, int], int] = default_thinking_allowance
+    get_sampling_fields: Callable[[ModelRequest], SamplingFields] = _get_chat_sampling
+    are_calls_forceable: bool = True
 
     def get_capabilities(self, model: str) -> ModelCapabilities:
         """Return what a model can do, by its provider's name for it; for an unknown name, what most models can do."""
@@ -197,7 +206,8 @@ class Provider:
         if error.code == Failure.QUOTA_SPENT.code:
             return None
         is_about_history = error.code == Failure.BAD_REQUEST.code or is_template_refusal(error)
-        candidates = (*self.adjustments, *HISTORY_REPAIRS) if is_about_history else self.adjustments
+        own = (*self.adjustments, *SAMPLING_ADJUSTMENTS) if request.sampling.list_set() else self.adjustments
+        candidates = (*own, *HISTORY_REPAIRS) if is_about_history else own
         tried = applied
         while adjustment := find_adjustment(candidates, error, tried):
             tried |= {adjustment.name}
@@ -238,8 +248,10 @@ class Provider:
         messages = flatten_messages(request.messages, applied)
         if messages is not request.messages:
             request = request.model_copy(update={"messages": messages})
-        body = self.build_body(request, applied)
-        dropped = {adjustment.drops for adjustment in self.adjustments if adjustment.name in applied}
+        adjustments = (*self.adjustments, *SAMPLING_ADJUSTMENTS)
+        dropped = {adjustment.drops for adjustment in adjustments if adjustment.name in applied}
+        fields = self.models.get_sampling_fields(request)
+        body = encode_sampling(self.build_body(request, applied), request.sampling, fields, dropped)
         kept = {name: value for name, value in body.items() if name not in dropped}
         return encode_body(kept)
 

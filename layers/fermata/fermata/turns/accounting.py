@@ -110,7 +110,6 @@ def build_request_usage(
     outcome: str,
     billable: bool = True,
     estimated: bool = False,
-    model: str = "",
 ) -> RequestUsage:
     """Return the ledger entry of one model request.
 
@@ -118,10 +117,8 @@ def build_request_usage(
         attempt: Counts how often the round's request was begun, by any invocation.
         request_number: Counts the requests of that attempt from 1; 0 for an estimate.
         outcome: `ok`, or the code of the error.
-        model: The model that was asked, if it is not the turn's.
     """
-    model = model or turn.model
-    charge = get_request_cost(resources, turn.provider, model, tokens)
+    charge = get_request_cost(resources, turn.provider, turn.model, tokens)
     return RequestUsage(
         tenant=turn.tenant,
         user=turn.user,
@@ -132,7 +129,7 @@ def build_request_usage(
         attempt=attempt,
         request_number=request_number,
         provider=turn.provider,
-        model=model,
+        model=turn.model,
         credential=turn.credential,
         tokens=tokens,
         cost=charge.cost,

@@ -3,7 +3,7 @@
 The order of the steps matters:
 
 1. Reasoning of other models is removed, and calls are paired with results, so that no later step can separate them.
-2. Stale results are elided, so that they take no room.
+2. Stale results are elided, and what the agent's rules leave out is pruned, so that they take no room.
 3. The history is truncated to whole turns that the model accepts.
 4. A turn that is too long by itself is cut to what fits, with its newest results.
 5. Images are selected from what is left.
@@ -79,7 +79,7 @@ class HistoryCompiler:
 
     def compile_messages(self, *, is_complete: bool = True) -> list[Message]:
         """Return what `compile_history` returns for all messages."""
-        prepared = self._elision.elide_stale_results(self._repair.messages)
+        prepared = [*self._profile.prune(self._elision.elide_stale_results(self._repair.messages))]
         if is_complete and has_room(prepared, self._profile):
             return select_images(prepared, self._profile, self._fetch)
         history = truncate_history(prepared, self._profile, is_complete=is_complete)
@@ -89,7 +89,7 @@ class HistoryCompiler:
 def prepare_history(messages: Iterable[Message], profile: ModelProfile) -> list[Message]:
     """Return what would be sent if the model had room for everything: paired, readable, without stale results."""
     readable = (_without_unreadable_blocks(message, profile) for message in messages)
-    return elide_stale_results(repair_history(readable, profile.display_name), profile)
+    return [*profile.prune(elide_stale_results(repair_history(readable, profile.display_name), profile))]
 
 
 def _without_unreadable_blocks(message: Message, profile: ModelProfile) -> Message:

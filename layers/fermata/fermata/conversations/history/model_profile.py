@@ -1,11 +1,17 @@
 """Profile of the model that reads a history: what it accepts, and what the tools of its turn keep."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from fermata.domain.messages import Message
 
 
 def _never(_tool_name: str) -> bool:
     return False
+
+
+def _keep_all(messages: Sequence[Message]) -> Sequence[Message]:
+    return messages
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,7 @@ class ModelProfile:
         display_name: Maps any name of a tool to the one that the model knows.
         is_heavy_tool: Whether only the newest result of a tool is worth sending.
         is_forgotten_tool: Whether later turns see that a tool succeeded, but not its data.
+        prune: Leaves out what the agent's rules do not send again.
     """
 
     provider: str
@@ -37,3 +44,4 @@ class ModelProfile:
     display_name: Callable[[str], str] = str
     is_heavy_tool: Callable[[str], bool] = _never
     is_forgotten_tool: Callable[[str], bool] = _never
+    prune: Callable[[Sequence[Message]], Sequence[Message]] = _keep_all

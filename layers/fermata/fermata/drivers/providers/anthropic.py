@@ -9,6 +9,7 @@ from fermata.drivers.adjustments import (
     NINE_CHARACTER_CALL_IDS,
     OMIT_THINKING_BLOCKS,
     AppliedAdjustments,
+    drop_field,
     make_adjustment,
 )
 from fermata.drivers.model_entries import build_model_info, get_short_text, iter_model_entries
@@ -18,19 +19,38 @@ from fermata.drivers.protocols.anthropic_messages.request import (
     THINKING_BINDING_BETA,
     build_request_body,
 )
-from fermata.drivers.protocols.anthropic_messages.thinking import get_anthropic_allowance, has_bound_thinking
+from fermata.drivers.protocols.anthropic_messages.thinking import (
+    get_anthropic_allowance,
+    get_thinking_mode,
+    has_bound_thinking,
+)
 from fermata.drivers.provider import ModelTraits, Provider
+from fermata.drivers.sampling_fields import ANTHROPIC_SAMPLING, SamplingFields
 
 if TYPE_CHECKING:
     from fermata.drivers.model_listing import ModelListClient
 
 ANTHROPIC_VERSION = "2023-06-01"
+_THINKING_SAMPLING = SamplingFields({"stop_sequences": "stop_sequences"})
+_WITHOUT_TOP_P = SamplingFields(
+    {name: wire for name, wire in ANTHROPIC_SAMPLING.names.items() if name != "top_p"}, max_temperature=1.0
+)
+
+
+def _get_sampling_fields(request: ModelRequest) -> SamplingFields:
+    """Return what may be set: a model that thinks decides by itself, and no model takes temperature and top_p."""
+    if not request.forced_tool and get_thinking_mode(request.model, request.thinking_tokens):
+        return _THINKING_SAMPLING
+    return ANTHROPIC_SAMPLING if request.sampling.temperature is None else _WITHOUT_TOP_P
+
+
 _MODELS = ModelTraits(
     capabilities=ModelCapabilities(tool_calling=True, vision_input=True, tool_result_images=True, prompt_cache=True),
     are_first_party=True,
     are_in_catalogue=True,
     max_images=20,  # with more, the API refuses any image that is longer than 2,000 pixels
     thinking_allowance=get_anthropic_allowance,
+    get_sampling_fields=_get_sampling_fields,
 )
 
 
@@ -80,6 +100,8 @@ PROVIDER = Provider(
     requires_key=False,
     adjustments=(
         NINE_CHARACTER_CALL_IDS,
+        drop_field("output_config", r"output_config|output_format|json_schema"),
+        drop_field("tool_choice", r"tool_choice"),
         make_adjustment(
             OMIT_THINKING_BLOCKS,
             r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match|"

@@ -13,6 +13,7 @@ from fermata.drivers.adjustments import (
     NINE_CHARACTER_CALL_IDS,
     OMIT_THINKING_BLOCKS,
     AppliedAdjustments,
+    drop_field,
     make_adjustment,
 )
 from fermata.drivers.model_entries import build_model_info, get_short_text, get_texts, iter_model_entries
@@ -27,6 +28,7 @@ from fermata.drivers.protocols.gemini_generate.request import (
     build_request_body,
 )
 from fermata.drivers.provider import ModelTraits, Provider
+from fermata.drivers.sampling_fields import GEMINI_SAMPLING
 
 if TYPE_CHECKING:
     from fermata.drivers.model_listing import ModelListClient
@@ -42,6 +44,7 @@ _MODELS = ModelTraits(
     are_in_catalogue=True,
     max_images=20,  # the API takes thousands
     thinking_allowance=get_gemini_allowance,
+    get_sampling_fields=lambda _request: GEMINI_SAMPLING,
 )
 
 
@@ -98,6 +101,7 @@ PROVIDER = Provider(
     build_headers=_build_headers,
     list_models=_list_models,
     adjustments=(
+        drop_field("toolConfig", r"tool_?config|function_?calling_?config"),
         NINE_CHARACTER_CALL_IDS,
         make_adjustment(ADD_PLACEHOLDER_SIGNATURES, r"missing an? `?thought_?signature"),
         make_adjustment(OMIT_THINKING_BLOCKS, r"thought_?signature|thought signature", is_lasting=False),

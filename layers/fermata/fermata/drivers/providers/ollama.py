@@ -4,6 +4,7 @@ A server under this name that knows only chat completions is spoken to in that p
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fermata.domain.errors import ProviderError
@@ -24,6 +25,7 @@ from fermata.drivers.providers.openai_compatible import (
     list_chat_models,
 )
 from fermata.drivers.retry_policy import Failure
+from fermata.drivers.sampling_fields import CHAT_SAMPLING, OLLAMA_SAMPLING
 from fermata.drivers.thinking_budget import default_thinking_allowance
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder
 
@@ -41,7 +43,10 @@ _MODELS = ModelTraits(
     fallback_models=("llama4", "llama3.3", "qwen3"),
     are_free=True,
     window_is_requested=True,
+    get_sampling_fields=lambda _request: OLLAMA_SAMPLING,
+    are_calls_forceable=False,
 )
+_CHAT_MODELS = replace(_MODELS, get_sampling_fields=lambda _request: CHAT_SAMPLING, are_calls_forceable=True)
 
 
 def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
@@ -110,7 +115,7 @@ _CHAT_COMPLETIONS = Provider(
     list_models=list_chat_models,
     requires_key=False,
     adjustments=CHAT_ADJUSTMENTS,
-    models=_MODELS,
+    models=_CHAT_MODELS,
 )
 PROVIDER = Provider(
     name=_NAME,

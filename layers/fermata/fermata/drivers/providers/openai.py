@@ -18,6 +18,7 @@ from fermata.drivers.model_entries import build_model_info, iter_model_entries
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.sampling_fields import NO_SAMPLING, RESPONSES_SAMPLING, SamplingFields
 from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str,
         if request.thinking_tokens > 0:
             body["reasoning"] = {"effort": effort_from_tokens(request.thinking_tokens), "summary": "auto"}
     return body
+
+
+def _get_sampling_fields(request: ModelRequest) -> SamplingFields:
+    return NO_SAMPLING if is_openai_reasoning_model(request.model) else RESPONSES_SAMPLING
 
 
 def _fnv1a(text: str) -> int:
@@ -104,6 +109,7 @@ PROVIDER = Provider(
         ),
         drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
         drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
+        drop_field("text", r"text\.format|json_schema|response_format"),
     ),
     models=ModelTraits(
         capabilities=VISION_AND_TOOLS,
@@ -111,5 +117,6 @@ PROVIDER = Provider(
         are_in_catalogue=True,
         max_images=20,  # the API takes hundreds
         thinking_allowance=_get_thinking_allowance,
+        get_sampling_fields=_get_sampling_fields,
     ),
 )

@@ -32,6 +32,7 @@ from fermata.drivers.protocols.chat_completions.request import (
 )
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
 from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.sampling_fields import CHAT_SAMPLING, NO_SAMPLING, SamplingFields
 from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str,
         if request.thinking_tokens > 0:
             body["reasoning_effort"] = effort_from_tokens(request.thinking_tokens)
     return body
+
+
+def _get_sampling_fields(request: ModelRequest) -> SamplingFields:
+    return NO_SAMPLING if is_openai_reasoning_model(request.model) else CHAT_SAMPLING
 
 
 CHAT_PATH = "/v1/chat/completions"
@@ -114,6 +119,7 @@ CHAT_ADJUSTMENTS = (
     drop_field("reasoning_effort", r"reasoning_effort"),
     drop_field("stream_options", r"stream_options"),
     drop_field("tool_choice", r"tool_choice"),
+    drop_field("response_format", r"response_format|json_schema|structured output"),
     drop_field("max_tokens", OUTPUT_LIMIT_REFUSAL),
     drop_field("max_completion_tokens", OUTPUT_LIMIT_REFUSAL),
 )
@@ -126,5 +132,5 @@ PROVIDER = Provider(
     list_models=list_chat_models,
     requires_key=False,
     adjustments=CHAT_ADJUSTMENTS,
-    models=ModelTraits(thinking_allowance=_get_thinking_allowance),
+    models=ModelTraits(thinking_allowance=_get_thinking_allowance, get_sampling_fields=_get_sampling_fields),
 )

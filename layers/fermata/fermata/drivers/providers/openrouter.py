@@ -24,6 +24,7 @@ from fermata.drivers.model_entries import (
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import ModelTraits, Provider
+from fermata.drivers.sampling_fields import OPENROUTER_SAMPLING
 from fermata.drivers.thinking_budget import default_thinking_allowance, effort_from_tokens
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ PROVIDER = Provider(
         ),
         drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
         drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
+        drop_field("text", r"text\.format|json_schema|response_format"),
+        drop_field("tool_choice", r"tool_choice"),
     ),
-    models=ModelTraits(are_in_catalogue=True),
+    models=ModelTraits(are_in_catalogue=True, get_sampling_fields=lambda _request: OPENROUTER_SAMPLING),
 )

@@ -24,6 +24,7 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
     get_max_output_tokens,
     get_thinking_mode,
     has_bound_thinking,
+    has_output_schemas,
 )
 from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT, encode_result, get_image_base64
 from fermata.drivers.protocols.call_id_mapping import CallIdMapper, choose_call_id_formatter, plain_id_formatter
@@ -71,12 +72,21 @@ def build_request_body(
         body["tools"] = tools
     if tools and not request.call_tools:
         body["tool_choice"] = {"type": "none"}
+    elif request.forced_tool:
+        body["tool_choice"] = _build_tool_choice(request.forced_tool)
     if system:
         body["system"] = system
-    if with_thinking and (thinking := _build_thinking(request, messages)):
+    if request.output is not None and has_output_schemas(request.model):
+        body["output_config"] = {"format": {"type": "json_schema", "schema": request.output.json_schema}}
+    # A model that has to call a tool does not think first: the API refuses both together.
+    if with_thinking and not request.forced_tool and (thinking := _build_thinking(request, messages)):
         body |= {"thinking": thinking, "max_tokens": _get_output_limit(request)}
     body["messages"] = _encode_messages(messages, _build_volatile(request))
     return body
+
+
+def _build_tool_choice(forced_tool: str) -> _JsonObject:
+    return {"type": "any"} if forced_tool == "*" else {"type": "tool", "name": forced_tool}
 
 
 def _encode_messages(messages: list["_WireMessage"], volatile: list[_JsonObject]) -> EncodedItems:

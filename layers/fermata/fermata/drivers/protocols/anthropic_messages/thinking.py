@@ -15,6 +15,7 @@ _FIRST_ADAPTIVE = (4, 6)
 _FIRST_ALWAYS_THINKING = (5, 0)
 _FIRST_WITH_BOUND_THINKING = (5, 1)
 _FIRST_WITH_LONG_OUTPUT = (4, 5)
+_FIRST_WITH_OUTPUT_SCHEMAS = (4, 5)
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?![\d])")
 
 
@@ -45,6 +46,11 @@ def get_thinking_mode(model: str, tokens: int) -> ThinkingMode | None:
 def has_bound_thinking(model: str) -> bool:
     """Return whether the model refuses or drops its earlier thinking when the history before it has changed."""
     return (_parse_version(model) or (0, 0)) >= _FIRST_WITH_BOUND_THINKING
+
+
+def has_output_schemas(model: str) -> bool:
+    """Return whether the model's answers can be bound to a JSON Schema."""
+    return (_parse_version(model) or (0, 0)) >= _FIRST_WITH_OUTPUT_SCHEMAS
 
 
 def get_max_output_tokens(model: str) -> int:

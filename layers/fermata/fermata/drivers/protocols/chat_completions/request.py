@@ -68,6 +68,13 @@ def build_request_body(request: ModelRequest, provider: str, applied: AppliedAdj
         body["tools"] = [build_function_tool(spec) for spec in request.tools]
     if request.tools and not request.call_tools:
         body["tool_choice"] = "none"
+    elif request.forced_tool == "*":
+        body["tool_choice"] = "required"
+    elif request.forced_tool:
+        body["tool_choice"] = {"type": "function", "function": {"name": request.forced_tool}}
+    if request.output is not None:
+        schema = {"name": _format_tool_name(request.output.name, 1), "schema": request.output.json_schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     return body
 
 

@@ -75,6 +75,9 @@ def build_request_body(
         body["tools"] = [{"functionDeclarations": [_build_declaration(spec, applied) for spec in request.tools]}]
     if request.tools and not request.call_tools:
         body["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
+    elif request.forced_tool:
+        names = {} if request.forced_tool == "*" else {"allowedFunctionNames": [request.forced_tool]}
+        body["toolConfig"] = {"functionCallingConfig": {"mode": "ANY", **names}}
     return body | {"generationConfig": _build_generation_config(request, applied), "contents": contents}
 
 
@@ -86,6 +89,8 @@ def _build_generation_config(request: ModelRequest, applied: AppliedAdjustments)
     thinking = build_thinking_config(request.model, request.thinking_tokens)
     if thinking and OMIT_THINKING_CONFIG not in applied:
         config["thinkingConfig"] = thinking
+    if request.output is not None and not request.tools:  # the API takes no schema beside tools
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": request.output.json_schema}
     return config
 
 

@@ -39,6 +39,8 @@ def build_request_body(
     }
     if request.tools and request.call_tools:  # tools cannot be offered without permitting calls
         body["tools"] = [build_function_tool(spec) for spec in request.tools]
+    if request.output is not None and "tools" not in body:  # a bound answer cannot be a call
+        body["format"] = request.output.json_schema
     if request.thinking_tokens > 0:
         body["think"] = True
     return body

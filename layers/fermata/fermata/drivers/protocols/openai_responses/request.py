@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.model_io import ModelRequest
+from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.adjustments import OMIT_REASONING_ITEMS, AppliedAdjustments
 from fermata.drivers.protocols.block_encoding import (
@@ -61,8 +62,19 @@ def build_request_body(
         body["tools"] = [_build_tool(spec) for spec in request.tools]
     if request.tools and not request.call_tools:
         body["tool_choice"] = "none"
+    elif request.forced_tool == "*":
+        body["tool_choice"] = "required"
+    elif request.forced_tool:
+        body["tool_choice"] = {"type": "function", "name": request.forced_tool}
+    if request.output is not None:
+        body["text"] = {"format": _build_output_format(request.output)}
     body["max_output_tokens"] = max(MIN_OUTPUT_TOKENS, request.max_tokens) + thinking_allowance
     return body
+
+
+def _build_output_format(output: OutputFormat) -> _JsonObject:
+    # Without `strict: false`, schemas with optional members are refused.
+    return {"type": "json_schema", "name": _format_id(output.name, 1), "schema": output.json_schema, "strict": False}
 
 
 def _iter_results(group: MessageGroup) -> Iterator[_JsonObject]:

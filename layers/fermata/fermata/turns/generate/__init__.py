@@ -1,0 +1,1 @@
+"""Generate texts and objects, and decide questions, with a model and without a conversation."""
