@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
 from tests.loopback_guard import install_guard, pytest_runtest_call
-from tests.suite_parts import is_in_part
+from tests.suite_parts import is_in_part, is_left_out
 
 __all__ = ["cloud", "pytest_runtest_call", "service"]
 
@@ -30,7 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     part = config.getoption("part")
-    return True if part and not is_in_part(collection_path, part) else None
+    if part and not is_in_part(collection_path, part):
+        return True
+    return True if is_left_out(collection_path, config.option.markexpr) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

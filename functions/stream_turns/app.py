@@ -4,8 +4,7 @@ Images are served here too, because API Gateway passes bytes through unchanged o
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -18,17 +17,15 @@ from starlette.routing import Mount, request_response
 from starlette.types import Receive, Scope, Send
 
 from fermata.agents.registry import get_tool_namer
-from fermata.aws.resources import Resources, get_resources, prepare_function
+from fermata.aws.resources import get_resources, prepare_function
+from fermata.client_protocols.log_response import get_log_poller, handler_pool, send_log
 from fermata.conversations import conversation_store, message_views
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import SCOPES
-from fermata.limits.reader_leases import ReaderLease
 from fermata.turns.prompt_queue.change_queue import build_prompt_view
 from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
-from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt
-from fermata.turns.read.abandonment import AbandonmentWatcher
-from fermata.turns.read.follow_log import LogPoller, read_entries_after
+from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.read.log_stream import LogStream
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.start_turn import start_turn
@@ -66,18 +63,7 @@ TEST_MODEL_ANSWER = (
     b"data: [DONE]\n\n"
 )
 """The stream of a chat completion (decision 0245)."""
-handler_pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="handler")
 router = Router("stream_turns")
-
-
-def get_log_poller(resources: Resources) -> LogPoller:
-    """Return the poller that all streams of this process share, also when the first two begin at once."""
-    return resources.cache.get_shared(("log poller",), lambda: LogPoller(resources))
-
-
-def get_abandonment_watcher(resources: Resources) -> AbandonmentWatcher:
-    """Return the watcher that counts the readers of this process."""
-    return resources.cache.get_shared(("abandonment watcher",), lambda: AbandonmentWatcher(resources))
 
 
 def require_existing_scope(request: HttpRequest) -> None:
@@ -202,34 +188,9 @@ def _stream_turn(
 
     resources = context.resources
     log_stream = LogStream(resources, turn, get_log_poller(resources), render, lambda: HEARTBEAT_LINE, after=after)
-    return _send_log(
+    return send_log(
         context, turn, entries, log_stream, STREAM_HEADERS, is_returning=is_returning, is_counted=is_counted
     )
-
-
-def _send_log(
-    context: RequestContext,
-    turn: Turn,
-    entries: Iterable[LogEntry],
-    log_stream: LogStream,
-    headers: Mapping[str, str],
-    *,
-    is_returning: bool,
-    is_counted: bool,
-) -> Response:
-    resources = context.resources
-    lease = ReaderLease.take(resources, context.caller, context.caller_limits) if is_counted else None
-    watcher = get_abandonment_watcher(resources)
-    watcher.add_reader(turn, is_returning=is_returning)
-
-    def close() -> None:
-        watcher.remove_reader(turn, is_broken_off=not log_stream.is_complete, has_seen_end=log_stream.has_sent_end)
-        if lease:
-            resources.clock.start_thread(lease.release, "release-reader")
-
-    lines = _start_next_at_end(resources, turn, log_stream, log_stream.send(entries))
-    stream = _release_at_end(lines, lease) if lease else lines
-    return Response(200, stream=stream, headers=headers, on_close=close)
 
 
 @router.handles(planner.CHAT)
@@ -248,7 +209,7 @@ def chat_with_planner(context: RequestContext) -> Response:
     poller = get_log_poller(context.resources)
     log_stream = LogStream(context.resources, started.turn, poller, renderer.render, lambda: b" ", after=0)
     headers = {**STREAM_HEADERS, "Content-Type": "application/json"}
-    return _send_log(
+    return send_log(
         context, started.turn, [started.entry], log_stream, headers, is_returning=False, is_counted=started.is_joined
     )
 
@@ -279,25 +240,7 @@ def stream_planner_chat(context: RequestContext) -> Response:
     )
     entries = read_entries_after(resources, turn, 0)
     is_returning = seen is not None
-    return _send_log(context, turn, entries, log_stream, headers, is_returning=is_returning, is_counted=is_returning)
-
-
-async def _start_next_at_end(
-    resources: Resources, turn: Turn, log_stream: LogStream, lines: AsyncIterator[bytes]
-) -> AsyncIterator[bytes]:
-    """Start the prompt that waits for the turn, after the reader has its end. The sweep does it where nobody reads."""
-    async for line in lines:
-        yield line
-    if log_stream.has_queued_prompts:
-        start = partial(start_next_prompt, resources, turn.tenant, turn.conversation)
-        await asyncio.get_running_loop().run_in_executor(handler_pool, start)
-
-
-async def _release_at_end(lines: AsyncIterator[bytes], lease: ReaderLease) -> AsyncIterator[bytes]:
-    """Release the lease before the response is over: a function that has responded does not run on."""
-    async for line in lines:
-        yield line
-    await asyncio.get_running_loop().run_in_executor(handler_pool, lease.release)
+    return send_log(context, turn, entries, log_stream, headers, is_returning=is_returning, is_counted=is_returning)
 
 
 class ClosingStreamingResponse(StreamingResponse):

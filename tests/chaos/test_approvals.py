@@ -26,18 +26,20 @@ def run(seed: int, *, faults: int) -> tuple[list[str], int]:
     return problems, sum(decision.status == 200 for decision in world.approvers.sent)
 
 
-@pytest.mark.parametrize("seed", sample_for_quick_suite(list(range(1_000, 1_060)), every=30))
+@pytest.mark.parametrize("seed", sample_for_quick_suite(list(range(1_000, 1_060)), every=60))
 def test_under_faults_every_call_is_decided_once_and_runs_only_if_approved(seed: int) -> None:
     problems, _ = run(seed, faults=12)
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_on_good_days_decisions_count() -> None:
     reports = [run(seed, faults=0) for seed in range(1_100, 1_108)]
     assert [problem for problems, _ in reports for problem in problems] == []
     assert sum(accepted for _, accepted in reports) > len(reports)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("bug", "complaint"),
     [
@@ -54,6 +56,7 @@ def test_the_judge_notices_a_broken_promise(bug: str, complaint: str, monkeypatc
     assert [problem for problem in problems if complaint in problem]
 
 
+@pytest.mark.exhaustive
 def test_the_seeds_decide_at_the_same_time_and_too_late() -> None:
     statuses: Counter[int] = Counter()
     outcomes: Counter[str] = Counter()

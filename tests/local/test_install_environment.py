@@ -42,6 +42,7 @@ def iter_imported_packages(path: Path) -> Iterator[str]:
             yield node.module.split(".")[0]
 
 
+@pytest.mark.exhaustive
 def test_what_a_demo_runs_imports_only_what_is_installed_for_it() -> None:
     distributions = packages_distributions()
     locked = read_lock("runtime").keys()

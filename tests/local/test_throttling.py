@@ -12,6 +12,8 @@ from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.cloud
+
 
 @pytest.fixture(scope="module")
 def full_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorLab]:

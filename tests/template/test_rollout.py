@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.template import templates
 from tests.template.templates import Template, resources_of_type
 
@@ -103,7 +104,7 @@ def test_a_parameter_that_only_one_function_has_is_in_the_description_of_its_ver
         assert own == {found for found in iter_references(description) if found in source["Parameters"]}, name
 
 
-@pytest.mark.parametrize("layer", ["layers/fermata", "layers/dependencies"])
+@pytest.mark.parametrize("layer", sample_for_quick_suite(["layers/fermata", "layers/dependencies"], every=2))
 def test_changed_code_in_a_layer_publishes_a_version_of_every_function(layer: str, deployed: Template) -> None:
     text = templates.TEMPLATE.read_text()
     changed = templates.transform_template(text.replace(f"ContentUri: {layer}\n", "ContentUri: changed\n"))
@@ -118,6 +119,7 @@ def test_a_first_deployment_needs_no_codedeploy(deployed: Template) -> None:
     assert not any("UpdatePolicy" in resource for resource in deployed["Resources"].values())
 
 
+@pytest.mark.exhaustive
 def test_a_gradual_rollout_moves_every_alias_and_goes_back_when_an_alarm_rings(gradual: Template) -> None:
     groups = resources_of_type(gradual, "AWS::CodeDeploy::DeploymentGroup")
     aliases = {
@@ -161,6 +163,7 @@ def without_condition(gradual: Template) -> Template:
     return resolved
 
 
+@pytest.mark.exhaustive
 @pytest.mark.exhaustive
 def test_a_gradual_rollout_passes_cfn_lint(gradual: Template) -> None:
     assert templates.lint_template(without_condition(gradual)) == []

@@ -13,6 +13,7 @@ from fermata_client import HtmlFile, HtmlFileExecutor
 from fermata_client.document import disk_writes
 from fermata_client.document.disk_files import NotAnHtmlFileError
 from fermata_client.document.disk_writes import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, FileWrite, write_files
+from tests.quick_suite_samples import sample_for_quick_suite
 
 HEAD = '<head><link rel="stylesheet" href="css/site.css"><script src="app.js"></script></head>'
 PAGE = HEAD + "\n<body>\n<p>a</p>\n</body>\n"
@@ -60,7 +61,7 @@ def edit_at_once(folder: Path, path: str, name: str, barrier: Any, answers: Any)
     answers.put((name, executor(planned)))
 
 
-@pytest.mark.parametrize("path", EDITS)
+@pytest.mark.parametrize("path", sample_for_quick_suite(EDITS, every=3))
 def test_of_two_programs_that_edit_at_once_the_second_is_told_of_the_first(folder: Path, path: str) -> None:
     context = multiprocessing.get_context("fork")
     for _ in range(ROUNDS):

@@ -77,7 +77,9 @@ def prepare_tokens(**members: Any) -> Callable[[int], Callable[[], object]]:
     return prepare
 
 
-@pytest.mark.parametrize("members", [{}, {"darkValue": "#fff"}, {"darkModeEnabled": False}])
+@pytest.mark.parametrize(
+    "members", sample_for_quick_suite([{}, {"darkValue": "#fff"}, {"darkModeEnabled": False}], every=3)
+)
 def test_colours_are_set_in_proportion_to_their_number(members: dict[str, Any]) -> None:
     assert measure_growth(prepare_tokens(**members), 200, 200) <= MAX_GROWTH
 
@@ -116,7 +118,7 @@ def test_a_page_is_read_in_proportion_to_its_length(part: int) -> None:
 
 
 @pytest.mark.parametrize("part", sample_for_quick_suite(range(PARTS), every=PARTS))
-@pytest.mark.parametrize("tool", WRITE_TOOLS)
+@pytest.mark.parametrize("tool", sample_for_quick_suite(WRITE_TOOLS, every=3))
 def test_an_edit_takes_time_in_proportion_to_its_texts(tool: str, part: int) -> None:
     document = HtmlDocument.parse((PAGE % "").encode(), path="index.html")
     main = document.tree.find_first("main")

@@ -11,10 +11,9 @@ from fermata.domain.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
-from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS
+from fermata.drivers.adjustments import ADD_PLACEHOLDER_SIGNATURES, NINE_CHARACTER_CALL_IDS
 from fermata.drivers.protocols.chat_completions.request import (
     ADD_EMPTY_REASONING,
-    ADD_PLACEHOLDER_SIGNATURES,
     OMIT_REASONING_FIELDS,
 )
 from fermata.drivers.providers import openai_compatible

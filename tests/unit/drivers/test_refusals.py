@@ -5,13 +5,17 @@ import json
 import pytest
 
 from fermata.domain.errors import ProviderError
-from fermata.drivers.adjustments import FLATTEN_EARLIER_TURNS, OMIT_REASONING_ITEMS, OMIT_THINKING_BLOCKS
+from fermata.drivers.adjustments import (
+    ADD_PLACEHOLDER_SIGNATURES,
+    FLATTEN_EARLIER_TURNS,
+    MERGE_SYSTEM_INTO_PROMPT,
+    OMIT_REASONING_ITEMS,
+    OMIT_THINKING_BLOCKS,
+)
 from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.protocols.chat_completions.request import (
     ADD_EMPTY_REASONING,
-    ADD_PLACEHOLDER_SIGNATURES,
     ANSWER_RESULTS,
-    MERGE_SYSTEM_INTO_PROMPT,
     NAME_RESULTS,
     OMIT_REASONING_FIELDS,
     SPLIT_PARALLEL_CALLS,

@@ -16,6 +16,7 @@ from functions.credentials import app as credentials
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests.proxy_events import make_proxy_event
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.tenant_tokens import TokenSigner, make_tenant
 
 BUFFERED = {"api": api, "credentials": credentials, "tool_result": tool_result}
@@ -72,7 +73,7 @@ async def call_app(scope: dict[str, Any]) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("base_path", BASE_PATHS)
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", sample_for_quick_suite(OPERATIONS, every=8), ids=lambda operation: operation.name)
 def test_an_operation_is_found_under_any_base_path(
     bakery: TokenSigner, operation: BaseOperation, base_path: str
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fermata.aws import cache, observability
 from fermata.aws.resources import Resources, _create_client
-from functions.stream_turns.app import get_abandonment_watcher, get_log_poller
+from fermata.client_protocols.log_response import get_abandonment_watcher, get_log_poller
 from tests.resources import TestClock
 
 

@@ -7,6 +7,7 @@ from schemathesis.specs.openapi.checks import ignored_auth
 
 from fermata.wire.operations import callbacks, surface
 from fermata.wire.operations.operation import BaseOperation, SuccessResponse
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.tenant_tokens import TokenSigner
 from tests.unit.openapi.schemathesis_schema import AnyCase, check_stream_lines, schema
 from tests.unit.openapi.service import Service
@@ -115,7 +116,9 @@ def test_an_operation_succeeds_as_documented(
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": FORGED_AUTHORIZATION}], ids=["no token", "a forged token"])
-@pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    "operation", sample_for_quick_suite(AUTHENTICATED_OPERATIONS, every=8), ids=lambda operation: operation.name
+)
 def test_a_request_without_a_valid_token_is_refused(
     service: Service, operation: BaseOperation, headers: dict[str, str]
 ) -> None:
@@ -125,7 +128,9 @@ def test_a_request_without_a_valid_token_is_refused(
     assert response.json() == {"error": "Unauthorized"}
 
 
-@pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    "operation", sample_for_quick_suite(AUTHENTICATED_OPERATIONS, every=8), ids=lambda operation: operation.name
+)
 def test_a_request_without_a_capability_is_refused(service: Service, operation: BaseOperation) -> None:
     others = {capability for other in AUTHENTICATED_OPERATIONS for capability in other.capabilities} - set(
         operation.capabilities

@@ -12,6 +12,7 @@ from fermata.aws import observability
 from fermata.aws.security_events import SecurityEvent, make_user_pseudonym
 from fermata.wire.operations import credentials, defaults, editor
 from fermata.wire.operations.operation import BaseOperation
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.openapi.schemathesis_schema import AnyCase
 from tests.unit.openapi.service import CAPABILITIES, Service
@@ -69,7 +70,9 @@ def call_and_read_event(lines: ReadLines, case: AnyCase, headers: dict[str, str]
 @pytest.mark.parametrize(
     ("headers", "reason"), [({}, "missing"), ({"Authorization": FORGED_AUTHORIZATION}, "bad_signature")]
 )
-@pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    "operation", sample_for_quick_suite(AUTHENTICATED_OPERATIONS, every=8), ids=lambda operation: operation.name
+)
 def test_a_refused_token_is_one_event(
     service: Service, lines: ReadLines, operation: BaseOperation, headers: dict[str, str], reason: str
 ) -> None:
@@ -77,7 +80,9 @@ def test_a_refused_token_is_one_event(
     assert event == {"event": SecurityEvent.TOKEN_REFUSED, "security": True, "reason": reason, "status": 401}
 
 
-@pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    "operation", sample_for_quick_suite(AUTHENTICATED_OPERATIONS, every=8), ids=lambda operation: operation.name
+)
 def test_a_missing_capability_is_one_event(service: Service, lines: ReadLines, operation: BaseOperation) -> None:
     case = make_case(operation, list_existing_ids(service, operation))
     event = call_and_read_event(lines, case, {"Authorization": service.token("none")})
@@ -91,7 +96,9 @@ def test_a_missing_capability_is_one_event(service: Service, lines: ReadLines, o
     }
 
 
-@pytest.mark.parametrize("operation", OPERATIONS_OF_ITEMS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    "operation", sample_for_quick_suite(OPERATIONS_OF_ITEMS, every=8), ids=lambda operation: operation.name
+)
 def test_an_id_of_another_tenant_is_one_event(
     service: Service, rival: TokenSigner, lines: ReadLines, operation: BaseOperation
 ) -> None:

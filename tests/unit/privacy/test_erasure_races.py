@@ -39,6 +39,7 @@ from fermata.turns.snapshot_storage import CAUTION_SECONDS
 from fermata.turns.start.start_turn import start_turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.api_key_store import create_api_key
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import TestClock
 from tests.unit.privacy.filled_tenant import (
     ADA,
@@ -101,7 +102,7 @@ def interfere(
     return acted
 
 
-@pytest.mark.parametrize("kind", ["user", "conversation"])
+@pytest.mark.parametrize("kind", sample_for_quick_suite(["user", "conversation"], every=2))
 def test_the_snapshot_of_a_refused_prompt_is_gone_with_its_user_or_conversation(
     resources: Resources, stage: Stage, clock: TestClock, kind: Any
 ) -> None:
@@ -166,8 +167,8 @@ def test_an_erasure_leaves_the_snapshots_of_a_conversation_that_began_after_the_
     assert len(resources.blobs.list_keys(folder)) == 1
 
 
-@pytest.mark.parametrize("name", ["_find_ids", "erase_turn", "erase_conversation"])
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("name", sample_for_quick_suite(["_find_ids", "erase_turn", "erase_conversation"], every=3))
+@pytest.mark.parametrize("after", sample_for_quick_suite([False, True], every=2))
 def test_a_prompt_that_comes_while_a_pass_runs_is_refused_or_erased(
     resources: Resources, stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch, name: str, after: bool
 ) -> None:
@@ -201,7 +202,7 @@ def test_a_later_pass_leaves_the_keys_counts_and_settings_of_a_user_who_is_back(
     assert left == {key for key in kept if not key[0].startswith("privacy#")}
 
 
-@pytest.mark.parametrize("subject", [OF_ADA, OF_ALL], ids=["user", "tenant"])
+@pytest.mark.parametrize("subject", sample_for_quick_suite([OF_ADA, OF_ALL], every=2), ids=["user", "tenant"])
 def test_a_pass_that_finds_something_is_followed_by_another(
     resources: Resources, stage: Stage, clock: TestClock, subject: DataSubject
 ) -> None:
@@ -303,7 +304,7 @@ def test_the_same_request_again_is_the_same_job(resources: Resources) -> None:
 
 
 @pytest.mark.parametrize("kind", ["export", "erasure"])
-@pytest.mark.parametrize("subject", [OF_ADA, OF_ALL], ids=["user", "tenant"])
+@pytest.mark.parametrize("subject", sample_for_quick_suite([OF_ADA, OF_ALL], every=2), ids=["user", "tenant"])
 def test_equal_requests_at_the_same_moment_are_one_job(
     resources: Resources, monkeypatch: pytest.MonkeyPatch, kind: JobKind, subject: DataSubject
 ) -> None:
@@ -369,7 +370,7 @@ def test_the_files_of_an_export_are_deleted_in_all_versions_after_a_day(
     assert run_open_jobs(resources) == 0
 
 
-@pytest.mark.parametrize("exported", [OF_ADA, OF_ALL], ids=["user", "tenant"])
+@pytest.mark.parametrize("exported", sample_for_quick_suite([OF_ADA, OF_ALL], every=2), ids=["user", "tenant"])
 @pytest.mark.parametrize("erased", [OF_ADA, OF_ALL], ids=["user", "tenant"])
 def test_an_erasure_deletes_the_exports_of_before(
     resources: Resources, stage: Stage, clock: TestClock, exported: DataSubject, erased: DataSubject

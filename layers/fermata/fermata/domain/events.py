@@ -118,7 +118,8 @@ class ToolRequestEvent(Event):
 class ToolResultEvent(Event):
     """The outcome of a tool call. `conflict`: nothing was done, because the document has changed meanwhile.
 
-    `execution` is there for tools with a manifest: how the call went.
+    `execution` is there for tools with a manifest: how the call went. `output` is what the model reads of it,
+    shortened, in turns of clients that show it (decision 0379).
     """
 
     type: Literal["toolResult"] = "toolResult"
@@ -128,6 +129,7 @@ class ToolResultEvent(Event):
     error: str | None = None
     conflict: bool | None = None
     execution: ToolExecution | None = None
+    output: Any = None
 
 
 class ToolAwaitedEvent(Event):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import Field
+
 from fermata.domain.base import DomainModel
 
 
@@ -68,6 +70,14 @@ class ToolOutput(DomainModel):
     def failure(cls, error: str) -> "ToolOutput":
         """Return the output of a call that failed. The model reads `error`, so it says what to do instead."""
         return cls(ok=False, error=error)
+
+
+class ClientTool(DomainModel):
+    """A tool that the client of a turn has declared, and carries out itself."""
+
+    name: str
+    description: str = ""
+    input_schema: dict[str, Any] = Field(default_factory=dict)
 
 
 class ToolSpec(DomainModel):

@@ -110,6 +110,7 @@ def build_request_usage(
     outcome: str,
     billable: bool = True,
     estimated: bool = False,
+    model: str = "",
 ) -> RequestUsage:
     """Return the ledger entry of one model request.
 
@@ -117,8 +118,10 @@ def build_request_usage(
         attempt: Counts how often the round's request was begun, by any invocation.
         request_number: Counts the requests of that attempt from 1; 0 for an estimate.
         outcome: `ok`, or the code of the error.
+        model: The model that was asked, if it is not the turn's.
     """
-    charge = get_request_cost(resources, turn.provider, turn.model, tokens)
+    model = model or turn.model
+    charge = get_request_cost(resources, turn.provider, model, tokens)
     return RequestUsage(
         tenant=turn.tenant,
         user=turn.user,
@@ -129,7 +132,7 @@ def build_request_usage(
         attempt=attempt,
         request_number=request_number,
         provider=turn.provider,
-        model=turn.model,
+        model=model,
         credential=turn.credential,
         tokens=tokens,
         cost=charge.cost,

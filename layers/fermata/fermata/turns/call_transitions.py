@@ -7,6 +7,7 @@ from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.domain.events import Event, ToolRequestEvent, ToolResultEvent
+from fermata.domain.json_shortening import shorten_value
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import add_ignored_members
 from fermata.turns.approvals.settle_call import add_approver_note
@@ -15,6 +16,9 @@ from fermata.turns.round_call import CallState, RoundCall
 
 MAX_OUTPUTS_PER_COMMIT = 50
 """Each output is a row of its transaction, which DynamoDB limits to 100 writes and 4 MB."""
+
+MAX_SHOWN_OUTPUT_CHARS = 16_000
+"""Of an output, as JSON, that the log keeps for a client which shows it."""
 
 MAX_INPUT_SUMMARY_CHARS = 160
 """Characters of an edit's input that the journal shows."""
@@ -112,6 +116,7 @@ def _answer_call(
         error=output.error,
         conflict=output.conflict,
         execution=output.execution,
+        output=shorten_value(output.data, MAX_SHOWN_OUTPUT_CHARS) if transition.pause.keeps_outputs else None,
     )
     return Transition(
         transition.pause.with_call(done), (*transition.events, event), (*transition.outputs, (call, output))

@@ -94,6 +94,8 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
     next_number: int = 0
     turn_state_item: dict[str, Any] = Field(default_factory=dict)
     expires: int = 0
+    keeps_outputs: bool = False
+    """Whether the log keeps what the model reads of each call, because the turn's client shows it (decision 0379)."""
     has_budget: bool | None = None
     """Whether the turn's requests need a budget hold; None in pauses that were stored without it."""
 
@@ -268,5 +270,6 @@ def build_pause(
         planned_on_revision=planned_on_revision,
         undo_target=undo_target,
         expires=turn.expires,
+        keeps_outputs=bool(turn.protocol),
         has_budget=turn.has_budget,
     )

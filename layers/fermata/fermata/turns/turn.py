@@ -17,8 +17,9 @@ from fermata.aws.resources import Resources
 from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
+from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import NotFound
+from fermata.domain.tools import ClientTool
 from fermata.turns.next_invocation_hint import InvocationHint
 
 OPEN_SHARDS = 4
@@ -87,6 +88,10 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     system, or the client has no browser tools."""
     has_browser_tools: bool = True
     """Whether its client carries out tool requests (decision 0354)."""
+    protocol: ClientProtocol = ""
+    """The protocol of the client that started the turn; empty for events a line (decision 0379)."""
+    client_tools: tuple[ClientTool, ...] = ()
+    """Tools that its client has declared and carries out (decision 0380)."""
     remote_tools: tuple[str, ...] = ()
     """The ids of the versions of the tenant's remote tools that the turn is offered (decision 0328)."""
     prompt_version: str
@@ -147,7 +152,7 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     @property
     def can_retract_text(self) -> bool:
         """Whether this turn's clients can remove text they have already shown."""
-        return self.dialect != "instatic"
+        return self.dialect != "instatic" and not self.protocol
 
 
 def build_turn_pk(tenant: str, turn: str) -> str:
@@ -160,11 +165,13 @@ def build_open_shard_key(turn: str) -> str:
     return f"open#{zlib.crc32(turn.encode()) % OPEN_SHARDS}"
 
 
+_OMITTED_WHEN_EMPTY = ("offered_tools", "known_tools", "agent_properties", "protocol", "client_tools")
+
+
 def turn_to_item(turn: Turn) -> Item:
     excluded = {"execution_number", "state"}
     excluded |= {"policy"} if turn.policy == NO_POLICY else set()
-    excluded |= set() if turn.offered_tools else {"offered_tools"}
-    excluded |= {name for name in ("known_tools", "agent_properties") if not getattr(turn, name)}
+    excluded |= {name for name in _OMITTED_WHEN_EMPTY if not getattr(turn, name)}
     excluded |= {"agent_context"} if turn.agent_context == NO_AGENT_CONTEXT else set()
     pinned = turn.model_dump(mode="json", by_alias=True, exclude=excluded)
     return {

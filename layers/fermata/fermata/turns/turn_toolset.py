@@ -1,10 +1,17 @@
-"""Open the tools of a turn: those of its agent, and the remote tools that it has pinned."""
+"""Open the tools of a turn: those of its agent, the remote tools that it has pinned, and its client's."""
+
+from collections.abc import Sequence
 
 from fermata.aws.resources import Resources
-from fermata.tools.toolset import Toolset
+from fermata.domain.tools import ClientTool
+from fermata.tools.tool import Access, Execution, JsonInput, Tool
+from fermata.tools.toolset import Toolset, list_tool_names
 from fermata.turns.turn import Turn
 from fermata.turns.turn_agent import open_turn_agent
 
+CLIENT_TOOLSET = "client"
+CLIENT_TOOL_SECONDS = 24 * 3600
+"""Such a tool may ask the user. Nothing runs meanwhile, and the user's next prompt ends the wait (decision 0380)."""
 _TOOLSET_CACHE_SECONDS = 3600
 
 
@@ -15,6 +22,43 @@ def open_turn_toolset(resources: Resources, turn: Turn) -> Toolset:
         resources: The settings table, and the cache of the process.
         turn: The turn.
     """
+    return add_client_tools(_open_service_tools(resources, turn), turn.client_tools)
+
+
+def add_client_tools(toolset: Toolset, client_tools: Sequence[ClientTool]) -> Toolset:
+    """Return the tools of a turn with those that its client has declared. A name that another tool has is left out.
+
+    Args:
+        toolset: The other tools of the turn.
+        client_tools: As the turn has pinned them.
+    """
+    if not client_tools:
+        return toolset
+    used = set().union(*map(list_tool_names, toolset.tools))
+    added: dict[str, Tool] = {}
+    for declared in client_tools:
+        tool = _build_client_tool(declared)
+        if used.isdisjoint(list_tool_names(tool)):
+            added[tool.name] = tool
+            used |= list_tool_names(tool)
+    return Toolset(toolset.name, (*toolset.tools, *added.values()))
+
+
+def _build_client_tool(declared: ClientTool) -> Tool:
+    return Tool(
+        name=declared.name,
+        toolset=CLIENT_TOOLSET,
+        description=declared.description,
+        execution=Execution.BROWSER,
+        access=Access.READ,
+        input_model=JsonInput,
+        declared_schema={"type": "object", "properties": {}} | declared.input_schema,
+        timeout_seconds=CLIENT_TOOL_SECONDS,
+        reads_outside_content=True,
+    )
+
+
+def _open_service_tools(resources: Resources, turn: Turn) -> Toolset:
     toolset = open_turn_agent(resources, turn).get_toolset(turn.generation)
     if not turn.remote_tools:
         return toolset

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.domain.errors import Conflict, NotFound, TooManyRequests
 from fermata.domain.events import CancelledEvent, PromptQueuedEvent
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, DEFAULT_USER_LIMITS
 from fermata.turns.prompt_queue.change_queue import (
     drop_queued_prompt,
     edit_queued_prompt,
@@ -131,6 +133,94 @@ def test_the_same_prompt_again_is_queued_once(busy: Stage) -> None:
     first = enqueue(busy, "Second", idempotency_key="k")
     assert enqueue(busy, "Second", idempotency_key="k").id == first.id
     assert len(list_queue(busy)) == 1
+
+
+def test_the_same_prompt_at_the_same_moment_is_queued_once(busy: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A double click: the second request is queued while the first one is about to be."""
+    write, ids = busy.resources.tables.write_items, list[str]()
+
+    def write_after_the_other(*writes: Any) -> None:
+        if len(writes) == 2 and not ids and isinstance(writes[1], Put) and writes[1].item["sk"].startswith("q#"):
+            ids.append("the other one begins")
+            busy.pass_time(0.5)
+            ids.append(enqueue(busy, "Second", idempotency_key="k").id)
+        write(*writes)
+
+    monkeypatch.setattr(busy.resources.tables, "write_items", write_after_the_other)
+    first = enqueue(busy, "Second", idempotency_key="k")
+    assert ids[1:] == [first.id]
+    assert len(list_queue(busy)) == 1
+
+
+@pytest.mark.parametrize("when_busy", ["enqueue", "reject"])
+@pytest.mark.parametrize("edits", [(), ("Second, but shorter",)], ids=["as it was sent", "edited"])
+def test_the_same_request_after_the_prompt_has_run_starts_nothing(
+    busy: Stage, when_busy: str, edits: tuple[str, ...]
+) -> None:
+    """The response of the first request was lost, and the client repeats it when the conversation is free again."""
+    queued = enqueue(busy, "Second", idempotency_key="k")
+    for text in edits:
+        edit_queued_prompt(busy.resources, busy.caller, busy.conversation.id, queued.id, text, version=None)
+    end_turn(busy)
+    run_next(busy, "Two.")
+    prompt = busy.make_prompt("Second", idempotency_key="k")
+    if when_busy == "enqueue":
+        again = enqueue(busy, "Second", idempotency_key="k")
+        assert (again.id, again.state, again.turn) == (queued.id, "started", busy.turn.id)
+    else:
+        joined = start_turn(busy.resources, busy.caller, prompt)
+        assert (joined.turn.id, joined.is_joined) == (busy.turn.id, True)
+    assert len(busy.workflow.started) == 2
+
+
+def test_a_key_that_has_queued_one_prompt_queues_no_other(busy: Stage) -> None:
+    enqueue(busy, "Second", idempotency_key="k")
+    with pytest.raises(Conflict, match="Idempotency-Key"):
+        send(busy, "Third", idempotency_key="k")
+
+
+def test_a_prompt_whose_request_has_started_it_otherwise_does_not_block_the_queue(busy: Stage) -> None:
+    """The turn has ended and nobody has started the prompt yet. The client repeats the request."""
+    enqueue(busy, "Second", idempotency_key="k")
+    busy.pass_time(1)
+    enqueue(busy, "Third")
+    end_turn(busy)
+    stage_turn = start_turn(busy.resources, busy.caller, busy.make_prompt("Second", idempotency_key="k")).turn
+    assert start_next(busy) is None, "the turn runs"
+    assert list_queue(busy) == [("Second", "started"), ("Third", "waiting")]
+    busy._turn, busy._waiting_token = stage_turn, ""
+    busy.script_replies("Two.")
+    assert busy.run_workflow() == "finished"
+    assert run_next(busy, "Three.") == "Third"
+
+
+def test_an_edit_stores_no_more_than_the_new_text(busy: Stage) -> None:
+    queued = enqueue(busy, "Second", snapshot=SNAPSHOT | {"filler": "x" * 100_000})
+    before = count_stored_bytes(busy)
+    for number in range(5):
+        edit_queued_prompt(
+            busy.resources, busy.caller, busy.conversation.id, queued.id, f"Edited {number}", version=None
+        )
+    assert count_stored_bytes(busy) - before < 1_000
+
+
+def test_prompts_count_when_they_are_queued_and_not_again_when_they_start(busy: Stage) -> None:
+    """Otherwise whoever queues and drops stores as much as they like."""
+    used = replace(DEFAULT_CALLER_LIMITS, user=replace(DEFAULT_USER_LIMITS, prompts_per_minute=4))
+    first = enqueue(busy, "Second", limits=used)
+    for number in range(2):
+        dropped = enqueue(busy, f"Dropped {number}", limits=used)
+        drop_queued_prompt(busy.resources, busy.caller, busy.conversation.id, dropped.id)
+    with pytest.raises(TooManyRequests):
+        send(busy, "One too many", limits=used)
+    end_turn(busy)
+    assert run_next(busy, "Two.") == "Second"
+    assert first.is_counted
+
+
+def count_stored_bytes(stage: Stage) -> int:
+    keys = stage.resources.blobs.list_keys("conversations")
+    return sum(len(stage.resources.blobs.get_bytes(key)) for key in keys)
 
 
 def test_a_prompt_starts_once_though_two_readers_see_the_end(busy: Stage) -> None:

@@ -23,7 +23,7 @@ CONNECTION_TYPES = {
     "OpenRouter": ConnectionType("openrouter"),
     "Ollama": ConnectionType("ollama", needs_url=True),
     "OpenAICompatible": ConnectionType("openai-compatible", needs_url=True),
-    "Google": ConnectionType("google"),
+    "Google": ConnectionType("gemini"),
     "AIGateway": ConnectionType("openai-compatible", default_url="https://ai-gateway.vercel.sh/v1"),
     "Mcp": ConnectionType(),
 }

@@ -23,7 +23,7 @@ from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
 from fermata.tools.schema.manifest_schema import find_schema_violation
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
-from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
+from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import iter_name_keys, make_name_key
 from fermata.tools.toolset import Toolset, list_tool_names
 
@@ -257,11 +257,16 @@ def _error_text_from(error: Any) -> str:
 
 def apply_result_policy(tool: Tool, output: ToolOutput) -> ToolOutput:
     """Limit an output to what the tool's result policy lets the model see."""
-    max_chars = tool.result_policy.max_chars
+    return limit_output(tool.result_policy, output)
+
+
+def limit_output(policy: ResultPolicy, output: ToolOutput) -> ToolOutput:
+    """Limit an output to what a result policy lets the model see."""
+    max_chars = policy.max_chars
     return ToolOutput(
         ok=output.ok,
         data=shorten_data(output.data, max_chars),
         error=None if output.error is None else shorten_text(output.error, max_chars),
-        images=output.images if tool.result_policy.images else None,
+        images=output.images if policy.images else None,
         execution=output.execution,
     )

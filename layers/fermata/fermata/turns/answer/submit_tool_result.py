@@ -13,7 +13,8 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, NotFound, ServiceUnavailable
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.edit_results import EditResult, build_conflict_output, find_edit_tool, parse_edit_result
-from fermata.tools.calls.pipeline import apply_result_policy
+from fermata.tools.calls.pipeline import limit_output
+from fermata.tools.tool import ResultPolicy
 from fermata.turns.answer.journal_writes import prepare_journal_writes, skip_remaining_calls
 from fermata.turns.answer.normalize_result_images import (
     fetch_uploaded_images,
@@ -200,4 +201,5 @@ def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutp
     if output.conflict and not pause.undo_target:
         output = build_conflict_output(result, call.request_revision)
     tool = find_edit_tool(get_toolset(pause.scope), call.tool_name)
-    return apply_result_policy(tool, output).model_copy(update={"conflict": output.conflict}) if tool else output
+    policy = tool.result_policy if tool else ResultPolicy()
+    return limit_output(policy, output).model_copy(update={"conflict": output.conflict})

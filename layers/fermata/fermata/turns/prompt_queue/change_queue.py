@@ -12,9 +12,8 @@ from fermata.turns.prompt_queue.queued_prompt import (
     QueuedPrompt,
     build_change,
     list_queued_prompts,
-    load_prompt_content,
     preview_text,
-    store_prompt_content,
+    store_edited_text,
 )
 
 PROMPT_NOT_FOUND_MESSAGE = "There is no such prompt in the queue of this conversation."
@@ -54,11 +53,9 @@ def edit_queued_prompt(
         Conflict: The prompt waits no more, or has another version.
     """
     queued = _find_waiting(resources, caller, conversation_id, prompt_id, version)
-    content, snapshot = load_prompt_content(resources, queued)
-    images = tuple(block for block in content if not isinstance(block, TextBlock))
-    changed = (TextBlock(text=text), *images)
-    key = store_prompt_content(resources, caller.tenant, queued.conversation, changed, snapshot)
-    return _change(resources, queued, queued.model_copy(update={"content_key": key, "text": preview_text(changed)}))
+    key = store_edited_text(resources, queued, text)
+    preview = preview_text((TextBlock(text=text),))
+    return _change(resources, queued, queued.model_copy(update={"edited_text_key": key, "text": preview}))
 
 
 def drop_queued_prompt(

@@ -2,13 +2,16 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.dynamodb_items_and_writes import Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.errors import TooManyRequests
+from fermata.domain.errors import Conflict, TooManyRequests
 from fermata.domain.events import PromptQueuedEvent
+from fermata.limits.count_use import UseCounter, write_counts
+from fermata.limits.use_counts import Use
 from fermata.turns.prompt_queue.queued_prompt import (
     QueuedPrompt,
     build_queued_prompt,
@@ -17,6 +20,7 @@ from fermata.turns.prompt_queue.queued_prompt import (
 )
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE, ConversationBusy
+from fermata.turns.start.idempotency import KEY_USED_MESSAGE
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import load_turn
 from fermata.turns.turn_log import TurnEnded, TurnLog, fixed_events, read_last_entry
@@ -33,7 +37,8 @@ def start_or_enqueue(
     """Start the turn of a prompt. If another turn holds the conversation, put the prompt behind it.
 
     The prompt is queued with an entry of that turn's log. So either the turn has ended and the prompt is started, or
-    whoever ends the turn knows that a prompt waits.
+    whoever ends the turn knows that a prompt waits. A prompt that was queued before under the same Idempotency-Key is
+    returned, whatever became of it.
 
     Args:
         resources: Tables, bucket and clock.
@@ -42,10 +47,13 @@ def start_or_enqueue(
         start: Starts it, and raises ConversationBusy if another turn holds the conversation.
 
     Raises:
-        TooManyRequests: As many prompts wait as may.
+        Conflict: The Idempotency-Key was used for another request.
+        TooManyRequests: As many prompts wait as may, or the user or the tenant has reached a limit.
         ConversationBusy: Turns of the conversation begin and end all the time.
     """
     prompt_id = _make_prompt_id(caller, prompt)
+    if prompt.idempotency_key and (known := _find_known_prompt(resources, caller, prompt, prompt_id)):
+        return known
     for _ in range(MAX_ENQUEUE_ATTEMPTS):
         try:
             return start()
@@ -62,24 +70,48 @@ def _make_prompt_id(caller: Caller, prompt: TurnPrompt) -> str:
     return hashlib.sha256(f"{caller.user}\n{prompt.idempotency_key}".encode()).hexdigest()[:24]
 
 
+def _find_known_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt, prompt_id: str) -> QueuedPrompt | None:
+    """Return the prompt that the same request has queued before.
+
+    Raises:
+        Conflict: It was another request.
+    """
+    queue = list_queued_prompts(resources, caller.tenant, prompt.conversation_id)
+    known = next((one for one in queue if one.id == prompt_id and one.user == caller.user), None)
+    if known is not None and known.digest not in ("", prompt.digest):
+        raise Conflict(KEY_USED_MESSAGE)
+    return known
+
+
 def _enqueue(
     resources: Resources, caller: Caller, prompt: TurnPrompt, prompt_id: str, turn_id: str
 ) -> QueuedPrompt | None:
     """Queue the prompt behind a turn. Returns None if that turn is over."""
-    queue = list_queued_prompts(resources, caller.tenant, prompt.conversation_id)
-    if known := next((queued for queued in queue if queued.id == prompt_id), None):
+    if known := _find_known_prompt(resources, caller, prompt, prompt_id):
         return known
     turn = load_turn(resources, caller.tenant, turn_id) if turn_id else None
     last_entry = read_last_entry(resources, turn.pk) if turn else None
     if turn is None or last_entry is None or last_entry.state.phase == "ended":
         return None
-    if sum(queued.state == "waiting" for queued in queue) >= MAX_QUEUED_PROMPTS:
-        raise TooManyRequests(QUEUE_FULL_MESSAGE, retry_after=30, reason="prompts")
+    _require_room_in_queue(resources, caller, prompt)
+    _count_prompt(resources, caller, prompt, prompt_id)
     queued = build_queued_prompt(resources, caller, prompt, prompt_id)
     put = Put(resources.settings.bridges_table, queued_prompt_to_item(queued), if_absent=True)
     log = TurnLog.from_last_entry(resources, turn.partition, last_entry)
     try:
         log.append(fixed_events(PromptQueuedEvent(prompt_id=queued.id)), lambda _entry, _before: (put,))
-    except TurnEnded:
+    except (TurnEnded, TransactionCanceled):  # the second means that the same request at the same time was faster
         return None
     return queued
+
+
+def _require_room_in_queue(resources: Resources, caller: Caller, prompt: TurnPrompt) -> None:
+    queue = list_queued_prompts(resources, caller.tenant, prompt.conversation_id)
+    if sum(queued.state == "waiting" for queued in queue) >= MAX_QUEUED_PROMPTS:
+        raise TooManyRequests(QUEUE_FULL_MESSAGE, retry_after=30, reason="prompts")
+
+
+def _count_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt, prompt_id: str) -> None:
+    """Count the prompt before it is stored. It does not count again when it starts."""
+    counter = UseCounter(resources, caller, prompt.limits, prompt_id)
+    counter.commit(Use(prompts=1, stored_bytes=prompt.body_bytes), partial(write_counts, resources))

@@ -28,7 +28,8 @@ _CONTENT: TypeAdapter[tuple[Block, ...]] = TypeAdapter(tuple[Block, ...])
 class QueuedPrompt(StoredModel):
     """A prompt that waits. Its content and snapshot are in the blob `content_key`.
 
-    `version` changes with each edit, and a prompt starts only in the version that was read.
+    `version` changes with each edit, and a prompt starts only in the version that was read. It starts under the
+    Idempotency-Key with which it was sent, so that the same request joins its turn later (decision 0399).
     """
 
     id: str
@@ -48,7 +49,14 @@ class QueuedPrompt(StoredModel):
     user_limits: UseLimits
     tenant_limits: UseLimits
     body_bytes: int = 0
+    is_counted: bool = False
+    """Whether the prompt and its bytes count already."""
+    idempotency_key: str = ""
+    digest: str = ""
+    """Of the request with this key."""
     content_key: str
+    edited_text_key: str = ""
+    """The blob of the text that has replaced that of the content."""
     text: str
     """The beginning of the prompt's text."""
     created_at: str
@@ -62,7 +70,8 @@ class QueuedPrompt(StoredModel):
 
     @property
     def sort_key(self) -> str:
-        return f"q#{self.created_at}#{self.id}"
+        """The id alone, so that the same request, sent twice at once, is stored once."""
+        return f"q#{self.id}"
 
     @property
     def caller(self) -> Caller:
@@ -103,6 +112,9 @@ def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt
         user_limits=prompt.limits.user,
         tenant_limits=prompt.limits.tenant,
         body_bytes=prompt.body_bytes,
+        is_counted=True,
+        idempotency_key=prompt.idempotency_key,
+        digest=prompt.digest,
         content_key=store_prompt_content(
             resources, caller.tenant, prompt.conversation_id, prompt.content, prompt.snapshot_content.value
         ),
@@ -121,9 +133,18 @@ def store_prompt_content(
 
 
 def load_prompt_content(resources: Resources, queued: QueuedPrompt) -> tuple[tuple[Block, ...], Any]:
-    """Return the content of a queued prompt, and the snapshot that came with it."""
+    """Return the content of a queued prompt as it was edited last, and the snapshot that came with it."""
     value = resources.blobs.get_json(queued.content_key)
-    return _CONTENT.validate_python(value["content"]), value["snapshot"]
+    content = _CONTENT.validate_python(value["content"])
+    if queued.edited_text_key:
+        images = (block for block in content if not isinstance(block, TextBlock))
+        content = (TextBlock(text=resources.blobs.get_json(queued.edited_text_key)), *images)
+    return content, value["snapshot"]
+
+
+def store_edited_text(resources: Resources, queued: QueuedPrompt, text: str) -> str:
+    """Store the new text of a prompt alone: images and snapshot may be thousands of times as large."""
+    return resources.blobs.put_json(conversation_folder(queued.tenant, queued.conversation), text)
 
 
 def preview_text(content: tuple[Block, ...]) -> str:
@@ -132,7 +153,7 @@ def preview_text(content: tuple[Block, ...]) -> str:
 
 
 def build_turn_prompt(resources: Resources, queued: QueuedPrompt) -> TurnPrompt:
-    """Return the prompt as it was sent. Its Idempotency-Key lets it start once."""
+    """Return the prompt as it was sent, or edited. Its Idempotency-Key lets it start once."""
     content, snapshot = load_prompt_content(resources, queued)
     return TurnPrompt(
         scope=queued.scope,
@@ -144,7 +165,9 @@ def build_turn_prompt(resources: Resources, queued: QueuedPrompt) -> TurnPrompt:
         snapshot=None if snapshot is None else LazySnapshot.from_value(snapshot),
         revision=queued.revision,
         has_browser_tools=queued.has_browser_tools,
-        idempotency_key=f"queued {queued.id}",
+        idempotency_key=queued.idempotency_key or f"queued {queued.id}",
+        sent_digest=queued.digest or f"queued {queued.id}",
+        is_counted=queued.is_counted,
         max_rounds=queued.max_rounds,
         thinking_tokens=queued.thinking_tokens,
         limits=CallerLimits(user=queued.user_limits, tenant=queued.tenant_limits),
@@ -176,7 +199,8 @@ def list_queued_prompts(resources: Resources, tenant: str, conversation: str) ->
     table = resources.settings.bridges_table
     rows = resources.tables.query_items(table, queue_partition(tenant, conversation))
     now = resources.clock.time()
-    return [queued_prompt_from_item(row) for row in rows if row["ttl"] > now]
+    prompts = [queued_prompt_from_item(row) for row in rows if row["ttl"] > now]
+    return sorted(prompts, key=lambda queued: (queued.created_at, queued.id))
 
 
 def build_change(resources: Resources, before: QueuedPrompt, after: QueuedPrompt) -> Update:

@@ -1,5 +1,6 @@
 """Start the next prompt of a conversation's queue, once, after the turn before it has ended."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from fermata.aws import observability
@@ -23,7 +24,8 @@ MAX_QUEUES_PER_SWEEP = 100
 def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> StartedTurn | None:
     """Start the oldest waiting prompt of a conversation. Safe to repeat, and to do several times at once.
 
-    A prompt that is refused for good is kept with the reason, and the next one is tried.
+    A prompt that is refused for good is kept with the reason, and the next one is tried. So it is after a prompt whose
+    request has started its turn otherwise: by a repetition that found the conversation free.
 
     Args:
         resources: Everything that a start needs.
@@ -36,11 +38,14 @@ def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> S
     waiting = [one for one in list_queued_prompts(resources, tenant, conversation) if one.state == "waiting"]
     for index, queued in enumerate(waiting):
         try:
-            return _start(resources, queued, has_more=index + 1 < len(waiting))
+            started = _start(resources, queued, has_more=index + 1 < len(waiting))
+            if not started.is_joined:
+                return started
+            _keep_outcome(resources, queued, queued.model_copy(update={"state": "started", "turn": started.turn.id}))
         except (Conflict, ServiceUnavailable, TooManyRequests):
             return None  # another turn runs, or the prompt was changed; the sweep tries again
         except ApiError as refusal:
-            _keep_refusal(resources, queued, refusal.message)
+            _keep_outcome(resources, queued, queued.model_copy(update={"state": "failed", "error": refusal.message}))
     return None
 
 
@@ -55,12 +60,10 @@ def _start(resources: Resources, queued: QueuedPrompt, *, has_more: bool) -> Sta
     return start_turn(resources, queued.caller, prompt)
 
 
-def _keep_refusal(resources: Resources, queued: QueuedPrompt, message: str) -> None:
-    failed = queued.model_copy(update={"state": "failed", "error": message})
-    try:
-        resources.tables.write_items(build_change(resources, queued, failed))
-    except ConditionFailed:  # it was edited meanwhile, and is tried again
-        return
+def _keep_outcome(resources: Resources, before: QueuedPrompt, after: QueuedPrompt) -> None:
+    """Let a prompt wait no more. One that was changed meanwhile is tried again."""
+    with suppress(ConditionFailed):
+        resources.tables.write_items(build_change(resources, before, after))
 
 
 def start_queued_prompts(resources: Resources, waiting_since: str) -> int:

@@ -1,9 +1,9 @@
 """Stream a turn's log to one reader: its events from a number on, until the turn or the reader's time ends."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from fermata.aws.resources import Resources
 from fermata.domain.events import Event, HeldEvent
@@ -18,6 +18,16 @@ EventRenderer: TypeAlias = Callable[[int, Event], bytes]
 """Render the event of a number for the reader's client; nothing, if the client does not receive it."""
 
 
+class EntryRenderer(Protocol):
+    """Renders whole entries, for clients whose responses end where they have to act (decision 0379)."""
+
+    def render_events(self, events: Sequence[Event]) -> bytes:
+        """Return what the client receives of an entry, with which it is one step further in the log."""
+
+    def is_response_over(self) -> bool:
+        """Return whether the response ends here, unless the log goes on already."""
+
+
 class LogStream:
     """The stream of one response.
 
@@ -26,6 +36,7 @@ class LogStream:
         after: The number of the last event that the reader has.
         heartbeat_seconds: None for `reader_heartbeat_seconds`.
         is_silent_without_events: Send nothing, instead of a heartbeat, for an entry that the client does not receive.
+        entry_renderer: Renders entries in place of `render`, from the log's first one on.
     """
 
     def __init__(
@@ -39,6 +50,7 @@ class LogStream:
         after: int,
         heartbeat_seconds: float | None = None,
         is_silent_without_events: bool = False,
+        entry_renderer: EntryRenderer | None = None,
     ) -> None:
         self.is_complete = False
         """False while lines are sent, and after the client has disconnected in the middle of them."""
@@ -51,6 +63,7 @@ class LogStream:
         self._turn = turn
         self._poller = poller
         self._render = render
+        self._entry_renderer = entry_renderer
         self._make_heartbeat = make_heartbeat
         self._is_silent_without_events = is_silent_without_events
         self._heartbeat_seconds = heartbeat_seconds or resources.settings.reader_heartbeat_seconds
@@ -65,7 +78,7 @@ class LogStream:
         last_entry = None
         for last_entry in entries:
             yield self._render_entry(last_entry)
-        if last_entry is not None and last_entry.state.phase != "ended":
+        if last_entry is not None and last_entry.state.phase != "ended" and not self._is_response_over():
             async with self._follow_log(last_entry) as queue:
                 async for chunk in self._send_new_entries(queue, last_entry):
                     yield chunk
@@ -104,21 +117,26 @@ class LogStream:
             last_entry = entry
             arrived_at = self._clock.monotonic()
             yield self._render_entry(entry)
-            if entry.state.phase == "ended":
+            if entry.state.phase == "ended" or (queue.empty() and self._is_response_over()):
                 return
 
+    def _is_response_over(self) -> bool:
+        return self._entry_renderer is not None and self._entry_renderer.is_response_over()
+
     def _render_entry(self, entry: LogEntry) -> bytes:
-        lines = [
-            self._render(number, event)
-            for number, event in enumerate(entry.events, entry.first_number)
-            if number > self._last_sent_number
-        ]
+        rendered = self._entry_renderer.render_events(entry.events) if self._entry_renderer else self._join(entry)
         self._last_sent_number = max(self._last_sent_number, entry.next_number - 1)
         self.has_sent_end = entry.state.phase == "ended"
         self.has_queued_prompts = self.has_sent_end and entry.state.has_queued_prompts
-        rendered = b"".join(lines)
         return rendered if rendered or self._is_silent_without_events else self._make_heartbeat()
+
+    def _join(self, entry: LogEntry) -> bytes:
+        numbered = enumerate(entry.events, entry.first_number)
+        return b"".join(self._render(number, event) for number, event in numbered if number > self._last_sent_number)
 
     def _render_hold(self, last_entry: LogEntry) -> bytes:
         until = self._clock.now_iso(last_entry.state.held_until - self._clock.time())
-        return self._render(self._last_sent_number, HeldEvent(until=until, retry_after=HOLD_GRACE_SECONDS))
+        event = HeldEvent(until=until, retry_after=HOLD_GRACE_SECONDS)
+        if self._entry_renderer:
+            return self._entry_renderer.render_events([event])
+        return self._render(self._last_sent_number, event)

@@ -20,6 +20,7 @@ from fermata.turns.accounting import (
     commit_with_budget_hold,
     estimate_tokens_of_chars,
 )
+from fermata.turns.round.fallback_models import list_fallback_models
 from fermata.turns.round.forced_answer import ForcedAnswer
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
@@ -27,6 +28,12 @@ from fermata.turns.turn_log import fixed_events
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes
 
+_CODES_OF_OTHER_MODELS = frozenset(failure.code for failure in Failure) - {
+    Failure.REQUEST_TOO_LARGE.code,
+    Failure.UNREADABLE_IMAGE.code,
+    Failure.ABORTED.code,
+}
+"""Codes of failures after which the next model is asked."""
 NO_RESPONSE_MESSAGE = "The provider ended its stream without completing the answer."
 
 
@@ -98,6 +105,7 @@ class _RequestSender:
         self._begun_state = context.log.state
         self._streamed_chars = 0
         self._failed_count = 0
+        self._model = context.turn.model
         self._is_sent = self._begun_state.has_open_request
 
     def send(self, connection: ProviderConnection, endpoint: AuthenticatedEndpoint) -> ModelRequestOutcome:
@@ -127,6 +135,25 @@ class _RequestSender:
         endpoint: AuthenticatedEndpoint,
         writer: StreamWriter,
     ) -> ModelResponse | ProviderError:
+        """Ask the turn's model and, while they fail without a word, the models after it (decision 0386)."""
+        result = self._stream_of(request, connection, endpoint, writer)
+        for model in list_fallback_models(self._context.agent.settings):
+            if isinstance(result, ModelResponse) or self._streamed_chars or not _may_another_model_answer(result):
+                break
+            if self._is_sent:
+                self._record_failure(writer, result)
+            self._model = model
+            result = self._stream_of(request.model_copy(update={"model": model}), connection, endpoint, writer)
+        return result
+
+    def _stream_of(
+        self,
+        request: ModelRequest,
+        connection: ProviderConnection,
+        endpoint: AuthenticatedEndpoint,
+        writer: StreamWriter,
+    ) -> ModelResponse | ProviderError:
+        """Ask one model."""
         response: ModelResponse | None = None
         error = ProviderError("provider_error", NO_RESPONSE_MESSAGE, retryable=True)
         try:
@@ -230,7 +257,13 @@ class _RequestSender:
             outcome=outcome,
             billable=outcome == "ok",
             estimated=is_estimated,
+            model=self._model,
         )
+
+
+def _may_another_model_answer(error: ProviderError) -> bool:
+    """Return whether the failure may be the model's. What the history or the turn is refused for stays what it is."""
+    return error.code in _CODES_OF_OTHER_MODELS
 
 
 def _build_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswer | None]:

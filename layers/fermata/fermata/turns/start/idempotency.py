@@ -12,6 +12,7 @@ from fermata.turns.turn import Turn, find_turn
 from fermata.turns.turn_log import read_last_entry
 
 IDEMPOTENCY_KEY_SECONDS = 24 * 3600
+KEY_USED_MESSAGE = "This Idempotency-Key was used for another request. Use a new key for a new prompt."
 
 
 def start_once(
@@ -76,7 +77,7 @@ def find_started_turn(
     if item is None or item["ttl"] <= resources.clock.time():
         return None
     if item["digest"] != digest:
-        raise Conflict("This Idempotency-Key was used for another request. Use a new key for a new prompt.")
+        raise Conflict(KEY_USED_MESSAGE)
     turn = find_turn(resources, caller.tenant, item["turn"])
     first_entry = read_last_entry(resources, turn.pk, at_or_before=1)
     last_entry = read_last_entry(resources, turn.pk)

@@ -23,6 +23,7 @@ from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import UseCounter
 from fermata.remote_tools.pinned_tools import pin_remote_tools
 from fermata.tools.tool_names import ToolNaming
+from fermata.tools.toolset import Toolset
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.approvals.decision_commit import read_known_tools
 from fermata.turns.approvals.decision_trail import build_known_tools_key
@@ -155,7 +156,18 @@ def _list_withheld_tools(
     toolset = agent.get_toolset(prompt.generation)
     has_host = rows.read_item(build_host_key(resources, caller.tenant)) is not None
     without_host = () if has_host else toolset.list_tools_without_host(prompt.snapshot_content.value)
-    return without_host if prompt.has_browser_tools else (*without_host, *toolset.list_browser_tools())
+    return (*without_host, *_list_tools_without_client(prompt, toolset))
+
+
+def _list_tools_without_client(prompt: TurnPrompt, toolset: Toolset) -> tuple[str, ...]:
+    """List the browser's tools that the client does not carry out."""
+    browser_tools = toolset.list_browser_tools()
+    if not prompt.has_browser_tools:
+        return browser_tools
+    if prompt.client_tools is None:
+        return ()
+    declared = {tool.name for name in prompt.client_tools if (tool := toolset.find_tool(name.name))}
+    return tuple(name for name in browser_tools if name not in declared)
 
 
 def _build_situation(agent: Agent, prompt: TurnPrompt) -> str:
@@ -208,6 +220,8 @@ def _build_turn(
         withheld_tools=withheld_tools,
         prompt_version=SYSTEM_PROMPT_VERSION,
         has_browser_tools=prompt.has_browser_tools,
+        protocol=prompt.protocol,
+        client_tools=prompt.client_tools or (),
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
         max_rounds=min(
             settings.max_rounds, prompt.max_rounds or settings.max_rounds, agent.max_rounds or settings.max_rounds

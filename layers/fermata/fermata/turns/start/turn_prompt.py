@@ -11,7 +11,8 @@ from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.blocks import Block
-from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
+from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
+from fermata.domain.tools import ClientTool
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.limits.use_counts import Use
 from fermata.turns.start.normalize_prompt_images import compute_block_identity
@@ -48,6 +49,11 @@ class TurnPrompt:
     """Whether the client asks to end the turn that holds the conversation."""
     has_browser_tools: bool = True
     """Whether the client carries out tool requests (decision 0354)."""
+    protocol: ClientProtocol = ""
+    """The protocol of the client, which the turn keeps."""
+    client_tools: tuple[ClientTool, ...] | None = None
+    """The tools that the client carries out; of the agent's own browser tools, those it does not name are withheld.
+    None for a client that declares none."""
     has_queued_prompts: bool = False
     """Whether further prompts wait behind this one."""
     build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes
@@ -56,6 +62,10 @@ class TurnPrompt:
     """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
     agent_context: AgentContext = NO_AGENT_CONTEXT
     """What the client says about the page, for an agent of the tenant."""
+    sent_digest: str = ""
+    """The digest of the request, where the prompt was edited since (decision 0399)."""
+    is_counted: bool = False
+    """Whether the prompt and its bytes were counted when it was queued."""
 
     @cached_property
     def digest(self) -> str:
@@ -63,8 +73,8 @@ class TurnPrompt:
 
         Empty without an idempotency key, because a snapshot is large.
         """
-        if not self.idempotency_key:
-            return ""
+        if not self.idempotency_key or self.sent_digest:
+            return self.sent_digest
         content = self._content_identity
         snapshot = self.snapshot.identity if self.snapshot else None
         identity = [self.scope, self.conversation_id, content, snapshot]
@@ -86,4 +96,6 @@ class TurnPrompt:
 
     def count_use(self, turn_id: str, *, ending: str = "") -> Use:
         """Return what the prompt counts as; `ending` is the turn that ends for its own."""
+        if self.is_counted:
+            return Use(turn=turn_id, ending=ending)
         return Use(prompts=1, turn=turn_id, ending=ending, stored_bytes=self.body_bytes)
