@@ -79,19 +79,11 @@ class SubAgentReference(DomainModel):
     input_schema: dict[str, Any]
 
 
-class BundledFile(DomainModel):
-    """A file of an agent's bundle: the SHA-256 of its content, its size in bytes and when it was last changed."""
-
-    digest: str
-    size: int
-    modified_at: str = ""
-
-
-class FileBundle(DomainModel):
-    """The files that an agent's file tools read, by their paths relative to `base_path`."""
+class BundledFiles(DomainModel):
+    """The files that an agent's file tools read: the folder as it was named, and the key of its bundle."""
 
     base_path: str
-    files: dict[str, BundledFile] = Field(default_factory=dict)
+    bundle: str
 
 
 class AgentAccess(DomainModel):
@@ -136,7 +128,7 @@ class AgentDefinition(DomainModel):
     mcp: tuple[McpSource, ...] = ()
     agents: tuple[SubAgentReference, ...] = ()
     hooks: dict[str, Any] = Field(default_factory=dict)
-    files: FileBundle | None = None
+    files: BundledFiles | None = None
     endpoints: dict[str, EndpointDefinition] = Field(default_factory=dict)
     connections: dict[str, ConnectionDefinition] = Field(default_factory=dict)
 
