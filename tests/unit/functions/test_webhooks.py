@@ -100,6 +100,24 @@ def test_only_administrators_manage_webhooks_of_their_tenant(resources: Resource
         assert send(method, f"{WEBHOOKS}/{webhook_id}{path}", other, {})[0] == 404
 
 
+@pytest.mark.parametrize(
+    ("event", "right"), [("toolRequest", "ai.tools.write"), ("approvalRequest", "ai.tools.approve")]
+)
+def test_nobody_lets_a_webhook_answer_what_they_may_not(bakery: TokenSigner, event: str, right: str) -> None:
+    """Otherwise whoever manages webhooks approves calls, by a server of their own."""
+    less, more = ("ai.tools.manage",), ("ai.tools.manage", right)
+    new = NEW | {"events": [event], "mayAnswer": True}
+    assert send("POST", WEBHOOKS, bakery, new, capabilities=less)[0] == 403
+    status, body = send("POST", WEBHOOKS, bakery, new, capabilities=more)
+    assert status == 201
+    path = f"{WEBHOOKS}/{body['webhook']['id']}"
+    assert send("PATCH", path, bakery, {"url": "https://server.example/mine"}, capabilities=less)[0] == 403
+    assert send("PATCH", path, bakery, {"enabled": False}, capabilities=less)[0] == 200
+    assert send("PATCH", path, bakery, {"enabled": True}, capabilities=less)[0] == 403
+    assert send("PATCH", path, bakery, {"mayAnswer": False, "enabled": True}, capabilities=less)[0] == 200
+    assert send("PATCH", path, bakery, {"mayAnswer": True}, capabilities=less)[0] == 403
+
+
 def test_a_tenant_has_ten_webhooks_at_most(bakery: TokenSigner) -> None:
     for _ in range(10):
         add(bakery)

@@ -86,8 +86,8 @@ def list_deliveries(resources: Resources, tenant: str, webhook_id: str) -> Seque
     return [_from_item(item) for item in items]
 
 
-def store_attempt(resources: Resources, tenant: str, webhook_id: str, delivery: Delivery) -> None:
-    """Store a delivery after an attempt, unless a later attempt is stored.
+def store_attempt(resources: Resources, tenant: str, webhook_id: str, delivery: Delivery) -> bool:
+    """Store a delivery after an attempt. Return False if this attempt or a later one is stored by another function.
 
     Args:
         tenant: The tenant's name.
@@ -106,8 +106,10 @@ def store_attempt(resources: Resources, tenant: str, webhook_id: str, delivery: 
     put = Put(resources.settings.bridges_table, item, condition=condition, values={":attempts": delivery.attempts})
     try:
         resources.tables.write_items(put)
-    except ConditionFailed:
-        return  # another copy of the message was faster
+    except ConditionFailed as refused:
+        # Another copy of the message was faster, unless it is this very write, whose response was lost.
+        return refused.item is not None and _from_item(refused.item) == delivery
+    return True
 
 
 def _from_item(item: Item) -> Delivery:

@@ -8,13 +8,18 @@ from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ConditionFailed, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
-from fermata.domain.caller import Caller
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.caller import Caller, Capability
+from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signature import make_signing_secret
 from fermata.webhooks.webhook import RegisteredWebhooks, Webhook, WebhookEvent, read_webhooks, seal_webhook_secret
 
 MAX_WEBHOOKS = 10
+_RIGHTS_OF_ANSWERS = {
+    WebhookEvent.TOOL_REQUEST: Capability.WRITE,
+    WebhookEvent.APPROVAL_REQUEST: Capability.APPROVE,
+}
+"""What a response to an event does with its answer."""
 
 
 class StoredWebhook(NamedTuple):
@@ -50,6 +55,7 @@ def add_webhook(
         may_answer: Whether its responses may answer.
 
     Raises:
+        Forbidden: Its responses may do what the caller may not.
         InvalidRequest: The address is not allowed, or the tenant has too many webhooks.
         Conflict: The webhooks have just changed.
     """
@@ -66,6 +72,7 @@ def add_webhook(
         created_at=now,
         updated_at=now,
     )
+    _require_rights(caller, webhook)
     sealed = registered.sealed | {webhook_id: seal_webhook_secret(resources, caller.tenant, webhook_id, secret)}
     _store(resources, caller, registered, (*registered.webhooks, webhook), sealed)
     observability.log_audit_event("ai.webhook.added", tenant=caller.tenant, user=caller.user, webhook=webhook_id)
@@ -82,6 +89,7 @@ def change_webhook(resources: Resources, caller: Caller, webhook_id: str, change
 
     Raises:
         NotFound: The tenant has no such webhook.
+        Forbidden: Its responses may do what the caller may not.
         InvalidRequest: The address is not allowed.
         Conflict: The webhooks have just changed.
     """
@@ -98,6 +106,7 @@ def change_webhook(resources: Resources, caller: Caller, webhook_id: str, change
     if change.may_answer is not None:
         update["may_answer"] = change.may_answer
     changed = webhook.model_copy(update=update)
+    _require_rights(caller, changed)
     webhooks = tuple(changed if one.id == webhook_id else one for one in registered.webhooks)
     _store(resources, caller, registered, webhooks, registered.sealed)
     observability.log_audit_event("ai.webhook.changed", tenant=caller.tenant, user=caller.user, webhook=webhook_id)
@@ -121,6 +130,16 @@ def remove_webhook(resources: Resources, caller: Caller, webhook_id: str) -> Non
     sealed = {one: secret for one, secret in registered.sealed.items() if one != webhook_id}
     _store(resources, caller, registered, webhooks, sealed)
     observability.log_audit_event("ai.webhook.removed", tenant=caller.tenant, user=caller.user, webhook=webhook_id)
+
+
+def _require_rights(caller: Caller, webhook: Webhook) -> None:
+    """Check that the caller may do what a webhook's responses may, whoever answers at its address."""
+    if not (webhook.may_answer and webhook.enabled):
+        return
+    missing = [right for event, right in _RIGHTS_OF_ANSWERS.items() if event in webhook.events]
+    missing = [right for right in missing if not caller.has_capability(right)]
+    if missing:
+        raise Forbidden(f"Forbidden: you lack what this webhook's responses may do: {', '.join(missing)}.")
 
 
 def _order(events: Collection[WebhookEvent]) -> tuple[WebhookEvent, ...]:

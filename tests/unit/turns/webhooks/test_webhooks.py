@@ -7,6 +7,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from fermata.domain.caller import Caller
+from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.events import ToolResultEvent
 from fermata.signed_requests.signature import verify_request
 from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
@@ -21,7 +22,9 @@ from tests.unit.turns import invariants
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
-ADMIN = Caller(tenant="bakery", user="root", capabilities=frozenset({"ai.tools.manage"}))
+ADMIN = Caller(
+    tenant="bakery", user="root", capabilities=frozenset({"ai.tools.manage", "ai.tools.write", "ai.tools.approve"})
+)
 
 
 class ScriptedQueue:
@@ -220,6 +223,64 @@ def test_a_webhook_that_was_removed_or_turned_off_is_sent_nothing(stage: Stage, 
     change_webhook(stage.resources, ADMIN, turned_off, WebhookChange(enabled=False))
     deliver(stage)
     assert receiver.calls == []
+
+
+def test_an_answer_is_taken_though_the_function_fails_in_the_middle(
+    stage: Stage, receiver: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The receiver has answered, and the answer cannot be stored. The queue repeats the message."""
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST, may_answer=True)
+    for _ in range(2):
+        receiver.script_answer({"result": {"ok": True, "data": {"removed": 1}}})
+    wait_for_editor(stage)
+    [(message, _)] = queue_of(stage).messages
+    with monkeypatch.context() as patch:
+        patch.setattr("fermata.turns.webhooks.take_answer.submit_tool_result", raise_unavailable)
+        with pytest.raises(ServiceUnavailable):
+            deliver(stage)
+    queue_of(stage).messages.append((message, 0))
+    deliver(stage)
+    finish(stage)
+    assert stage.results_sent_to_model()[0].data == {"removed": 1}
+
+
+def test_a_message_that_fails_after_an_attempt_leaves_no_second_chain_of_attempts(
+    stage: Stage, receiver: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receiver is down and so is the table. The queue repeats the message, whose attempts would double each time."""
+    webhook_id, _ = add(stage, receiver, WebhookEvent.TOOL_REQUEST)
+    receiver.script_answer({}, status=503)
+    receiver.script_answer({}, status=503)
+    wait_for_editor(stage)
+    [(message, _)] = queue_of(stage).messages
+    with monkeypatch.context() as patch:
+        patch.setattr("fermata.turns.webhooks.deliver_entry.store_attempt", raise_unavailable)
+        with pytest.raises(ServiceUnavailable):
+            deliver(stage)
+    assert queue_of(stage).messages == []
+    queue_of(stage).messages.append((message, 0))
+    deliver(stage)
+    assert len(queue_of(stage).messages) == 1
+    assert [delivery.attempts for delivery in list_deliveries(stage.resources, "bakery", webhook_id)] == [1]
+
+
+def test_of_two_copies_of_a_message_one_queues_the_next_attempt(stage: Stage, receiver: ScriptedToolServer) -> None:
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST)
+    wait_for_editor(stage)
+    [(message, _)] = queue_of(stage).messages
+
+    def deliver_copy(_call: object) -> None:
+        deliver_queued_entry(stage.resources, QueuedEntry.from_message(message))
+        stage.pass_time(0.1)
+
+    receiver.script_answer({}, status=503, before=deliver_copy)
+    receiver.script_answer({}, status=503)
+    deliver(stage)
+    assert len(queue_of(stage).messages) == 1
+
+
+def raise_unavailable(*_: Any, **__: Any) -> Any:
+    raise ServiceUnavailable("Too many writers.", retry_after=1)
 
 
 def test_a_response_may_carry_the_result(stage: Stage, receiver: ScriptedToolServer) -> None:

@@ -106,6 +106,9 @@ def _deliver(
     payload = build_webhook_payload(turn, entry, event)
     outcome = send_event(resources, webhook.url, secret, delivery.event_id, payload)
     now = resources.clock.time()
+    if outcome.response is not None and webhook.may_answer:
+        # Before the delivery counts as done: a function that dies in between is sent the answer again.
+        take_answer(resources, turn, webhook.id, event, outcome.response)
     wait = None if outcome.is_delivered else get_next_wait(delivery.attempts + 1, now - delivery.at_ms / 1000)
     state = "delivered" if outcome.is_delivered else "failed" if wait is None else "waiting"
     attempted = delivery.model_copy(
@@ -117,13 +120,12 @@ def _deliver(
             "attempted_at": iso_from_epoch(now),
         }
     )
-    if wait is not None:
+    is_newest = store_attempt(resources, turn.tenant, webhook.id, attempted)
+    _log_attempt(turn, webhook, attempted)
+    if wait is not None and is_newest:
+        # After the attempt is counted: a message that fails is repeated, and must not leave another one each time.
         again = QueuedEntry(turn.tenant, turn.id, entry.first_number, webhook.id, index)
         resources.webhook_queue.send(again.to_message(), delay_seconds=wait)
-    store_attempt(resources, turn.tenant, webhook.id, attempted)
-    _log_attempt(turn, webhook, attempted)
-    if outcome.response is not None and webhook.may_answer:
-        take_answer(resources, turn, webhook.id, event, outcome.response)
 
 
 def _find_delivery(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.errors import ApiError
+from fermata.domain.errors import ApiError, ServiceUnavailable
 from fermata.domain.events import ApprovalRequestedEvent, Event, ToolRequestEvent
 from fermata.turns.answer.submit_tool_result import submit_tool_result
 from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
@@ -19,7 +19,7 @@ MAX_LOGGED_CHARS = 200
 
 
 def take_answer(resources: Resources, turn: Turn, webhook_id: str, event: Event, response: Mapping[str, Any]) -> None:
-    """Submit what a response says. One that says nothing, or comes too late, changes nothing.
+    """Submit what a response says. One that says nothing, that nobody can read, or comes too late, changes nothing.
 
     Args:
         resources: Tables, bucket and workflow.
@@ -27,12 +27,17 @@ def take_answer(resources: Resources, turn: Turn, webhook_id: str, event: Event,
         webhook_id: Who answers.
         event: What was delivered.
         response: The JSON object of the response: `{"result": …}`, or `{"approved": …, "reason"?: …}`.
+
+    Raises:
+        ServiceUnavailable: The answer could not be stored now. The event has to be delivered again.
     """
     try:
         if isinstance(event, ToolRequestEvent) and isinstance(response.get("result"), dict):
             _submit_result(resources, turn, event, response["result"])
         elif isinstance(event, ApprovalRequestedEvent) and isinstance(response.get("approved"), bool):
             _decide(resources, turn, webhook_id, event, response)
+    except ServiceUnavailable:
+        raise
     except (ApiError, ValidationError) as refusal:
         reason = str(refusal)[:MAX_LOGGED_CHARS]
         observability.log_warning("webhooks.answer_refused", turn=turn.id, webhook=webhook_id, reason=reason)

@@ -27,7 +27,8 @@ ADD_WEBHOOK = Operation(
     path=_WEBHOOKS_PATH,
     capabilities=_CAN_MANAGE_WEBHOOKS,
     summary="Register a webhook",
-    description="It is told about turns that start from now on. Its signing secret is shown once.",
+    description="It is told about turns that start from now on. Its signing secret is shown once. If its responses may "
+    "answer, the caller needs what they may do: `ai.tools.write` for tool requests, `ai.tools.approve` for approvals.",
     body=NewWebhook,
     responses=(SuccessResponse("The webhook.", "NewWebhookResponse", 201),),
     errors={400: "The body is not as described, or the address is not allowed."} | _CHANGED,
