@@ -47,9 +47,11 @@ def push_definitions(resources: Resources, caller: Caller, *definitions: AgentDe
 
 
 def start_agent_turn(stage: Any, agent_id: str, text: str = "Do something", **members: Any) -> Turn:
-    """Start a turn of a tenant's agent, in a new conversation. It becomes the stage's turn."""
+    """Start a turn of a tenant's agent, in a new conversation or a given one. It becomes the stage's turn."""
     scope = make_agent_scope(agent_id)
-    stage.conversation = conversation_store.create_conversation(stage.resources, stage.caller, scope, None, None, "")
+    stage.conversation = members.pop("conversation", None) or conversation_store.create_conversation(
+        stage.resources, stage.caller, scope, None, None, ""
+    )
     prompt = TurnPrompt(
         scope=scope,
         conversation_id=stage.conversation.id,

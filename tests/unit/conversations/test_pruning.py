@@ -120,7 +120,7 @@ def test_what_was_approved_in_the_kept_tail_keeps_its_call() -> None:
 def test_the_turn_that_runs_is_sent_whole() -> None:
     """prune-13: rules are applied to what the turn begins with; its own calls would be lost on the model otherwise."""
     history = parse_history("u q0 | a r0 c0:search | t c0:search | a t0 | u q | u q1 | a r1 c1:search | t c1:search")
-    pruned = prune_before_turn(history, PruneRules(tool_calls="all", reasoning="all"), "turn1")
+    pruned = prune_before_turn(PruneRules(tool_calls="all", reasoning="all"), "turn1", history)
     assert format_history(pruned) == "u q0 | a t0 | u q | u q1 | a r1 c1:search | t c1:search"
 
 

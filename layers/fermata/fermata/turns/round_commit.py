@@ -49,6 +49,8 @@ class RoundCommit:
     """The document's revision after it; empty when the editor did not report one."""
     build_extra_writes: Callable[[LogEntry], Sequence[Write]] = no_extra_writes
     """Returns further writes of the transaction, given its log entry."""
+    stops_turn: bool = False
+    """Whether the turn ends when its calls have their results."""
     is_ready_for_next_round: bool = False
     """Whether the next round may begin although no call was made, because the provider paused the response."""
 
@@ -144,6 +146,7 @@ def _update_state(resources: Resources, commit: RoundCommit, after: TurnState) -
         phase="ready" if commit.is_ready_for_next_round else state.phase,
         snapshot_key=commit.snapshot_key or state.snapshot_key,
         revision=commit.revision or state.revision,
+        is_stopping=state.is_stopping or commit.stops_turn,
         held_until=int(deadline) if is_held else 0,
         last_edit_key=commit.undo_target.edit_key if commit.undo_target else state.last_edit_key,
     )

@@ -62,6 +62,7 @@ _STORED_NAMES = {
     "has_queued_prompts": "y",
     "refused_plans": "pr",
     "is_answered": "pf",
+    "is_stopping": "sp",
 }
 
 
@@ -117,6 +118,8 @@ class TurnState:
     """How many plans of the turn were refused."""
     is_answered: bool = False
     """Whether the turn ends with the round's calls, because a plan is its answer."""
+    is_stopping: bool = False
+    """Whether the turn ends with the round's calls, because its agent says so."""
     has_queued_prompts: bool = False
     """Whether prompts wait for the turn to end."""
     has_webhooks: bool = False

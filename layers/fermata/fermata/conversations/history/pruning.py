@@ -29,13 +29,13 @@ def prune_messages(messages: Sequence[Message], rules: PruneRules | None) -> lis
     return pruned
 
 
-def prune_before_turn(messages: Sequence[Message], rules: PruneRules, turn: str) -> list[Message]:
+def prune_before_turn(rules: PruneRules, turn: str, messages: Sequence[Message]) -> list[Message]:
     """Prune what came before a turn's first reply. What the turn itself has done since then is sent whole.
 
     Args:
-        messages: A history in which calls and results are paired.
         rules: The agent's.
         turn: The id of the turn that runs.
+        messages: A history in which calls and results are paired.
     """
     is_own = (message.turn == turn and message.role != "user" for message in messages)
     begin = next((index for index, own in enumerate(is_own) if own), len(messages))

@@ -6,8 +6,11 @@ from functools import partial
 
 from fermata.aws.resources import Resources
 from fermata.conversations.history.model_profile import ModelProfile
+from fermata.conversations.history.pruning import prune_before_turn
 from fermata.conversations.history.token_estimate import ESTIMATED_BYTES_PER_TOKEN
 from fermata.credentials.known_capabilities import get_known_capabilities
+from fermata.domain.messages import Message
+from fermata.domain.run_settings import DEFAULT_RUN_SETTINGS, RunSettings
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.registry import get_model_traits
 from fermata.tools.tool_names import ToolNaming
@@ -25,6 +28,7 @@ def build_model_profile(
     toolset: Toolset,
     system_prompt: str,
     tool_specs: Sequence[ToolSpec],
+    run_settings: RunSettings = DEFAULT_RUN_SETTINGS,
     *,
     stated_window_tokens: int | None = None,
 ) -> ModelProfile:
@@ -43,7 +47,7 @@ def build_model_profile(
     )
     window_tokens = min(window_tokens, stated_window_tokens or window_tokens)
     reserved_tokens = max(int(window_tokens * WINDOW_RESERVE_RATIO), turn.thinking_tokens)
-    reserved_tokens += resources.settings.max_answer_tokens
+    reserved_tokens += run_settings.max_output_tokens or resources.settings.max_answer_tokens
     fixed_chars = len(system_prompt) + len(turn.situation) + sum(map(_count_chars, tool_specs))
     unfixed_tokens = window_tokens - fixed_chars // ESTIMATED_BYTES_PER_TOKEN
     reads_images = capabilities.vision_input is not False
@@ -57,8 +61,13 @@ def build_model_profile(
         max_images=traits.max_images,
         is_heavy_tool=partial(_is_heavy_tool, toolset),
         is_forgotten_tool=partial(_is_forgotten_tool, toolset),
+        prune=partial(prune_before_turn, run_settings.prune, turn.id) if run_settings.prune else _keep_all,
         display_name=toolset.get_tool_namer(ToolNaming(turn.tool_names)),
     )
+
+
+def _keep_all(messages: Sequence[Message]) -> Sequence[Message]:
+    return messages
 
 
 def _is_heavy_tool(toolset: Toolset, name: str) -> bool:

@@ -72,4 +72,5 @@ def _can_start_round(invocation: Invocation, hint: InvocationHint) -> bool:
     if state is None or invocation.is_hold or not hint.conversation:
         return False
     is_next = state.phase == "ready" and state.epoch <= invocation.epoch
+    is_next = is_next and not state.is_stopping and not state.is_answered
     return is_next and bool(state.estimated_prompt_tokens)

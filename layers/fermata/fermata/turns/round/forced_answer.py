@@ -41,9 +41,9 @@ class ForcedAnswer:
         return (WarningEvent(message=self.warning, code=self.reason),) if self.warning else ()
 
 
-def force_answer_in_last_round(round_: int, max_rounds: int) -> ForcedAnswer | None:
-    """Return why a round has no tools because the turn may have no further one."""
-    if round_ < max_rounds:
+def force_answer_in_last_round(round_: int, max_rounds: int | None) -> ForcedAnswer | None:
+    """Return why a round has no tools because the turn may have no further one. None is for any number of rounds."""
+    if max_rounds is None or round_ < max_rounds:
         return None
     begun = f"This is step {round_} of {max_rounds}, the last one." if round_ > 1 else "This turn has one step."
     return ForcedAnswer("roundLimit", _INSTRUCTION.format(begun))

@@ -8,7 +8,13 @@ from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
 from fermata.aws.security_events import SecurityEvent, log_security_event, make_user_pseudonym
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
-from fermata.domain.events import ReasoningEvent, RequestFailedEvent, RequestStartedEvent, TextEvent
+from fermata.domain.events import (
+    ReasoningEvent,
+    RequestFailedEvent,
+    RequestStartedEvent,
+    TextEvent,
+    WarningEvent,
+)
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import Failure, stream_with_retries
@@ -20,9 +26,18 @@ from fermata.turns.accounting import (
     commit_with_budget_hold,
     estimate_tokens_of_chars,
 )
+from fermata.turns.round.build_request import build_model_request, list_setting_warnings
 from fermata.turns.round.fallback_models import list_fallback_models
 from fermata.turns.round.forced_answer import ForcedAnswer
+from fermata.turns.round.request_deadlines import RequestDeadlines
 from fermata.turns.round.stream_writer import StreamWriter
+from fermata.turns.round.structured_answer import (
+    INVALID_OUTPUT_CODE,
+    build_repair_request,
+    find_output_problem,
+    format_answer,
+    join_text,
+)
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.turn_log import fixed_events
 from fermata.usage.ledger.ledger_store import RequestUsage
@@ -51,6 +66,10 @@ class ModelRequestOutcome:
     """None when no request was sent."""
     forced_answer: ForcedAnswer | None = None
     """Why the request was sent without tools, if it was."""
+    warnings: tuple[WarningEvent, ...] = ()
+    """What the user reads about the request, once in a turn."""
+    may_call_tools: bool = True
+    """Whether calls of the response are run."""
     seconds_to_first_text: float | None = None
     """Until the first text was in the log."""
 
@@ -104,20 +123,26 @@ class _RequestSender:
         self._context = context
         self._begun_state = context.log.state
         self._streamed_chars = 0
+        self._held_chars = 0
+        """Characters of an answer with a schema, which no client is shown before it is checked."""
         self._failed_count = 0
         self._model = context.turn.model
         self._is_sent = self._begun_state.has_open_request
+        self._deadlines: RequestDeadlines | None = None
 
     def send(self, connection: ProviderConnection, endpoint: AuthenticatedEndpoint) -> ModelRequestOutcome:
         context = self._context
         clock = context.resources.clock
-        request, forced_answer = _build_request(context)
+        request, forced_answer = build_model_request(context)
         started_at = clock.monotonic()
+        limits = context.agent.settings.timeout
+        self._deadlines = RequestDeadlines(clock, limits, context.run_started_at, connection.abort)
         with (
             connection.call_scope(),
             StreamWriter(context.resources, context.log, context.heartbeat, connection.abort) as writer,
+            self._deadlines.watch(),
         ):
-            result = self._stream(request, connection, endpoint, writer)
+            result = self._ask(request, connection, endpoint, writer)
             unwritten_events = writer.take_unwritten()
         first_written_at = writer.first_written_at
         return ModelRequestOutcome(
@@ -125,8 +150,34 @@ class _RequestSender:
             unwritten_events,
             last_usage=self._build_last_usage(result) if self._is_sent else None,
             forced_answer=forced_answer,
+            warnings=list_setting_warnings(request, context.turn.provider) if self._begun_state.round == 1 else (),
+            may_call_tools=request.call_tools,
             seconds_to_first_text=first_written_at - started_at if first_written_at is not None else None,
         )
+
+    def _ask(
+        self,
+        request: ModelRequest,
+        connection: ProviderConnection,
+        endpoint: AuthenticatedEndpoint,
+        writer: StreamWriter,
+    ) -> ModelResponse | ProviderError:
+        """Ask for an answer. One that breaks its schema is asked for once more; only then is it shown."""
+        result = self._stream(request, connection, endpoint, writer)
+        if request.output is None or not isinstance(result, ModelResponse):
+            return result
+        if problem := find_output_problem(request.output, result):
+            self._record_failure(writer, _build_output_error(problem, result))
+            repair = build_repair_request(request, result, problem)
+            result = self._stream(repair, connection, endpoint, writer)
+            if not isinstance(result, ModelResponse):
+                return result
+            if problem := find_output_problem(request.output, result):
+                return _build_output_error(problem, result)
+        result = format_answer(request.output, result)
+        if text := join_text(result):
+            writer.write(TextEvent(text=text))
+        return result
 
     def _stream(
         self,
@@ -156,7 +207,11 @@ class _RequestSender:
         """Ask one model."""
         response: ModelResponse | None = None
         error = ProviderError("provider_error", NO_RESPONSE_MESSAGE, retryable=True)
+        self._held_chars = 0
+        deadlines = self._deadlines
         try:
+            if deadlines is not None:
+                deadlines.check()
             if self._is_sent:
                 writer.check_log()
             else:
@@ -173,10 +228,16 @@ class _RequestSender:
                 if isinstance(part, ModelResponse):
                     response = part
                     continue
+                if deadlines is not None:
+                    deadlines.note_part()
+                if request.output is not None and isinstance(part, TextDelta):
+                    self._held_chars += len(part.text)
+                    continue
                 self._streamed_chars += len(part.text)
                 writer.write((TextEvent if isinstance(part, TextDelta) else ReasoningEvent)(text=part.text))
         except ProviderError as failure:
-            error = failure
+            error = (deadlines and deadlines.error) or failure
+            error.tokens = failure.tokens
         return error if response is None else response
 
     def _record_failure(self, writer: StreamWriter, error: ProviderError) -> None:
@@ -240,9 +301,10 @@ class _RequestSender:
 
         A request that failed before anything was streamed has used nothing.
         """
-        prompt_tokens = self._begun_state.expected_prompt_tokens if self._streamed_chars else 0
+        was_answered = self._streamed_chars or self._held_chars
+        prompt_tokens = self._begun_state.expected_prompt_tokens if was_answered else 0
         tokens = error.tokens or TokenUsage(prompt=prompt_tokens)
-        completion = max(tokens.completion, estimate_tokens_of_chars(self._streamed_chars))
+        completion = max(tokens.completion, estimate_tokens_of_chars(self._streamed_chars + self._held_chars))
         tokens = tokens.model_copy(update={"completion": completion})
         return self._build_usage(tokens, error.code, is_estimated=bool(tokens.context_tokens or tokens.completion))
 
@@ -261,31 +323,13 @@ class _RequestSender:
         )
 
 
+def _build_output_error(problem: str, response: ModelResponse) -> ProviderError:
+    message = f"The answer does not have the form that its agent requires: {problem}."
+    error = ProviderError(INVALID_OUTPUT_CODE, message, retryable=False)
+    error.tokens = response.tokens
+    return error
+
+
 def _may_another_model_answer(error: ProviderError) -> bool:
     """Return whether the failure may be the model's. What the history or the turn is refused for stays what it is."""
     return error.code in _CODES_OF_OTHER_MODELS
-
-
-def _build_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswer | None]:
-    """Return the request of the current round, and why it is without tools, if it is."""
-    turn = context.turn
-    state = context.log.state
-    settings = context.resources.settings
-    messages = context.load_history()
-    forced_answer = context.find_forced_answer()
-    request = ModelRequest(
-        name=f"{turn.id}.{state.round}.{state.request_attempts}",
-        model=turn.model,
-        system=context.system_prompt,
-        volatile=turn.situation,
-        instruction=forced_answer.instruction if forced_answer else "",
-        messages=messages,
-        tools=context.list_request_tools(),
-        max_tokens=settings.max_answer_tokens,
-        thinking_tokens=turn.thinking_tokens,
-        call_tools=forced_answer is None,
-        scope=turn.scope,
-        window_tokens=settings.ollama_window_tokens,
-        message_fold_cache=context.message_fold_cache,
-    )
-    return request, forced_answer

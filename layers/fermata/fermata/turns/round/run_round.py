@@ -17,6 +17,7 @@ from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
 from fermata.turns.round.begin_round import build_next_round_started, may_retry_round, take_round
 from fermata.turns.round.model_request import ModelRequestOutcome, send_model_request
+from fermata.turns.round.stop_rules import find_invalid_input, is_last_step
 from fermata.turns.round.tool_calls import build_round_calls, run_instant_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_commit import PauseChanged, RoundCommit
@@ -66,8 +67,12 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
         response, calls = response.model_copy(update={"blocks": (*response.blocks, call)}), [call]
     if response.stop is FinishReason.REFUSAL:
         _end_turn(context, outcome, response, _build_refusal_error(response.refusal))
-    elif calls and not forced:
-        _commit_calls(context, outcome, response, calls)
+    elif calls and outcome.may_call_tools:
+        is_cut_off = response.stop is FinishReason.MAX_TOKENS
+        if not is_cut_off and (invalid := find_invalid_input(context, calls)):
+            _end_turn(context, outcome, response, invalid)
+        else:
+            _commit_calls(context, outcome, response, calls)
     elif response.stop is FinishReason.PAUSE and not forced:
         context.commit(replace(_build_commit(context, outcome, response), is_ready_for_next_round=True))
     else:
@@ -138,6 +143,7 @@ def _commit_calls(
     requests = build_approval_requests(context, pause)
     outputs = run_instant_calls(context, pause)
     transition = apply_outputs(pause, outputs, now=context.resources.clock.time(), nonce=context.new_nonce())
+    stops_turn = is_last_step(context, blocks)
     call_events = tuple(
         ToolCallEvent(tool_call_id=call.tool_call_id, tool_name=context.to_wire_name(call.tool_name), input=call.input)
         for call in blocks
@@ -145,10 +151,16 @@ def _commit_calls(
     context.commit(
         replace(
             _build_commit(context, outcome, response),
-            first_events=(*outcome.unwritten_events, *call_events, *requests.events, *_build_notices(response)),
+            first_events=(
+                *outcome.unwritten_events,
+                *call_events,
+                *requests.events,
+                *_build_notices(outcome, response),
+            ),
             build_extra_writes=lambda _entry: (*requests.puts, *judge.confirmations.puts),
             transition=transition,
-            last_events=build_next_round_started(context, transition.pause),
+            last_events=() if stops_turn else build_next_round_started(context, transition.pause),
+            stops_turn=stops_turn,
         )
     )
 
@@ -160,7 +172,7 @@ def _build_commit(context: TurnContext, outcome: ModelRequestOutcome, response: 
         conversation=turn.conversation,
         turn=turn.id,
         round=context.log.state.round,
-        first_events=(*outcome.unwritten_events, *_build_notices(response)),
+        first_events=(*outcome.unwritten_events, *_build_notices(outcome, response)),
         response_blocks=response.blocks,
         request_usages=outcome.request_usages,
     )
@@ -175,7 +187,7 @@ def _end_turn(
 ) -> None:
     """End the turn with the response, without the calls that will not be run any more."""
     content: tuple[Block, ...] = tuple(block for block in response.blocks if not isinstance(block, ToolCallBlock))
-    events = (*outcome.unwritten_events, *_build_notices(response), *warnings)
+    events = (*outcome.unwritten_events, *_build_notices(outcome, response), *warnings)
     final_round = FinalRound(events, content, outcome.request_usages, accounts_for_open_request=True)
     end_turn(context.resources, context.turn, context.log, terminal, final_round)
 
@@ -219,13 +231,13 @@ def _reduce_request(context: TurnContext, error: ProviderError) -> bool:
     return is_about_images and context.reduce_images(says_no_images=error.says_no_images)
 
 
-def _build_notices(response: ModelResponse) -> tuple[Event, ...]:
-    """Return how full the context window is, if known, then the driver's warning and that of a cut-off answer."""
+def _build_notices(outcome: ModelRequestOutcome, response: ModelResponse) -> tuple[Event, ...]:
+    """Return how full the context window is, if known, then the warnings: of settings, the driver, a cut-off answer."""
     has_calls = any(block.kind == "toolCall" for block in response.blocks)
     is_cut_off = response.stop is FinishReason.MAX_TOKENS and not has_calls
     messages = (response.warning, RESPONSE_CUT_OFF_MESSAGE if is_cut_off else None)
     context_events = (_build_context_event(response.tokens),) if response.tokens.context_tokens else ()
-    return (*context_events, *(WarningEvent(message=message) for message in messages if message))
+    return (*context_events, *outcome.warnings, *(WarningEvent(message=message) for message in messages if message))
 
 
 def _build_context_event(tokens: TokenUsage) -> ContextEvent:

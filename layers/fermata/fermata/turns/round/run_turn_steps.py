@@ -79,6 +79,8 @@ def _run_step(context: TurnContext, connection: ProviderConnection | None) -> bo
             return _advance_calls(context, _load_current_pause(context))
         if state.phase == "ready" and state.is_answered:
             return _end_answered_turn(context)
+        if state.phase == "ready" and state.is_stopping:
+            return _end_stopped_turn(context)
         if context.turn.undone_turn and not context.invocation.is_hold:
             return _run_undo_round(context)
         return _run_round(context, connection)
@@ -106,6 +108,13 @@ def _end_answered_turn(context: TurnContext) -> bool:
     from fermata.turns.end.end_answered_turn import end_answered_turn  # imported here because few turns end so
 
     end_answered_turn(context.resources, context.turn, context.log)
+    return True
+
+
+def _end_stopped_turn(context: TurnContext) -> bool:
+    from fermata.turns.round.stop_rules import end_stopped_turn  # imported here because few turns end so
+
+    end_stopped_turn(context)
     return True
 
 
@@ -183,8 +192,8 @@ def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
     pause = _load_current_pause(context)
     transition = _apply_outputs(context, pause, outputs)
     events = tuple(context.result_events)
-    is_answered = context.log.state.after_events(events).is_answered
-    last_events = () if is_answered else build_next_round_started(context, transition.pause)
+    is_over = context.log.state.is_stopping or context.log.state.after_events(events).is_answered
+    last_events = () if is_over else build_next_round_started(context, transition.pause)
     context.commit(RoundCommit.for_pause(pause, transition, first_events=events, last_events=last_events))
     return True
 

@@ -23,6 +23,11 @@ class StepSettings:
     max_output_tokens: int | None = None
     temperature: float | None = None
 
+    @property
+    def requires_call(self) -> bool:
+        """Whether the model has to call a tool."""
+        return self.tool_choice not in ("auto", "none")
+
     def select_tools(self, specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
         """Return the tools that are offered, in their order."""
         return tuple(spec for spec in specs if self.active_tools is None or spec.name in self.active_tools)

@@ -81,6 +81,10 @@ def _build_call(
 ) -> RoundCall:
     effect_key = build_effect_key(context.turn.id, context.log.state.round, index)
     tool_context = context.build_tool_context(effect_key)
+    active = context.step_settings.active_tools
+    if active is not None and block.tool_name not in active and not is_truncated:
+        output = ToolOutput.failure(f"Tool {block.tool_name} cannot be called in this step.")
+        return _build_settled_call(context, block, effect_key, output)
     admitted = (
         TRUNCATED_RESPONSE_OUTPUT
         if is_truncated

@@ -38,6 +38,7 @@ from fermata.turns.round.forced_answer import (
 from fermata.turns.round.heartbeat import Heartbeat
 from fermata.turns.round.history_limits import HistoryLimits
 from fermata.turns.round.invocation import Invocation
+from fermata.turns.round.step_settings import StepSettings, build_step_settings
 from fermata.turns.round_commit import RoundCommit, write_round_commit
 from fermata.turns.turn import Turn
 from fermata.turns.turn_agent import open_turn_agent
@@ -80,6 +81,7 @@ class TurnContext:
     _snapshot: tuple[str, Any] = ("", None)
 
     def __post_init__(self) -> None:
+        self.run_started_at = self.resources.clock.monotonic()
         self.heartbeat = Heartbeat(self.resources, self.invocation.token)
         self.message_fold_cache = MessageFoldCache()
         self._progress = TurnProgress(self.turn.id, self._is_edit)
@@ -87,8 +89,14 @@ class TurnContext:
     @cached_property
     def retry_policy(self) -> RetryPolicy:
         """Which failures of the provider are retried, how often and when."""
-        settings = self.resources.settings
-        return RetryPolicy(max_attempts=settings.provider_attempts, max_round_attempts=settings.max_round_attempts)
+        settings, retries = self.resources.settings, self.agent.settings.max_retries
+        attempts = settings.provider_attempts if retries is None else retries + 1
+        return RetryPolicy(max_attempts=attempts, max_round_attempts=settings.max_round_attempts)
+
+    @property
+    def step_settings(self) -> StepSettings:
+        """The settings of the current round."""
+        return build_step_settings(self.agent.settings, self.log.state.round)
 
     @property
     def owns_round(self) -> bool:
@@ -122,8 +130,9 @@ class TurnContext:
         settings = self.resources.settings
         if self.history is not None:
             self._progress.read_messages(self.history.stored_messages)
+        last = None if self.step_settings.requires_call else self.turn.max_rounds
         return (
-            force_answer_in_last_round(self.log.state.round, self.turn.max_rounds)
+            force_answer_in_last_round(self.log.state.round, last)
             or force_answer_after_denied_cost(is_cost_denied=self.log.state.is_cost_denied)
             or force_answer_of_stuck_model(self._progress, settings.max_repeated_calls, settings.max_failed_rounds)
         )
@@ -241,6 +250,7 @@ class TurnContext:
             self.toolset,
             self.system_prompt,
             self.tool_specs,
+            self.agent.settings,
             stated_window_tokens=stated_window_tokens,
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from fermata.agents.agent import Agent
+from fermata.agents.page_context import build_page_context
 from fermata.agents.policy_store import build_policy_key, policy_from_item
 from fermata.aws import observability
 from fermata.aws.blob_store import prompt_folder
@@ -12,6 +13,7 @@ from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.credentials.model_choice import ModelChoice
+from fermata.domain.agent_context import AgentContext
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.conversation import Conversation
@@ -49,6 +51,8 @@ from fermata.usage.budgets.budget_limits import Budgets, get_budgets
 from fermata.webhooks.webhook import RegisteredWebhooks, build_webhooks_key
 
 SYSTEM_PROMPT_VERSION = "1"
+DEFAULT_MAX_STEPS = 10
+"""Of an agent of a tenant that does not say how many model requests its turns may make."""
 NO_BROWSER_TOOLS_NOTE = (
     "No editor is connected in this turn: you cannot read the document beyond what is said here, and cannot change it. "
     "Answer in words, and say so where a change is asked for."
@@ -111,7 +115,7 @@ def _start(
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
     snapshot.check()
-    situation = _build_situation(agent, prompt)
+    situation = _build_situation(agent, prompt, opened.context)
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
         conversation = ensure_claimable(
@@ -170,8 +174,10 @@ def _list_tools_without_client(prompt: TurnPrompt, toolset: Toolset) -> tuple[st
     return tuple(name for name in browser_tools if name not in declared)
 
 
-def _build_situation(agent: Agent, prompt: TurnPrompt) -> str:
+def _build_situation(agent: Agent, prompt: TurnPrompt, context: AgentContext) -> str:
     """Build the part of the prompt that changes from turn to turn. Without browser tools it says so first."""
+    if agent.connection:
+        return build_page_context(context) if agent.settings.page_context else ""
     situation = agent.build_situation(prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
     return situation if prompt.has_browser_tools else f"{NO_BROWSER_TOOLS_NOTE}\n\n{situation}".rstrip()
 
@@ -223,9 +229,7 @@ def _build_turn(
         protocol=prompt.protocol,
         client_tools=prompt.client_tools or (),
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
-        max_rounds=min(
-            settings.max_rounds, prompt.max_rounds or settings.max_rounds, agent.max_rounds or settings.max_rounds
-        ),
+        max_rounds=_count_rounds(settings.max_rounds, prompt, agent),
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
         has_budget=_is_budgeted(resources, caller, chosen_model, budgets),
         prompt_digest=prompt.content_digest,
@@ -233,6 +237,12 @@ def _build_turn(
         started_ms=int(now * 1000),
         expires=int(now) + settings.turn_lifetime_seconds,
     )
+
+
+def _count_rounds(max_rounds: int, prompt: TurnPrompt, agent: Agent) -> int:
+    """Return the lowest limit of rounds: of the deployment, the tenant and the agent."""
+    steps = agent.settings.max_steps or (DEFAULT_MAX_STEPS if agent.connection else max_rounds)
+    return min(max_rounds, prompt.max_rounds or max_rounds, agent.max_rounds or max_rounds, steps)
 
 
 def _pin_policy(resources: Resources, turn: Turn, agent: Agent, rows: PrefetchedRows) -> Turn:

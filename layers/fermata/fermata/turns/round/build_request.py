@@ -1,0 +1,68 @@
+"""Build the model request of a round: the turn, its history and tools, and the settings of its step."""
+
+from fermata.domain.events import WarningEvent
+from fermata.domain.model_io import ModelRequest, SamplingSettings
+from fermata.domain.run_settings import RunSettings
+from fermata.drivers.registry import get_model_traits
+from fermata.drivers.sampling_fields import list_unsupported_sampling
+from fermata.turns.round.forced_answer import ForcedAnswer
+from fermata.turns.round.step_settings import StepSettings
+from fermata.turns.round.structured_answer import build_output_instruction
+from fermata.turns.round.turn_context import TurnContext
+
+
+def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswer | None]:
+    """Return the request of the current round, and why it is without tools, if it is."""
+    turn = context.turn
+    state = context.log.state
+    settings, own, step = context.resources.settings, context.agent.settings, context.step_settings
+    messages = context.load_history()
+    forced_answer = context.find_forced_answer()
+    tools = step.select_tools(context.list_request_tools())
+    choice = step.choose_tool(tools)
+    request = ModelRequest(
+        name=f"{turn.id}.{state.round}.{state.request_attempts}",
+        model=turn.model,
+        system=context.system_prompt,
+        volatile=turn.situation,
+        instruction=_build_instruction(own, forced_answer),
+        messages=messages,
+        tools=tools,
+        max_tokens=step.max_output_tokens or settings.max_answer_tokens,
+        thinking_tokens=turn.thinking_tokens,
+        call_tools=forced_answer is None and choice != "none",
+        tool_choice=choice,
+        sampling=build_sampling(own, step),
+        output=own.output,
+        provider_options=own.provider_options,
+        scope=turn.scope,
+        window_tokens=settings.ollama_window_tokens,
+        message_fold_cache=context.message_fold_cache,
+    )
+    return request, forced_answer
+
+
+def build_sampling(settings: RunSettings, step: StepSettings) -> SamplingSettings:
+    """Return what an agent sets of sampling, with the temperature of the step."""
+    names = SamplingSettings.model_fields.keys() - {"temperature"}
+    return SamplingSettings(temperature=step.temperature, **{name: getattr(settings, name) for name in names})
+
+
+def _build_instruction(settings: RunSettings, forced_answer: ForcedAnswer | None) -> str:
+    parts = (
+        forced_answer.instruction if forced_answer else "",
+        build_output_instruction(settings.output) if settings.output else "",
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def list_setting_warnings(request: ModelRequest, provider: str) -> tuple[WarningEvent, ...]:
+    """Return the warning about settings that the provider does not take; none if it takes all of them."""
+    traits = get_model_traits(provider)
+    names = list_unsupported_sampling(request, traits.get_sampling_fields(request))
+    if request.forced_tool and not traits.are_calls_forceable:
+        names.append("toolChoice")
+    if not names:
+        return ()
+    message = f"{request.model} does not take {', '.join(names)}: the answer was made without."
+    return (WarningEvent(message=message),)
