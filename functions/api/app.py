@@ -14,7 +14,7 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, PathNotFound
-from fermata.domain.scopes import SCOPES
+from fermata.domain.scopes import SCOPES, is_scope
 from fermata.limits.count_use import count_upload
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.end import stop_turn
@@ -64,8 +64,8 @@ def list_conversations(context: RequestContext) -> Response:
     limit = read_integer_parameter(
         context.request, "limit", DEFAULT_CONVERSATIONS_PER_PAGE, maximum=MAX_CONVERSATIONS_PER_PAGE
     )
-    if scope not in SCOPES:
-        raise InvalidRequest(f"Name the 'scope' to list: one of {', '.join(SCOPES)}.")
+    if scope is None or not is_scope(scope):
+        raise InvalidRequest(f"Name the 'scope' to list: one of {', '.join(SCOPES)}, or agent:<id>.")
     page = conversation_store.list_conversations(
         context.resources, context.caller, scope, cursor=query.get("cursor"), limit=max(1, limit)
     )

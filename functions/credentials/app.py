@@ -3,6 +3,8 @@
 from typing import Any
 
 from fermata.agents.approval_policy import ApprovalPolicy
+from fermata.agents.definitions import definition_store, tenant_secrets
+from fermata.agents.definitions.definition_problems import SourceDocument
 from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id
@@ -14,9 +16,11 @@ from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy
 from fermata.remote_tools import tool_registry
 from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
 from fermata.remote_tools.list_tool_views import list_tool_views
+from fermata.turns.push_agents import AgentPush, parse_pushed_files, push_agents
 from fermata.webhooks import redeliver_event, webhook_registry
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
+from fermata.wire.bodies.agent_requests import NewAgents, NewSecret
 from fermata.wire.bodies.approval_requests import NewApprovalPolicy
 from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
 from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
@@ -24,7 +28,15 @@ from fermata.wire.bodies.webhook_requests import NewWebhook, WebhookSettings
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import api_keys, credentials, policies, privacy, remote_tools, webhooks
+from fermata.wire.operations import (
+    agent_definitions,
+    api_keys,
+    credentials,
+    policies,
+    privacy,
+    remote_tools,
+    webhooks,
+)
 
 EXPORT_URL_SECONDS = 600
 """For as long an address opens a file without a token. Whoever shows the export again gets new ones."""
@@ -222,6 +234,57 @@ def turn_on_tool(context: RequestContext) -> Response:
 @router.handles(remote_tools.REMOVE_REMOTE_TOOL)
 def remove_remote_tool(context: RequestContext) -> Response:
     tool_registry.remove_tool(context.resources, context.caller, context.path_parameters["name"])
+    return Response(200, {"ok": True})
+
+
+@router.handles(agent_definitions.LIST_AGENT_DEFINITIONS)
+def list_agent_definitions(context: RequestContext) -> Response:
+    return Response(200, definition_store.list_definition_views(context.resources, context.caller.tenant))
+
+
+@router.handles(agent_definitions.PUSH_AGENTS)
+def put_agents(context: RequestContext) -> Response:
+    body = context.parse_body(NewAgents)
+    push = AgentPush(
+        documents=tuple(SourceDocument(file.name, file.content, file.lines) for file in body.files),
+        folders={
+            name: parse_pushed_files([file.model_dump(by_alias=True) for file in files])
+            for name, files in body.folders.items()
+        },
+        expected_version=body.version,
+        dry_run=body.dry_run,
+    )
+    pushed = push_agents(context.resources, context.caller, push)
+    return Response(200, pushed.to_view())
+
+
+@router.handles(agent_definitions.SHOW_AGENT_DEFINITION)
+def show_agent_definition(context: RequestContext) -> Response:
+    agent_id = context.path_parameters["agentId"]
+    return Response(200, definition_store.get_definition_view(context.resources, context.caller.tenant, agent_id))
+
+
+@router.handles(agent_definitions.REMOVE_AGENT_DEFINITION)
+def remove_agent_definition(context: RequestContext) -> Response:
+    definition_store.remove_agent(context.resources, context.caller, context.path_parameters["agentId"])
+    return Response(200, {"ok": True})
+
+
+@router.handles(agent_definitions.LIST_SECRETS)
+def list_secrets(context: RequestContext) -> Response:
+    return Response(200, {"secrets": tenant_secrets.list_secret_views(context.resources, context.caller.tenant)})
+
+
+@router.handles(agent_definitions.SET_SECRET)
+def put_secret(context: RequestContext) -> Response:
+    body = context.parse_body(NewSecret)
+    name = context.path_parameters["name"]
+    return Response(200, {"secret": tenant_secrets.set_secret(context.resources, context.caller, name, body.value)})
+
+
+@router.handles(agent_definitions.REMOVE_SECRET)
+def delete_secret(context: RequestContext) -> Response:
+    tenant_secrets.remove_secret(context.resources, context.caller, context.path_parameters["name"])
     return Response(200, {"ok": True})
 
 

@@ -22,7 +22,7 @@ from fermata.client_protocols.log_response import get_log_poller, handler_pool, 
 from fermata.conversations import conversation_store, message_views
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
-from fermata.domain.scopes import SCOPES
+from fermata.domain.scopes import is_scope
 from fermata.turns.prompt_queue.change_queue import build_prompt_view
 from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
 from fermata.turns.read.follow_log import read_entries_after
@@ -67,7 +67,7 @@ router = Router("stream_turns")
 
 
 def require_existing_scope(request: HttpRequest) -> None:
-    if request.path_parameters["scope"] not in SCOPES:
+    if not is_scope(request.path_parameters["scope"]):
         raise PathNotFound("Not found")
 
 

@@ -142,7 +142,7 @@ def list_approvals(context: RequestContext) -> Response:
 
 @router.handles(agents.LIST_AGENTS)
 def list_agents(context: RequestContext) -> Response:
-    return Response(200, {"agents": agent_views.list_agent_views(context.caller)}, UNCACHED_HEADERS)
+    return Response(200, {"agents": agent_views.list_agent_views(context.resources, context.caller)}, UNCACHED_HEADERS)
 
 
 @router.handles(agents.SHOW_AGENT)
@@ -150,7 +150,7 @@ def show_agent(context: RequestContext) -> Response:
     tool_names = select_tool_names(context)
     generation = select_listed_generation(context, tool_names)
     agent_id = context.path_parameters["agentId"]
-    view = agent_views.get_agent_view(context.caller, agent_id, ToolNaming(tool_names), generation)
+    view = agent_views.get_agent_view(context.resources, context.caller, agent_id, ToolNaming(tool_names), generation)
     return Response(200, {"agent": view}, UNCACHED_HEADERS)
 
 

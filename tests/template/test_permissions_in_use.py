@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.agents.definitions.definition_store import get_definition_view, remove_agent, replace_agents
+from fermata.agents.definitions.tenant_secrets import remove_secret, set_secret
 from fermata.agents.policy_store import set_policy
 from fermata.aws import uploads
 from fermata.aws.message_queue import MessageQueue
@@ -51,6 +53,7 @@ from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.turns.start.start_turn import start_turn
+from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
 from fermata.turns.webhooks.outbox import resend_outbox
 from fermata.usage.audit.audit_from_rollups import audit_usage
@@ -69,6 +72,7 @@ from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
+from tests.agent_definitions import make_definition, start_agent_turn
 from tests.fixed_response_server import run_fixed_response_server
 from tests.images import make_image, open_image, to_base64
 from tests.resources import TestClock, resources_of_new_process
@@ -216,6 +220,21 @@ def test_a_remote_tool_is_registered_called_and_sends_its_result_later(
     result = RemoteResult(caller.tenant, turn.id, "1.0.remote", {"title": "Bread"})
     submit_remote_result(functions["tool_result"], result, headers, body)
     assert at("round").run_workflow() == "finished"
+
+
+def test_an_agent_of_a_tenant_is_pushed_and_asked(resources: Resources, at: StageOf, functions: dict[str, Any]) -> None:
+    make_tenant(resources_of_new_process(resources))
+    caller, settings = functions["stage"].caller, functions["credentials"]
+    set_secret(settings, caller, "ANTHROPIC_KEY", "sk-ant-secret")
+    replace_agents(settings, caller, {"helper": make_definition()})
+    assert get_definition_view(settings, caller.tenant, "helper")
+    turn = start_agent_turn(at("stream_turns"), "helper")
+    at("round").script_replies("Done.")
+    assert at("round").run_workflow() == "finished"
+    for function in ("tool_result", "recover", "deliver_webhooks"):
+        assert open_turn_agent(functions[function], turn).id == "helper"
+    remove_agent(settings, caller, "helper")
+    remove_secret(settings, caller, "ANTHROPIC_KEY")
 
 
 def _record_messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -16,6 +16,7 @@ class Capability(StrEnum):
     TOOLS = "ai.tools.manage"
     APPROVE = "ai.tools.approve"
     POLICIES = "ai.policies.manage"
+    AGENTS = "ai.agents.manage"
 
 
 class Caller(DomainModel):

@@ -4,7 +4,9 @@ To add an agent, add its line to SCOPES (docs/agents.md).
 """
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import StringConstraints
 
 SCOPES: dict[str, str] = {
     "site": "fermata.agents.site.agent:SITE_AGENT",
@@ -35,6 +37,11 @@ def read_agent_id(scope: str) -> str:
     return scope.removeprefix(AGENT_SCOPE_PREFIX) if _AGENT_SCOPE.fullmatch(scope) else ""
 
 
+def build_scope_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the scope of a conversation."""
+    return {"anyOf": [{"type": "string", "enum": list(SCOPES)}, {"type": "string", "pattern": AGENT_SCOPE_PATTERN}]}
+
+
 def is_scope(scope: str) -> bool:
     """Return whether conversations can belong to a scope: that of a built-in agent, or of an agent of a tenant."""
     return scope in SCOPES or bool(read_agent_id(scope))
@@ -42,6 +49,9 @@ def is_scope(scope: str) -> bool:
 
 if TYPE_CHECKING:
     ScopeName = str
+    ConversationScope = str
 else:
     ScopeName = Literal[tuple(SCOPES)]
     """A name in SCOPES, as the models of requests and responses check and document it."""
+    ConversationScope = ScopeName | Annotated[str, StringConstraints(pattern=AGENT_SCOPE_PATTERN)]
+    """The same, or the scope of an agent of the tenant."""

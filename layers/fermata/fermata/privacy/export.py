@@ -176,7 +176,7 @@ def _iter_tenant(resources: Resources, tenant: str) -> Iterator[Line]:
             yield from (_to_line(name, row) for row in own)
             if start is None:
                 break
-    for folder in ("conversations", "turns", "uploads"):
+    for folder in ("conversations", "turns", "uploads", "agents"):
         yield from _iter_blobs(resources, f"{folder}/{tenant}")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from fermata.agents.definitions.definition_store import read_agent_list
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -13,7 +14,7 @@ from fermata.conversations.conversation_store import (
     user_partition,
 )
 from fermata.conversations.message_store import conversation_partition
-from fermata.domain.scopes import SCOPES
+from fermata.domain.scopes import SCOPES, make_agent_scope
 from fermata.limits.limit_keys import user_limits_partition
 from fermata.planner_api.chat_runs import chats_partition
 from fermata.privacy.data_subject import DataSubject
@@ -43,7 +44,9 @@ def iter_conversations(resources: Resources, subject: DataSubject, created_until
 
 def _iter_rows_of_users(resources: Resources, subject: DataSubject) -> Iterator[Item]:
     table = resources.settings.conversations_table
-    partitions = [user_partition(subject.tenant, subject.id, scope) for scope in SCOPES]
+    agents = read_agent_list(resources, subject.tenant).known_ids
+    scopes = (*SCOPES, *map(make_agent_scope, agents))
+    partitions = [user_partition(subject.tenant, subject.id, scope) for scope in scopes]
     partitions += [bin_shard_partition(shard) for shard in range(BIN_SHARD_COUNT)]
     for partition in partitions:
         yield from resources.tables.query_index(table, USER_INDEX, ("gpk", partition))

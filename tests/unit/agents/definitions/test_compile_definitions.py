@@ -247,7 +247,7 @@ def test_all_mistakes_are_found_at_once() -> None:
 
 
 def test_lines_are_those_of_the_nearest_member_that_is_known() -> None:
-    lines = {(): 1, ("agents", 0): 4, ("agents", 0, "tools", 0): 9}
+    lines = {"": 1, "agents[0]": 4, "agents[0].tools[0]": 9}
     value = {"agents": [make_agent(tools=["x"], mcp=[{}])], "connections": [CLAUDE]}
     problems = compile_definitions([SourceDocument("a.yaml", value, lines)]).errors
     assert sorted((one.line, one.path) for one in problems) == [(4, "agents[0].mcp[0]"), (9, "agents[0].tools[0]")]

@@ -11,8 +11,8 @@ from fermata.domain.base import DomainModel
 from fermata.domain.run_settings import RunSettings
 
 AgentType = Literal["ClaudeAgent", "OpenAIAgent", "GeminiAgent", "AIGatewayAgent", "AISDKAgent"]
-VERSION_CHARS = 32
-"""Hexadecimal characters of a version: 128 bits of the definition's SHA-256."""
+VERSION_CHARS = 16
+"""Hexadecimal characters of a version: 64 bits of the SHA-256 of the definition, as of built-in agents."""
 PROPERTIES_BESIDES_SETTINGS = frozenset({"model", "instructions", "fileSystem"})
 
 

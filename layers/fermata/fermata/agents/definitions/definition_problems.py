@@ -18,17 +18,17 @@ class SourceDocument:
     Attributes:
         file: Its name, for messages.
         value: Its content.
-        lines: The lines of its members by their paths, from 1; empty if they are not known.
+        lines: The lines of its members by their paths as `show_path` writes them, from 1; empty if they are unknown.
     """
 
     file: str
     value: Any
-    lines: Mapping[ItemPath, int] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     def find_line(self, path: ItemPath) -> int:
         """Return the line of a member, or of the nearest one around it; 0 if it is not known."""
         for length in range(len(path), -1, -1):
-            if line := self.lines.get(path[:length]):
+            if line := self.lines.get(show_path(path[:length])):
                 return line
         return 0
 

@@ -9,7 +9,7 @@ time. The erasure of the tenant deletes it (decision 0358).
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -36,7 +36,7 @@ MAX_AGENTS = 200
 MAX_KNOWN_IDS = 2000
 MAX_DEFINITION_BYTES = 1_000_000
 _DEFINITION_CACHE_SECONDS = 3600
-_NO_AGENT_MESSAGE = "There is no such agent."
+NO_AGENT_MESSAGE = "There is no such agent."
 _CHANGED_MESSAGE = "The agents have just been changed by another request. Look at them, and try again."
 
 
@@ -144,13 +144,37 @@ def find_entry_for_caller(agents: AgentList, caller: Caller, agent_id: str) -> A
     """
     entry = agents.agents.get(agent_id)
     if entry is None or not may_ask(entry, caller):
-        raise NotFound(_NO_AGENT_MESSAGE)
+        raise NotFound(NO_AGENT_MESSAGE)
     return entry
 
 
 def may_ask(entry: AgentListEntry, caller: Caller) -> bool:
     """Return whether a caller has one of the roles that an agent requires."""
     return not entry.roles or not caller.capabilities.isdisjoint(entry.roles)
+
+
+def list_definition_views(resources: Resources, tenant: str) -> dict[str, Any]:
+    """Return what administrators see of a tenant's agents, by id, with the version of the list."""
+    agents = read_agent_list(resources, tenant)
+    return {"agents": [_to_view(*line) for line in sorted(agents.agents.items())], "version": agents.version}
+
+
+def get_definition_view(resources: Resources, tenant: str, agent_id: str) -> dict[str, Any]:
+    """Return one agent of a tenant with its compiled definition.
+
+    Args:
+        resources: The settings table and the bucket.
+        tenant: The tenant's name.
+        agent_id: The agent's id, as the client sent it.
+
+    Raises:
+        NotFound: The tenant has no such agent.
+    """
+    entry = read_agent_list(resources, tenant).agents.get(agent_id)
+    if entry is None:
+        raise NotFound(NO_AGENT_MESSAGE)
+    definition = load_definition(resources, tenant, f"{agent_id}@{entry.version}")
+    return {"agent": _to_view(agent_id, entry), "definition": definition.to_wire()}
 
 
 def replace_agents(
@@ -177,7 +201,7 @@ def replace_agents(
     before = read_agent_list(resources, caller.tenant)
     if expected_version is not None and expected_version != before.version:
         raise Conflict(f"The agents have version {before.version} by now, not {expected_version}. Look at them again.")
-    entries = {one.id: _make_entry(resources, caller, one) for one in definitions.values()}
+    entries = _make_entries(resources, caller, definitions)
     changes = _compare(before, entries)
     if not (changes.added or changes.changed or changes.removed):
         return changes
@@ -196,6 +220,20 @@ def replace_agents(
     return changes._replace(version=before.version + 1)
 
 
+def compare_agents(
+    resources: Resources, caller: Caller, before: AgentList, definitions: Mapping[str, AgentDefinition]
+) -> AgentChanges:
+    """Return what `replace_agents` would change.
+
+    Args:
+        resources: The clock.
+        caller: The administrator.
+        before: The list as it is stored.
+        definitions: The compiled agents by their ids.
+    """
+    return _compare(before, _make_entries(resources, caller, definitions))
+
+
 def remove_agent(resources: Resources, caller: Caller, agent_id: str) -> None:
     """Remove an agent. Turns that run with it go on.
 
@@ -209,7 +247,7 @@ def remove_agent(resources: Resources, caller: Caller, agent_id: str) -> None:
     """
     before = read_agent_list(resources, caller.tenant)
     if agent_id not in before.agents:
-        raise NotFound(_NO_AGENT_MESSAGE)
+        raise NotFound(NO_AGENT_MESSAGE)
     kept = {other: entry for other, entry in before.agents.items() if other != agent_id}
     for other, entry in kept.items():
         definition = load_definition(resources, caller.tenant, f"{other}@{entry.version}")
@@ -219,12 +257,31 @@ def remove_agent(resources: Resources, caller: Caller, agent_id: str) -> None:
     observability.log_audit_event("ai.agents.removed", tenant=caller.tenant, user=caller.user, agent=agent_id)
 
 
+def _to_view(agent_id: str, entry: AgentListEntry) -> dict[str, Any]:
+    return {
+        "id": agent_id,
+        "version": entry.version,
+        "title": entry.title or agent_id,
+        "description": entry.description,
+        "public": entry.is_public,
+        "roles": list(entry.roles),
+        "updatedAt": entry.updated_at,
+        "updatedBy": entry.updated_by,
+    }
+
+
 def _check_sizes(definitions: Mapping[str, AgentDefinition]) -> None:
     if len(definitions) > MAX_AGENTS:
         raise InvalidRequest(f"A tenant has {MAX_AGENTS} agents at most.")
     for agent_id, definition in definitions.items():
         if len(definition.canonical_json) > MAX_DEFINITION_BYTES:
             raise InvalidRequest(f"The agent {agent_id} has more than {MAX_DEFINITION_BYTES:,} bytes.")
+
+
+def _make_entries(
+    resources: Resources, caller: Caller, definitions: Mapping[str, AgentDefinition]
+) -> dict[str, AgentListEntry]:
+    return {one.id: _make_entry(resources, caller, one) for one in definitions.values()}
 
 
 def _make_entry(resources: Resources, caller: Caller, definition: AgentDefinition) -> AgentListEntry:

@@ -16,7 +16,7 @@ from fermata.aws.settings import LAST_USE_SECONDS
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
-from fermata.domain.scopes import SCOPES
+from fermata.domain.scopes import SCOPES, is_scope
 from fermata.wire.auth.api_key import (
     TENANT_WIDE_CAPABILITIES,
     ApiKeySecret,
@@ -200,7 +200,7 @@ def _check_grant(caller: Caller, capabilities: frozenset[str]) -> frozenset[str]
 def _check_scopes(scopes: frozenset[str], capabilities: frozenset[str]) -> frozenset[str]:
     if tenant_wide := sorted(capabilities & TENANT_WIDE_CAPABILITIES):
         raise InvalidRequest(f"A key for some scopes cannot have {', '.join(tenant_wide)}, which concerns all of them.")
-    if unknown := sorted(scopes - SCOPES.keys()):
+    if unknown := sorted(scope for scope in scopes if not is_scope(scope)):
         raise InvalidRequest(f"There is no scope {', '.join(unknown)}. Scopes are {', '.join(SCOPES)}.")
     return scopes
 

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringC
 from pydantic.config import JsonDict
 
 from fermata.aws import uploads
-from fermata.domain.scopes import ScopeName
+from fermata.domain.scopes import ConversationScope
 from fermata.wire.bodies.fields import ApiKey, NonBlankTitle, NonBlankUrl, ResourceId, StrictBody
 
 _MAX_ANNOUNCED_BYTES = 999_999_999
@@ -34,7 +34,7 @@ class NewUpload(StrictBody):
 class NewConversation(StrictBody):
     """A new conversation. An empty title is the same as none."""
 
-    scope: ScopeName
+    scope: ConversationScope
     title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
     credential_id: ResourceId | None = None
     model_id: ResourceId | None = None
@@ -84,7 +84,7 @@ class NewApiKey(StrictBody):
 
     label: NonBlankTitle
     capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)]
-    scopes: Annotated[list[ScopeName], Field(min_length=1, max_length=20)] | None = None
+    scopes: Annotated[list[ConversationScope], Field(min_length=1, max_length=20)] | None = None
     expires_in_seconds: Annotated[int, Field(ge=60, le=10 * 366 * 86_400), BeforeValidator(_to_integer)] | None = None
 
 

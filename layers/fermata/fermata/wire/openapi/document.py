@@ -11,8 +11,9 @@ from http import HTTPStatus
 from pydantic import BaseModel
 
 import fermata
-from fermata.domain.scopes import SCOPES
+from fermata.domain.scopes import build_scope_schema
 from fermata.wire.bodies.responses import (
+    agent_definitions,
     agents,
     api_keys,
     approvals,
@@ -43,8 +44,8 @@ from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
 _RESPONSE_MODULES = (
-    agents, api_keys, approvals, callbacks, common, conversations, credentials, defaults, editor, planner, privacy,
-    remote_tools, turns, usage, webhooks,
+    agent_definitions, agents, api_keys, approvals, callbacks, common, conversations, credentials, defaults, editor,
+    planner, privacy, remote_tools, turns, usage, webhooks,
 )  # fmt: skip
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.
@@ -70,7 +71,7 @@ _SECURITY_SCHEMES: JsonObject = {
     },
 }
 _PATH_PARAMETERS: dict[str, tuple[str, JsonObject]] = {
-    "scope": ("The assistant of this part of the editor.", {"type": "string", "enum": list(SCOPES)}),
+    "scope": ("The assistant of this part of the editor, or an agent of the workspace.", build_scope_schema()),
     "bridgeId": ("The turn's bridge, as the stream's first event names it.", {"type": "string", "minLength": 1}),
     "messageId": ("The message's id.", {"type": "string", "minLength": 1}),
     "index": ("The image's place in the message's content.", {"type": "string", "pattern": "^[0-9]{1,3}$"}),

@@ -1,6 +1,6 @@
 """Operations on conversations and their messages."""
 
-from fermata.domain.scopes import SCOPES
+from fermata.domain.scopes import build_scope_schema
 from fermata.wire.bodies.requests import ConversationChange, NewConversation
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, OK_RESPONSES, TOOL_NAMES, make_integer_parameter
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
@@ -19,9 +19,7 @@ LIST_CONVERSATIONS = Operation(
     capabilities=CAN_CHAT,
     summary="List the caller's conversations of a scope",
     parameters=(
-        RequestParameter(
-            "scope", "The scope of the conversations.", {"type": "string", "enum": list(SCOPES)}, required=True
-        ),
+        RequestParameter("scope", "The scope of the conversations.", build_scope_schema(), required=True),
         RequestParameter("cursor", "The `nextCursor` of the page before.", {"type": "string"}),
         make_integer_parameter("limit", "How many conversations a page has.", 0, 500),
     ),

@@ -5,6 +5,7 @@ document and the routes in template.yaml (`make template`) are generated from it
 """
 
 from fermata.wire.operations import (
+    agent_definitions,
     agents,
     api_keys,
     approvals,
@@ -26,8 +27,8 @@ from fermata.wire.operations import (
 from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
-    turns, prompt_queue, callbacks, approvals, policies, agents, editor, conversations, defaults, credentials, api_keys,
-    remote_tools, planner, privacy, usage, service, webhooks,
+    turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, conversations, defaults,
+    credentials, api_keys,    remote_tools, planner, privacy, usage, service, webhooks,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

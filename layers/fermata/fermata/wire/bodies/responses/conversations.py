@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fermata.domain.scopes import ScopeName
+from fermata.domain.scopes import ConversationScope
 from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel, UsdField
 
 
@@ -52,7 +52,7 @@ class ConversationView(ResponseModel):
     """A conversation. Totals are those of ended turns. `contextTokens` is the context size after the last one."""
 
     id: str
-    scope: ScopeName
+    scope: ConversationScope
     title: str
     credential_id: str | None
     model_id: str

@@ -1,0 +1,46 @@
+"""Define the bodies of requests on the agents and secrets of a tenant."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from fermata.wire.bodies.fields import StrictBody
+
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+
+
+class AgentFile(StrictBody):
+    """A file that defines agents, with its content as JSON. docs/agents.md describes the format.
+
+    `lines` has the line of each member by its path, such as `agents[0].id`, for the messages about mistakes.
+    """
+
+    name: _Name
+    content: Any = None
+    lines: Annotated[dict[str, int], Field(max_length=100_000)] = {}  # noqa: RUF012 (never changed)
+
+
+class FolderFile(StrictBody):
+    """A file of a folder that an agent reads. Its content is Base64."""
+
+    path: _Name
+    content: str
+    modified_ms: Annotated[int, Field(ge=0)] = 0
+
+
+class NewAgents(StrictBody):
+    """All agents of the workspace. Those that are not among them are removed.
+
+    `version` is the version of the list that the client has seen; without it any. With `dryRun` nothing is changed.
+    """
+
+    files: Annotated[list[AgentFile], Field(max_length=200)]
+    folders: Annotated[dict[_Name, list[FolderFile]], Field(max_length=50)] = {}  # noqa: RUF012 (never changed)
+    version: Annotated[int, Field(ge=0)] | None = None
+    dry_run: bool = False
+
+
+class NewSecret(StrictBody):
+    """The value of a secret. It cannot be read again."""
+
+    value: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
