@@ -2,6 +2,7 @@
 
     t#<tenant>#c#<conversation>   m#<position>
     t#<tenant>#c#<conversation>   u#<turn>        an undo, which may end without a message (decision 0265)
+    t#<tenant>#c#<conversation>   s#<turn>#meta, s#<turn>#m#<position>   of a sub-agent's turn (decision 0371)
 
 Images and large blocks of a message are in S3 (block_store.py). Reading a row does not fetch them.
 """
@@ -18,18 +19,30 @@ from fermata.aws.resources import Resources
 from fermata.conversations.block_predicates import is_reasoning, is_tool_call
 from fermata.conversations.block_store import BlockFetcher, encode_row_json, parse_block, store_blocks
 from fermata.domain.blocks import Block
+from fermata.domain.conversation import get_child_turn, get_root_conversation
 from fermata.domain.messages import Message
 
 _blocks_adapter: TypeAdapter[tuple[Block, ...]] = TypeAdapter(tuple[Block, ...])
 
 
 def conversation_partition(tenant: str, conversation: str) -> str:
-    """Return the partition key of a conversation's row and messages."""
-    return f"t#{tenant}#c#{conversation}"
+    """Return the partition key of a conversation's row and messages, and of those of its sub-agents."""
+    return f"t#{tenant}#c#{get_root_conversation(conversation)}"
 
 
-def message_sort_key(position: int) -> str:
-    return f"m#{position:08d}"
+def build_meta_sort_key(conversation: str) -> str:
+    """Return the sort key of a conversation's own row."""
+    return f"{_get_key_prefix(conversation)}meta"
+
+
+def message_sort_key(position: int, conversation: str = "") -> str:
+    """Return the sort key of a message of a conversation."""
+    return f"{_get_key_prefix(conversation)}m#{position:08d}"
+
+
+def _get_key_prefix(conversation: str) -> str:
+    child_turn = get_child_turn(conversation)
+    return f"s#{child_turn}#" if child_turn else ""
 
 
 def build_undo_put(resources: Resources, tenant: str, conversation: str, turn: str) -> Put:
@@ -75,10 +88,10 @@ def build_message_put(resources: Resources, tenant: str, conversation: str, mess
         conversation: The conversation's id.
         message: The message, whose `position` is its place in the conversation.
     """
-    folder = blob_store.conversation_folder(tenant, conversation)
+    folder = blob_store.conversation_folder(tenant, get_root_conversation(conversation))
     row: Item = {
         "pk": conversation_partition(tenant, conversation),
-        "sk": message_sort_key(message.position),
+        "sk": message_sort_key(message.position, conversation),
         "v": 1,
         "role": message.role,
         "turn": message.turn,
@@ -97,7 +110,8 @@ def load_messages(resources: Resources, tenant: str, conversation: str) -> list[
     """Return all messages in order, with everything that is in S3."""
     table = resources.settings.conversations_table
     pk = conversation_partition(tenant, conversation)
-    items = resources.tables.query_items(table, pk, min_sk="m#", max_sk="m#~")
+    min_sk, max_sk = f"{_get_key_prefix(conversation)}m#", f"{_get_key_prefix(conversation)}m#~"
+    items = resources.tables.query_items(table, pk, min_sk=min_sk, max_sk=max_sk)
     return BlockFetcher(resources.blobs).fetch_all_blocks([_message_from_item(item) for item in items])
 
 
@@ -116,8 +130,11 @@ def read_newest_messages(
         return []
     table = resources.settings.conversations_table
     pk = conversation_partition(tenant, conversation)
-    max_sk = "m#~" if before is None else message_sort_key(before - 1)
-    items = resources.tables.query_items(table, pk, min_sk="m#", max_sk=max_sk, descending=True, limit=limit)
+    prefix = _get_key_prefix(conversation)
+    max_sk = f"{prefix}m#~" if before is None else message_sort_key(before - 1, conversation)
+    items = resources.tables.query_items(
+        table, pk, min_sk=f"{prefix}m#", max_sk=max_sk, descending=True, limit=limit
+    )
     return [_message_from_item(item) for item in items]
 
 
@@ -127,8 +144,8 @@ def read_following_messages(
     """Return the first `limit` messages from a position on, in order."""
     table = resources.settings.conversations_table
     pk = conversation_partition(tenant, conversation)
-    min_sk = message_sort_key(position)
-    items = resources.tables.query_items(table, pk, min_sk=min_sk, max_sk="m#~", limit=limit)
+    min_sk, max_sk = message_sort_key(position, conversation), f"{_get_key_prefix(conversation)}m#~"
+    items = resources.tables.query_items(table, pk, min_sk=min_sk, max_sk=max_sk, limit=limit)
     return [_message_from_item(item) for item in items]
 
 
@@ -136,13 +153,13 @@ def find_message(resources: Resources, tenant: str, conversation: str, position:
     """Return the message stored at exactly this position; None when there is none."""
     table = resources.settings.conversations_table
     pk = conversation_partition(tenant, conversation)
-    item = resources.tables.get_item(table, pk, message_sort_key(position))
+    item = resources.tables.get_item(table, pk, message_sort_key(position, conversation))
     return _message_from_item(item) if item else None
 
 
 def _message_from_item(item: Item) -> Message:
     return Message(
-        position=int(item["sk"][2:]),
+        position=int(item["sk"].rpartition("#")[2]),
         role=item["role"],
         content=_read_content(item),
         turn=item["turn"],

@@ -4,6 +4,29 @@ from decimal import Decimal
 
 from fermata.domain.base import DomainModel
 
+_CHILD_SEPARATOR = "."
+"""Between the id of a conversation and the turn of a sub-agent, whose messages are part of it. No id contains it."""
+
+
+def build_child_conversation_id(conversation: str, turn: str) -> str:
+    """Return the id under which the messages of a sub-agent's turn are stored.
+
+    Args:
+        conversation: The conversation of the turn that asks, which may be a sub-agent's itself.
+        turn: The sub-agent's turn.
+    """
+    return f"{get_root_conversation(conversation)}{_CHILD_SEPARATOR}{turn}"
+
+
+def get_root_conversation(conversation: str) -> str:
+    """Return the id of the conversation that a user sees, of which a sub-agent's messages are a part."""
+    return conversation.partition(_CHILD_SEPARATOR)[0]
+
+
+def get_child_turn(conversation: str) -> str:
+    """Return the turn of the sub-agent to whose messages an id leads; empty for a conversation of a user."""
+    return conversation.partition(_CHILD_SEPARATOR)[2]
+
 
 class Conversation(DomainModel):
     """The metadata and totals of a conversation.

@@ -143,6 +143,18 @@ class ToolAwaitedEvent(Event):
     until: str
 
 
+class SubAgentStartedEvent(Event):
+    """Another agent works on a tool call, in a turn of its own whose bridge is `bridge_id`."""
+
+    visible_to = ("fermata",)
+
+    type: Literal["subAgentStarted"] = "subAgentStarted"
+    tool_call_id: str
+    tool_name: str
+    agent: str
+    bridge_id: str
+
+
 class ApprovalRequestedEvent(Event):
     """A tool call waits until a person approves or denies it, at the longest until `deadline`.
 

@@ -80,6 +80,21 @@ class ClientTool(DomainModel):
     input_schema: dict[str, Any] = Field(default_factory=dict)
 
 
+_SUB_AGENT_MEMBERS = frozenset({"_subAgent", "agentId", "text"})
+
+
+def build_sub_agent_data(agent_id: str, text: str) -> dict[str, Any]:
+    """Return the data of a sub-agent's answer. The model that has asked it reads the text only."""
+    return {"_subAgent": True, "agentId": agent_id, "text": text}
+
+
+def read_sub_agent_text(data: Any) -> str | None:
+    """Return the text of a sub-agent's answer; None for the data of any other result."""
+    if not isinstance(data, dict) or data.get("_subAgent") is not True or data.keys() != _SUB_AGENT_MEMBERS:
+        return None
+    return str(data["text"])
+
+
 class ToolSpec(DomainModel):
     """The description of a tool that the model receives."""
 

@@ -225,6 +225,8 @@ class Tool:
     """The input schema of a tool that a tenant has registered; its input model is `JsonInput` (decision 0326)."""
     output_schema: dict[str, Any] | None = None
     handler: ToolHandler[Any] | None = None
+    sub_agent: str = ""
+    """Of a tool that asks another agent: the agent's scope, with `@` and its version."""
     aliases: tuple[str, ...] = ()
     permissions: frozenset[str] = frozenset()
     """A caller needs one of these; empty means that every caller may use the tool."""
@@ -273,10 +275,12 @@ class Tool:
     enabled: bool = True
 
     def __post_init__(self) -> None:
-        if (self.handler is None) != (self.execution is Execution.BROWSER):
+        if (self.handler is None) != (self.execution in (Execution.BROWSER, Execution.AGENT)):
             raise ValueError(
-                f"Tool {self.name}: every tool but a browser tool needs `handler`, and a browser tool has none."
+                f"Tool {self.name}: every tool needs `handler` but those of browsers and agents, which have none."
             )
+        if bool(self.sub_agent) != (self.execution is Execution.AGENT):
+            raise ValueError(f"Tool {self.name}: a tool names a sub-agent if it is run by one.")
         if self.instant and not (self.idempotent and self.execution is Execution.SERVER):
             raise ValueError(f"Tool {self.name}: only an idempotent server tool can be instant.")
 
@@ -302,6 +306,7 @@ class Tool:
             "idempotent": self.idempotent,
             "outside": self.reads_outside_content,
             "enabled": self.enabled,
+            **({"agent": self.sub_agent} if self.sub_agent else {}),
         }
 
     @cached_property

@@ -41,14 +41,18 @@ class Transition:
 
     @property
     def deadline(self) -> float:
-        """Epoch seconds until which the pause waits for the editor or a person; 0 when it waits for neither."""
-        return self.pause.waits_until
+        """Epoch seconds until which the pause waits for the editor or a person; 0 when it waits for neither.
+
+        Of a sub-agent nobody is told a deadline: it usually answers soon.
+        """
+        call = self.pause.next_call
+        return call.waits_until if call and not call.has_running_child else 0
 
 
 def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Transition:
     """Answer calls in the model's order, up to the first one that has to wait.
 
-    A call whose output is known in advance is answered when it is reached. The next browser call is requested; only
+    Sub-agents work at the same time, so those behind one that works may be answered before it. A call whose output is known in advance is answered when it is reached. The next browser call is requested; only
     one request is open at a time, and its input is in the log only from then on, so that the pause stays small. A
     server call, and everything that exceeds one transaction, is left to the round function.
 
@@ -59,9 +63,12 @@ def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *
         nonce: Makes the id of a new request unguessable.
     """
     transition = Transition(pause.model_copy(update={"version": pause.version + 1}))
+    is_behind_child = False
     for call in pause.calls:
         if call.is_done:
             continue
+        if is_behind_child and call.runner in ("browser", "server"):
+            return transition
         if len(transition.outputs) == MAX_OUTPUTS_PER_COMMIT:
             return transition
         output = outputs.get(call.effect_key)
@@ -72,6 +79,8 @@ def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *
             transition = _answer_call(
                 transition, call, add_approver_note(add_ignored_members(told, call.ignored_members), call), answer_hash
             )
+        elif call.has_running_child:
+            is_behind_child = True
         elif call.runner == "browser" and call.state == "waiting":
             return _request_call(transition, call, now, nonce)
         else:

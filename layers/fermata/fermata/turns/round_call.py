@@ -6,8 +6,9 @@ from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.tools import ToolOutput
 
 CallState = Literal["approval", "waiting", "requested", "started", "answered", "expired"]
-CallRunner = Literal["browser", "server", "settled"]
-"""Who answers a call: the browser, the round function, or neither, because its output was known at once."""
+CallRunner = Literal["browser", "server", "agent", "settled"]
+"""Who answers a call: the browser, the round function, another agent's turn, or nobody, because its output was known at
+once."""
 
 _STORED_CALL_NAMES = StoredNames(
     {"is_edit": "mutates", "known_output": "output", "request_revision": "revision", "input_summary": "summary"}
@@ -55,6 +56,8 @@ class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES):
     """The beginning of the input, kept for the journal once the input is in the log only."""
     ignored_members: tuple[str, ...] = ()
     """Members of the model's input that the tool does not have."""
+    child_turn: str = ""
+    """The turn of the sub-agent that answers the call."""
     approval: CallApproval | None = None
     """Set for a call that a person has to approve before it runs."""
 
@@ -64,6 +67,11 @@ class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES):
         if self.state == "approval" and self.approval:
             return self.approval.deadline
         return self.deadline if self.state == "requested" else 0
+
+    @property
+    def has_running_child(self) -> bool:
+        """Whether a sub-agent works on the call."""
+        return self.runner == "agent" and self.state == "requested"
 
     @property
     def is_done(self) -> bool:

@@ -31,6 +31,10 @@ def no_extra_writes(_log_entry: LogEntry) -> Sequence[Write]:
     return ()
 
 
+def keep_state(state: TurnState) -> TurnState:
+    return state
+
+
 @dataclass(frozen=True)
 class RoundCommit:
     """The content of one transaction. Its events are `first_events`, then the transition's, then `last_events`."""
@@ -51,6 +55,8 @@ class RoundCommit:
     """Returns further writes of the transaction, given its log entry."""
     stops_turn: bool = False
     """Whether the turn ends when its calls have their results."""
+    update_state: Callable[[TurnState], TurnState] = keep_state
+    """Sets in the turn's state what neither events nor usages contain."""
     is_ready_for_next_round: bool = False
     """Whether the next round may begin although no call was made, because the provider paused the response."""
 
@@ -65,6 +71,7 @@ class RoundCommit:
         snapshot_key: str = "",
         revision: str = "",
         build_extra_writes: Callable[[LogEntry], Sequence[Write]] = no_extra_writes,
+        update_state: Callable[[TurnState], TurnState] = keep_state,
     ) -> "RoundCommit":
         """Return the commit of a transition of `pause`."""
         return cls(
@@ -78,6 +85,7 @@ class RoundCommit:
             snapshot_key=snapshot_key,
             revision=revision,
             build_extra_writes=build_extra_writes,
+            update_state=update_state,
         )
 
     @property
@@ -110,13 +118,49 @@ def write_round_commit(resources: Resources, log: TurnLog, commit: RoundCommit) 
         PauseChanged: Another writer has changed the pause since it was read, or a row of `build_extra_writes`.
         TurnEnded, Superseded: As `TurnLog.append`.
     """
-    messages = _build_messages(resources, commit)
-    position_count = sum(map(message_store.count_positions, messages))
+    plan = _CommitPlan(resources, commit)
+    try:
+        log_entry = log.append(
+            fixed_events(*commit.all_events), plan.build_writes, update_state=plan.update_state
+        )
+    except TransactionCanceled as refused:
+        raise PauseChanged from refused
+    return plan.build_result(log_entry)
 
-    def build_writes(log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+
+def prepare_round_commit(
+    resources: Resources, log: TurnLog, commit: RoundCommit
+) -> tuple[CommitResult, tuple[Write, ...]]:
+    """Return what a commit stores and its writes, for a transaction of another turn (`TurnLog.prepare_append`).
+
+    Args:
+        log: Of the turn, read to its end.
+        commit: The commit.
+
+    Raises:
+        TurnEnded: The turn is over.
+    """
+    plan = _CommitPlan(resources, commit)
+    log_entry, writes = log.prepare_append(
+        fixed_events(*commit.all_events), plan.build_writes, update_state=plan.update_state
+    )
+    return plan.build_result(log_entry), writes
+
+
+class _CommitPlan:
+    """The rows and the state that belong to the log entry of a commit."""
+
+    def __init__(self, resources: Resources, commit: RoundCommit) -> None:
+        self._resources = resources
+        self._commit = commit
+        self._messages = _build_messages(resources, commit)
+        self._position_count = sum(map(message_store.count_positions, self._messages))
+
+    def build_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+        resources, commit = self._resources, self._commit
         message_puts = [
             message_store.build_message_put(resources, commit.tenant, commit.conversation, message)
-            for message in _shift_positions(messages, before.next_position)
+            for message in _shift_positions(self._messages, before.next_position)
         ]
         return (
             *_build_pause_writes(resources, commit, log_entry),
@@ -125,16 +169,18 @@ def write_round_commit(resources: Resources, log: TurnLog, commit: RoundCommit) 
             *commit.build_extra_writes(log_entry),
         )
 
-    def update_state(_before: TurnState, after: TurnState) -> TurnState:
-        return replace(_update_state(resources, commit, after), next_position=after.next_position + position_count)
+    def update_state(self, _before: TurnState, after: TurnState) -> TurnState:
+        updated = _update_state(self._resources, self._commit, after)
+        return replace(updated, next_position=after.next_position + self._position_count)
 
-    try:
-        log_entry = log.append(fixed_events(*commit.all_events), build_writes, update_state=update_state)
-    except TransactionCanceled as refused:
-        raise PauseChanged from refused
-    pause = _locate_pause(commit.transition.pause, log_entry) if commit.transition else None
-    first_position = log_entry.state.next_position - position_count
-    return CommitResult(log_entry, pause, _shift_positions(messages, first_position))
+    def build_result(self, log_entry: LogEntry) -> CommitResult:
+        transition = self._commit.transition
+        first_position = log_entry.state.next_position - self._position_count
+        return CommitResult(
+            log_entry,
+            _locate_pause(transition.pause, log_entry) if transition else None,
+            _shift_positions(self._messages, first_position),
+        )
 
 
 def _update_state(resources: Resources, commit: RoundCommit, after: TurnState) -> TurnState:
@@ -142,7 +188,7 @@ def _update_state(resources: Resources, commit: RoundCommit, after: TurnState) -
     is_held = deadline - resources.clock.time() > resources.settings.heartbeat_seconds
     state = add_usage(after, commit.request_usages) if commit.request_usages else after
     return replace(
-        state,
+        commit.update_state(state),
         phase="ready" if commit.is_ready_for_next_round else state.phase,
         snapshot_key=commit.snapshot_key or state.snapshot_key,
         revision=commit.revision or state.revision,

@@ -17,6 +17,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
+from fermata.domain.conversation import get_root_conversation
 from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import NotFound
 from fermata.domain.tools import ClientTool
@@ -54,6 +55,26 @@ _STORED_TURN_NAMES = StoredNames(
 )
 
 
+class TurnParent(StoredModel):
+    """The call that a sub-agent's turn answers.
+
+    Attributes:
+        effect_key: Of the call, in the turn that has made it.
+        depth: 1 for a sub-agent that the turn of a user has asked.
+        allowance: How many turns of sub-agents it may start, with those that these start.
+    """
+
+    turn: str
+    effect_key: str
+    depth: int
+    allowance: int
+
+    @property
+    def round(self) -> int:
+        """The round of the call."""
+        return int(self.effect_key.rsplit("/", 2)[1])
+
+
 class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """One turn. `id` is also the bridge id; `execution_number` is of the workflow execution that runs the turn now."""
 
@@ -67,6 +88,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """What the client has said about the page, if the turn's agent is one of the tenant."""
     agent_properties: dict[str, Any] = Field(default_factory=dict)
     """The agent's properties that contain operators, as they were resolved at the start (decision 0360)."""
+    parent: TurnParent | None = None
+    """Set for the turn of a sub-agent (decision 0371)."""
     conversation: str
     provider: str
     model: str
@@ -150,6 +173,16 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
         return self.undone_turn_expires and self.undone_turn_expires - UNDO_MARGIN_SECONDS
 
     @property
+    def root_conversation(self) -> str:
+        """The conversation that the user sees; of a sub-agent's turn that of the turn which has asked first."""
+        return get_root_conversation(self.conversation)
+
+    @property
+    def depth(self) -> int:
+        """How many agents have asked each other before the turn's own."""
+        return self.parent.depth if self.parent else 0
+
+    @property
     def can_retract_text(self) -> bool:
         """Whether this turn's clients can remove text they have already shown."""
         return self.dialect != "instatic" and not self.protocol
@@ -165,7 +198,7 @@ def build_open_shard_key(turn: str) -> str:
     return f"open#{zlib.crc32(turn.encode()) % OPEN_SHARDS}"
 
 
-_OMITTED_WHEN_EMPTY = ("offered_tools", "known_tools", "agent_properties", "protocol", "client_tools")
+_OMITTED_WHEN_EMPTY = ("offered_tools", "known_tools", "agent_properties", "protocol", "client_tools", "parent")
 
 
 def turn_to_item(turn: Turn) -> Item:

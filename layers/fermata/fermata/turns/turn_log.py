@@ -162,6 +162,8 @@ class TurnLog:
         """Set while this writer works on a round: a roundStarted event of any other owner then supersedes it."""
         self._is_superseded = False
         """Stays True: what this writer has not appended yet belongs to an attempt that is over (decision 0145)."""
+        self.has_ended_turn = False
+        """Whether this writer has ended the turn."""
         self._seen_at = resources.clock.monotonic()
         """When the call began that has shown or moved the end of the log: others may have appended since."""
 
@@ -199,20 +201,54 @@ class TurnLog:
             self._check_may_write()
             if not is_expected(self.state):
                 raise StaleState
-            log_entry = self._build_entry(build_events(self.state), update_state, append_id)
-            item = log_entry_to_item(self._resources, self.partition, log_entry)
-            put = Put(self._resources.settings.bridges_table, item, if_absent=True)
+            log_entry, put, writes = self._build_append(build_events, build_writes, update_state, append_id)
             began_at = self._resources.clock.monotonic()
-            stored_entry = self._write(put, (*build_writes(log_entry, self.state), *self._build_outbox(log_entry)))
+            stored_entry = self._write(put, writes)
             if stored_entry is None or stored_entry.append_id == append_id:
-                self._move_behind(log_entry)
                 self._seen_at = began_at
-                self._queue_for_webhooks(log_entry)
+                self.confirm_append(log_entry)
+                self.has_ended_turn = log_entry.state.phase == "ended"
                 return log_entry
             self.accept_entry(stored_entry)
         raise RuntimeError(
             f"The log of turn {self.partition.turn} moved on {MAX_APPEND_ATTEMPTS} times before an append."
         )
+
+    def prepare_append(
+        self,
+        build_events: BuildEvents,
+        build_writes: BuildWrites = no_writes,
+        *,
+        update_state: UpdateState = no_state_update,
+    ) -> tuple[LogEntry, tuple[Write, ...]]:
+        """Return an entry behind the known end of the log, and its writes, for a transaction of another turn.
+
+        `confirm_append` follows when they are written. If they are refused, `read_new_entries` shows what came first.
+
+        Args:
+            build_events: As for `append`.
+            build_writes: As for `append`.
+            update_state: As for `append`.
+
+        Raises:
+            TurnEnded: The turn is over.
+        """
+        self._check_may_write()
+        log_entry, put, writes = self._build_append(build_events, build_writes, update_state, new_id(16))
+        return log_entry, (put, *writes)
+
+    def _build_append(
+        self, build_events: BuildEvents, build_writes: BuildWrites, update_state: UpdateState, append_id: str
+    ) -> tuple[LogEntry, Put, tuple[Write, ...]]:
+        log_entry = self._build_entry(build_events(self.state), update_state, append_id)
+        item = log_entry_to_item(self._resources, self.partition, log_entry)
+        put = Put(self._resources.settings.bridges_table, item, if_absent=True)
+        return log_entry, put, (*build_writes(log_entry, self.state), *self._build_outbox(log_entry))
+
+    def confirm_append(self, log_entry: LogEntry) -> None:
+        """Continue behind an entry that was written."""
+        self._move_behind(log_entry)
+        self._queue_for_webhooks(log_entry)
 
     def _build_outbox(self, log_entry: LogEntry) -> Sequence[Write]:
         if not log_entry.state.has_webhooks or not has_webhook_events(log_entry.events):

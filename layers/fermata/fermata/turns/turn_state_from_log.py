@@ -63,6 +63,7 @@ _STORED_NAMES = {
     "refused_plans": "pr",
     "is_answered": "pf",
     "is_stopping": "sp",
+    "sub_agent_count": "sa",
 }
 
 
@@ -120,6 +121,8 @@ class TurnState:
     """Whether the turn ends with the round's calls, because a plan is its answer."""
     is_stopping: bool = False
     """Whether the turn ends with the round's calls, because its agent says so."""
+    sub_agent_count: int = 0
+    """How many turns of sub-agents the turn has started, with those that these may start."""
     has_queued_prompts: bool = False
     """Whether prompts wait for the turn to end."""
     has_webhooks: bool = False

@@ -1,7 +1,7 @@
 """Encode arguments of calls, results, images and schemas of tools as all protocols need them."""
 
 from fermata.domain.blocks import ImageBlock, ToolCallBlock, ToolResultBlock
-from fermata.domain.tools import ToolSpec
+from fermata.domain.tools import ToolSpec, read_sub_agent_text
 from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.protocols.encoded_items import encode_compact_json
 
@@ -27,7 +27,8 @@ def encode_result(block: ToolResultBlock) -> str:
     """
     if not block.ok:
         return (block.error or "").strip() or "The tool failed."
-    return encode_compact_json({"ok": True} if block.data is None else block.data)
+    text = read_sub_agent_text(block.data)
+    return encode_compact_json({"ok": True} if block.data is None else block.data) if text is None else text
 
 
 @WeakCache

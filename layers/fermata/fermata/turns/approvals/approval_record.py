@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put, Update
 from fermata.aws.resources import Resources
+from fermata.domain.conversation import get_root_conversation
 from fermata.domain.approvals import ApprovalReason
 from fermata.domain.base import StoredModel
 from fermata.domain.json_shortening import shorten_value
@@ -135,7 +136,7 @@ def build_approval_record(
         turn=pause.turn,
         user=pause.user,
         scope=pause.scope,
-        conversation=pause.conversation,
+        conversation=get_root_conversation(pause.conversation),
         agent=approval.agent,
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,

@@ -191,7 +191,7 @@ class _EndCommit:
         return Update(
             self._resources.settings.conversations_table,
             message_store.conversation_partition(turn.tenant, turn.conversation),
-            "meta",
+            message_store.build_meta_sort_key(turn.conversation),
             "SET next_position = :position, context_tokens = :context, updated_at = :now, gsk = :now "
             "REMOVE claim ADD prompt_tokens_total :prompt, completion_tokens_total :completion, "
             "cache_read_tokens_total :read, cache_creation_tokens_total :creation, cost_usd_total :cost",
@@ -238,7 +238,7 @@ def _log_end(turn: Turn, terminal: TerminalEvent, after: TurnState) -> None:
         tenant=turn.tenant,
         user=turn.user,
         scope=turn.scope,
-        conversation=turn.conversation,
+        conversation=turn.root_conversation,
         turn=turn.id,
         provider=turn.provider,
         model=turn.model,

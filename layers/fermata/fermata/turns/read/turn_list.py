@@ -59,7 +59,7 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
     """Return the members of a view that are fixed when a turn starts."""
     return {
         "bridgeId": turn.id,
-        "conversationId": turn.conversation,
+        "conversationId": turn.root_conversation,
         "userId": turn.user,
         "scope": turn.scope,
         "providerId": turn.provider,

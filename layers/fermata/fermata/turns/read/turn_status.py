@@ -36,7 +36,7 @@ def get_turn_status(
     pending = [_request_to_wire(request) | {"toolName": to_wire_name(request.tool_name)} for request in requests]
     status = {
         "bridgeId": turn.id,
-        "conversationId": turn.conversation,
+        "conversationId": turn.root_conversation,
         "status": _get_status(last_entry, pause),
         "seq": last_entry.next_number - 1,
         "round": last_entry.state.round,

@@ -112,6 +112,8 @@ def _awaits_budget_hold(context: TurnContext, state: TurnState) -> bool:
         return False
     from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS  # imported here because most turns have no budget
 
+    if context.turn.parent:  # the start of a sub-agent takes no hold
+        return True
     hold_expires = context.turn.started_ms / 1000 + HOLD_LIFETIME_SECONDS
     return state.phase != "started" or context.resources.clock.time() >= hold_expires
 

@@ -59,7 +59,7 @@ def build_remote_call_context(resources: Resources, turn: Turn, effect_key: str)
     """Return what a remote tool is told about a call."""
     return RemoteCallContext(
         site=turn.tenant,
-        session=turn.conversation,
+        session=turn.root_conversation,
         user=turn.user,
         trace=turn.id,
         provider=turn.provider,

@@ -1,6 +1,7 @@
 """Run the model request of a round and commit its response."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fermata.aws import observability
 from fermata.credentials import last_used
@@ -12,7 +13,7 @@ from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.accounting import add_usage
 from fermata.turns.approvals.request_approval import CallJudge, build_approval_requests
-from fermata.turns.call_transitions import apply_outputs
+from fermata.turns.call_transitions import Transition, apply_outputs
 from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
 from fermata.turns.round.begin_round import build_next_round_started, may_retry_round, take_round
@@ -20,7 +21,10 @@ from fermata.turns.round.model_request import ModelRequestOutcome, send_model_re
 from fermata.turns.round.stop_rules import find_invalid_input, is_last_step
 from fermata.turns.round.tool_calls import build_round_calls, run_instant_calls
 from fermata.turns.round.turn_context import TurnContext
-from fermata.turns.round_commit import PauseChanged, RoundCommit
+from fermata.turns.round_commit import PauseChanged, RoundCommit, keep_state
+
+if TYPE_CHECKING:
+    from fermata.turns.sub_agents.start_children import StartedChildren
 
 MODEL_REFUSED_MESSAGE = "The model declined to answer this"
 RESPONSE_CUT_OFF_MESSAGE = "The answer was cut off at its maximum length. Ask for the rest, or for less at once."
@@ -144,6 +148,8 @@ def _commit_calls(
     outputs = run_instant_calls(context, pause)
     transition = apply_outputs(pause, outputs, now=context.resources.clock.time(), nonce=context.new_nonce())
     stops_turn = is_last_step(context, blocks)
+    children = _start_children(context, transition)
+    transition = children.transition if children else transition
     call_events = tuple(
         ToolCallEvent(tool_call_id=call.tool_call_id, tool_name=context.to_wire_name(call.tool_name), input=call.input)
         for call in blocks
@@ -157,12 +163,25 @@ def _commit_calls(
                 *requests.events,
                 *_build_notices(outcome, response),
             ),
-            build_extra_writes=lambda _entry: (*requests.puts, *judge.confirmations.puts),
+            build_extra_writes=lambda _entry: (
+                *requests.puts,
+                *judge.confirmations.puts,
+                *(children.writes if children else ()),
+            ),
+            update_state=children.update_state if children else keep_state,
             transition=transition,
             last_events=() if stops_turn else build_next_round_started(context, transition.pause),
             stops_turn=stops_turn,
         )
     )
+
+
+def _start_children(context: TurnContext, transition: Transition) -> "StartedChildren | None":
+    if not any(call.runner == "agent" for call in transition.pause.calls):
+        return None
+    from fermata.turns.sub_agents.start_children import start_children  # most turns ask no other agent
+
+    return start_children(context, transition)
 
 
 def _build_commit(context: TurnContext, outcome: ModelRequestOutcome, response: ModelResponse) -> RoundCommit:

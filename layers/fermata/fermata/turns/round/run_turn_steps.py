@@ -6,7 +6,7 @@ import math
 from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
-from fermata.domain.events import ErrorEvent
+from fermata.domain.events import CancelledEvent, ErrorEvent
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.approvals.expire_approvals import expire_approvals
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
@@ -21,6 +21,7 @@ from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, RoundCommit
+from fermata.turns.turn import TurnParent, load_turn
 from fermata.turns.turn_log import LostRace, StaleState, Superseded, TurnEnded
 
 UNANSWERED_MESSAGE = "The editor did not answer in time."
@@ -34,16 +35,32 @@ def run_turn_steps(resources: Resources, invocation: Invocation, connection: Pro
     Args:
         connection: For model requests; None in the hold function, which makes none.
     """
+    working: Invocation | None = invocation
+    while working is not None:
+        working = _run_turn(resources, working, connection)
+
+
+def _run_turn(
+    resources: Resources, invocation: Invocation, connection: ProviderConnection | None
+) -> Invocation | None:
+    """Work on one turn. Returns how to go on with the turn that has asked it, if it was a sub-agent's and is over."""
+    context: TurnContext | None = None
     try:
         context = open_turn_context(resources, invocation)
-        if context is None:
-            resources.workflow.resume_execution(invocation.token, "finish")
-            return
-        _run_steps(context, connection)
+        if context is not None:
+            _run_steps(context, connection)
+            return None
+        resources.workflow.resume_execution(invocation.token, "finish")
     except TurnEnded:
         resources.workflow.resume_execution(invocation.token, "finish")
     except Superseded:
         observability.log_event("round.superseded", turn=invocation.turn, owner=invocation.owner)
+        return None
+    if context is None or context.turn.parent is None:
+        return None
+    from fermata.turns.sub_agents.continue_parent import continue_parent  # most turns ask no other agent
+
+    return continue_parent(context, context.turn.parent, may_work=connection is not None)
 
 
 def _run_steps(context: TurnContext, connection: ProviderConnection | None) -> None:
@@ -129,6 +146,8 @@ def _run_round(context: TurnContext, connection: ProviderConnection | None) -> b
     if connection is None or context.invocation.is_hold or not has_time:
         return _resume_in_new_invocation(context)
     context.is_before_first_step = False
+    if context.turn.parent and _stop_without_parent(context, context.turn.parent):
+        return True
     if context.log.state.phase == "asking" and context.owns_round:
         context.log.owner = context.invocation.owner  # an early start may be in the log though nobody was told
     else:
@@ -136,6 +155,15 @@ def _run_round(context: TurnContext, connection: ProviderConnection | None) -> b
     while context.log.state.phase == "asking":
         context.heartbeat.send_if_due()
         run_round(context, connection)
+    return True
+
+
+def _stop_without_parent(context: TurnContext, parent: TurnParent) -> bool:
+    """Cancel the turn of a sub-agent that nobody waits for. Returns whether it was cancelled."""
+    asking = load_turn(context.resources, context.turn.tenant, parent.turn)
+    if asking is not None and asking.state == "open":
+        return False
+    end_turn(context.resources, context.turn, context.log, CancelledEvent())
     return True
 
 
@@ -160,6 +188,8 @@ def _advance_calls(context: TurnContext, pause: Pause) -> bool:
         raise StaleState
     if pause.epoch > context.invocation.epoch:
         raise Superseded
+    if call.runner == "agent" and call.state == "waiting" and not context.invocation.is_hold:
+        return _commit_children(context, pause)
     if call.waits_until:
         return _wait_or_expire(context, pause, call)
     if context.invocation.is_hold:
@@ -170,6 +200,14 @@ def _advance_calls(context: TurnContext, pause: Pause) -> bool:
         return _resume_in_new_invocation(context)
     context.commit(RoundCommit.for_pause(pause, _apply_outputs(context, pause, {})))
     return True
+
+
+def _commit_children(context: TurnContext, pause: Pause) -> bool:
+    from fermata.turns.sub_agents.start_children import commit_children  # most turns ask no other agent
+
+    if not context.owns_round:
+        take_round(context, context.log.state)
+    return commit_children(context, pause)
 
 
 def _apply_outputs(context: TurnContext, pause: Pause, outputs: CallOutputs) -> Transition:
@@ -207,11 +245,20 @@ def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool
         return _resume_in_new_invocation(context) if invocation.is_hold else _expire(context, pause)
     if invocation.is_hold:
         return _store_hold_token(context, pause)
-    if pause.callback_token == invocation.token and seconds_left <= context.resources.settings.heartbeat_seconds:
+    is_short = call.has_running_child or seconds_left <= context.resources.settings.heartbeat_seconds
+    if pause.callback_token == invocation.token and is_short:
         workflow.send_heartbeat(invocation.token)
         return False
+    if call.has_running_child and _look_after_children(context, pause):
+        return True
     workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.invocation_hint)
     return False
+
+
+def _look_after_children(context: TurnContext, pause: Pause) -> bool:
+    from fermata.turns.sub_agents.look_after_children import look_after_children  # most turns ask no other agent
+
+    return look_after_children(context, pause)
 
 
 def _store_hold_token(context: TurnContext, pause: Pause) -> bool:
@@ -231,6 +278,10 @@ def _expire(context: TurnContext, pause: Pause) -> bool:
     Of a remote tool's call the model always reads it.
     """
     call = pause.requested_call
+    if call is not None and call.has_running_child:
+        from fermata.turns.sub_agents.look_after_children import expire_children  # most turns ask no other agent
+
+        return expire_children(context, pause)
     if call is None:
         return expire_approvals(context, pause)
     if call.runner == "server":

@@ -1,6 +1,6 @@
 """Build a round's calls from the model's response, and run those that the server executes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,9 @@ from fermata.turns.call_transitions import MAX_OUTPUTS_PER_COMMIT, Transition
 from fermata.turns.pause import Pause
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
-from fermata.turns.round_call import RoundCall
+from fermata.turns.round_call import CallRunner, RoundCall
 from fermata.turns.round_commit import RoundCommit
+from fermata.turns.sub_agents.sub_agent_limits import refuse_sub_agent
 
 TRUNCATED_RESPONSE_OUTPUT = ToolOutput.failure(
     "Your reply was cut off at the token limit, so none of its tool calls was run. Call again with less in one reply."
@@ -42,6 +43,8 @@ CHANGED_CALL_OUTPUT = ToolOutput.failure(
 DROPPED_CALL_OUTPUT = ToolOutput.failure(
     "This call was dropped, because another call of the same reply ends the work. Nothing was done."
 )
+
+_RUNNERS: Mapping[Execution, CallRunner] = {Execution.BROWSER: "browser", Execution.AGENT: "agent"}
 
 CallOutputs = dict[str, tuple[ToolOutput, str]]
 """By effect key: the output of a call and the hash of the posted result (empty for the server's own calls)."""
@@ -61,9 +64,23 @@ def build_round_calls(
         blocks: The calls as the model made them.
         is_truncated: Whether the response was cut off.
     """
-    calls = [_build_call(context, judge, index, block, is_truncated) for index, block in enumerate(blocks)]
+    built = [_build_call(context, judge, index, block, is_truncated) for index, block in enumerate(blocks)]
+    calls = _refuse_sub_agents_over_limits(context, built)
     last = next((call for call in calls if _ends_turn(context, call)), None)
     return calls if last is None else [call if call is last else _drop_call(call) for call in calls]
+
+
+def _refuse_sub_agents_over_limits(context: TurnContext, calls: list[RoundCall]) -> list[RoundCall]:
+    """Settle the calls that would ask one sub-agent too many, or one too deep."""
+    asking = [call.effect_key for call in calls if call.runner == "agent"]
+    refusals = {
+        key: refusal
+        for index, key in enumerate(asking)
+        if (refusal := refuse_sub_agent(context.turn, context.log.state, index)) is not None
+    }
+    return [
+        _settle_call(call, refusals[call.effect_key]) if call.effect_key in refusals else call for call in calls
+    ]
 
 
 def _ends_turn(context: TurnContext, call: RoundCall) -> bool:
@@ -72,7 +89,11 @@ def _ends_turn(context: TurnContext, call: RoundCall) -> bool:
 
 
 def _drop_call(call: RoundCall) -> RoundCall:
-    dropped = {"runner": "settled", "is_edit": False, "wait_seconds": 0, "known_output": DROPPED_CALL_OUTPUT}
+    return _settle_call(call, DROPPED_CALL_OUTPUT)
+
+
+def _settle_call(call: RoundCall, output: ToolOutput) -> RoundCall:
+    dropped = {"runner": "settled", "is_edit": False, "wait_seconds": 0, "known_output": output}
     return call.model_copy(update={**dropped, "input": None, "state": "waiting", "approval": None})
 
 
@@ -101,7 +122,7 @@ def _build_call(
     return RoundCall(
         tool_call_id=block.tool_call_id,
         tool_name=context.to_wire_name(block.tool_name),
-        runner="browser" if tool.execution is Execution.BROWSER else "server",
+        runner=_RUNNERS.get(tool.execution, "server"),
         is_edit=tool.access is Access.WRITE,
         effect_key=effect_key,
         wait_seconds=get_timeout_seconds(tool, context.resources.settings.browser_wait_seconds),
@@ -148,7 +169,7 @@ def run_server_calls(context: TurnContext, pause: Pause) -> CallOutputs:
             break
         if call.state == "started":
             return outputs or {call.effect_key: (UNKNOWN_OUTCOME_OUTPUT, "")}
-        admitted = _admit(context, call)
+        admitted = admit_stored_call(context, call)
         if isinstance(admitted, AdmittedCall) and needs_started_mark(admitted.tool):
             return outputs or _mark_and_run(context, pause, call, admitted)
         outputs[call.effect_key] = (_run_cancellably(context, call, admitted), "")
@@ -163,14 +184,20 @@ def run_instant_calls(context: TurnContext, pause: Pause) -> CallOutputs:
     for call in pause.calls[:MAX_OUTPUTS_PER_COMMIT]:
         if call.runner == "settled":
             continue
-        admitted = _admit(context, call) if call.runner == "server" and not call.waits_until else None
+        admitted = admit_stored_call(context, call) if call.runner == "server" and not call.waits_until else None
         if not isinstance(admitted, AdmittedCall) or not admitted.tool.instant:
             break
         outputs[call.effect_key] = (_run(context, call, admitted), "")
     return outputs
 
 
-def _admit(context: TurnContext, call: RoundCall) -> AdmittedCall | ToolOutput:
+def admit_stored_call(context: TurnContext, call: RoundCall) -> AdmittedCall | ToolOutput:
+    """Check a call once more before it runs, because it may have waited for a person.
+
+    Args:
+        context: The invocation.
+        call: The call as the pause stores it.
+    """
     block = ToolCallBlock(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input)
     admitted = admit_call(context.toolset, block, context.build_tool_context(call.effect_key))
     if isinstance(admitted, AdmittedCall) and not _is_decision_valid(context, call, admitted):

@@ -158,7 +158,7 @@ def build_webhook_payload(turn: Turn, entry: LogEntry, event: Event) -> dict[str
         "data": {
             "tenant": turn.tenant,
             "bridgeId": turn.id,
-            "conversationId": turn.conversation,
+            "conversationId": turn.root_conversation,
             "userId": turn.user,
             "scope": turn.scope,
             "event": event.to_wire(),
