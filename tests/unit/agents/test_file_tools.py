@@ -216,7 +216,7 @@ def test_a_search_skips_large_and_binary_files_and_reads_hidden_ones(resources: 
     }
     found = call(resources, open_files(resources, files), "search-files", {"query": "hit"}).data
     assert [it["path"] for it in found] == [".env", "limit.txt"]
-    assert len(found[1]["matches"][0]["line"]) == file_tools.MAX_LINE_CHARS + 1
+    assert len(found[1]["matches"][0]["line"]) == file_tools.MAX_MATCHED_LINE_CHARS + 1
 
 
 def test_what_is_known_of_a_file_and_a_directory_is_told(resources: Resources) -> None:

@@ -132,9 +132,7 @@ def read_newest_messages(
     pk = conversation_partition(tenant, conversation)
     prefix = _get_key_prefix(conversation)
     max_sk = f"{prefix}m#~" if before is None else message_sort_key(before - 1, conversation)
-    items = resources.tables.query_items(
-        table, pk, min_sk=f"{prefix}m#", max_sk=max_sk, descending=True, limit=limit
-    )
+    items = resources.tables.query_items(table, pk, min_sk=f"{prefix}m#", max_sk=max_sk, descending=True, limit=limit)
     return [_message_from_item(item) for item in items]
 
 

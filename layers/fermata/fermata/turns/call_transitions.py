@@ -52,9 +52,10 @@ class Transition:
 def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Transition:
     """Answer calls in the model's order, up to the first one that has to wait.
 
-    Sub-agents work at the same time, so those behind one that works may be answered before it. A call whose output is known in advance is answered when it is reached. The next browser call is requested; only
-    one request is open at a time, and its input is in the log only from then on, so that the pause stays small. A
-    server call, and everything that exceeds one transaction, is left to the round function.
+    Sub-agents work at the same time, so that those behind one that works may be answered before it. A call whose output
+    is known in advance is answered when it is reached. The next browser call is requested; only one request is open at
+    a time, and its input is in the log only from then on, so that the pause stays small. A server call, and everything
+    that exceeds one transaction, is left to the round function.
 
     Args:
         pause: The pause as it is stored.

@@ -120,9 +120,7 @@ def write_round_commit(resources: Resources, log: TurnLog, commit: RoundCommit) 
     """
     plan = _CommitPlan(resources, commit)
     try:
-        log_entry = log.append(
-            fixed_events(*commit.all_events), plan.build_writes, update_state=plan.update_state
-        )
+        log_entry = log.append(fixed_events(*commit.all_events), plan.build_writes, update_state=plan.update_state)
     except TransactionCanceled as refused:
         raise PauseChanged from refused
     return plan.build_result(log_entry)

@@ -17,27 +17,27 @@ from fermata.tools.tool import ToolFailure, ToolInput
 MAX_READ_BYTES = 524_288
 MAX_SEARCHED_BYTES = 1_048_576
 MAX_MATCHES = 200
-MAX_LINE_CHARS = 2_000
+MAX_MATCHED_LINE_CHARS = 2_000
 """Characters of a line that a match shows, because a minified file is one line."""
 _PATH = Field(description="Path relative to the base directory.")
 _GLOB = Field(description="Glob pattern such as **/*.md, relative to the listed directory.")
 
 
-class ReadFileInput(ToolInput):
+class ReadAgentFileInput(ToolInput):
     path: Annotated[str, _PATH]
 
 
-class ListFilesInput(ToolInput):
+class ListAgentFilesInput(ToolInput):
     path: Annotated[str | None, Field(description="Directory to list; the base directory if it is left out.")] = None
     glob: Annotated[str | None, _GLOB] = None
 
 
-class SearchFilesInput(ToolInput):
+class SearchAgentFilesInput(ToolInput):
     query: Annotated[str, Field(min_length=1, description="Text to find. Case does not matter.")]
     glob: Annotated[str | None, Field(description="Glob pattern of the files to search, such as **/*.md.")] = None
 
 
-class StatFileInput(ToolInput):
+class StatAgentFileInput(ToolInput):
     path: Annotated[str, _PATH]
 
 
@@ -154,4 +154,4 @@ def _find_lines(text: str, query: str, room: int) -> list[dict[str, Any]]:
 
 
 def _cut_line(line: str | None) -> str | None:
-    return line if line is None or len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + "…"
+    return line if line is None or len(line) <= MAX_MATCHED_LINE_CHARS else line[:MAX_MATCHED_LINE_CHARS] + "…"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fermata.agents.files.file_tools import (
-    ListFilesInput,
+    ListAgentFilesInput,
     OpenedBundle,
-    ReadFileInput,
-    SearchFilesInput,
-    StatFileInput,
+    ReadAgentFileInput,
+    SearchAgentFilesInput,
+    StatAgentFileInput,
 )
 from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolHandler, ToolInput
 
@@ -25,34 +25,34 @@ def build_file_tools(open_bundle: Callable[[], OpenedBundle]) -> tuple[Tool, ...
         open_bundle: Returns the agent's files; called by each call.
     """
 
-    def read_file(tool_input: ReadFileInput, _context: ToolContext) -> str:
+    def read_file(tool_input: ReadAgentFileInput, _context: ToolContext) -> str:
         return open_bundle().read_file(tool_input.path)
 
-    def list_files(tool_input: ListFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
+    def list_files(tool_input: ListAgentFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
         return open_bundle().list_files(tool_input.path, tool_input.glob)
 
-    def search_files(tool_input: SearchFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
+    def search_files(tool_input: SearchAgentFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
         return open_bundle().search_files(tool_input.query, tool_input.glob)
 
-    def stat_file(tool_input: StatFileInput, _context: ToolContext) -> dict[str, Any]:
+    def stat_file(tool_input: StatAgentFileInput, _context: ToolContext) -> dict[str, Any]:
         return open_bundle().stat_file(tool_input.path)
 
     return (
-        _build_tool("read-file", "Reads a text file.", ReadFileInput, read_file),
+        _build_tool("read-file", "Reads a text file.", ReadAgentFileInput, read_file),
         _build_tool(
             "list-files",
             "Lists the files and directories of a directory. With a glob it looks into all directories below, too.",
-            ListFilesInput,
+            ListAgentFilesInput,
             list_files,
         ),
         _build_tool(
             "search-files",
             "Finds lines that contain a text in all files, whatever its case, with the lines around them. "
             "At most 200 lines are returned.",
-            SearchFilesInput,
+            SearchAgentFilesInput,
             search_files,
         ),
-        _build_tool("stat-file", "Returns size, type and dates of a file or directory.", StatFileInput, stat_file),
+        _build_tool("stat-file", "Returns size, type and dates of a file or directory.", StatAgentFileInput, stat_file),
     )
 
 

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put, Update
 from fermata.aws.resources import Resources
-from fermata.domain.conversation import get_root_conversation
 from fermata.domain.approvals import ApprovalReason
 from fermata.domain.base import StoredModel
+from fermata.domain.conversation import get_root_conversation
 from fermata.domain.json_shortening import shorten_value
 from fermata.tools.tool import Tool
 from fermata.turns.pause import Pause, hash_result

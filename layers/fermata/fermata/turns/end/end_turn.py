@@ -29,6 +29,7 @@ from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_turn_end_writes
 
 if TYPE_CHECKING:
+    from fermata.turns.sub_agents.parent_answer import ParentAnswer
     from fermata.turns.undo.undo_report import UndoOutcome
 
 
@@ -45,6 +46,7 @@ class FinalRound:
 
 
 NO_FINAL_ROUND = FinalRound()
+MAX_END_ATTEMPTS = 50
 
 
 def end_turn(
@@ -62,22 +64,26 @@ def end_turn(
         Superseded, StaleState: As `TurnLog.append`.
     """
     end = _EndCommit(resources, turn, terminal, final_round)
-    try:
-        log_entry = log.append(
-            end.build_events, end.build_writes, is_expected=is_expected, update_state=end.update_state
-        )
-    except TransactionCanceled as refused:
-        if not any(reason.condition_failed for reason in refused.reasons[: end.conversation_write_count]):
-            raise
-        # The conversation is gone, its claim has moved on, or another turn has written there: this one ends without
-        # touching it.
-        log_entry = log.append(
-            end.build_events, end.build_turn_writes, is_expected=is_expected, update_state=end.update_state
-        )
+    log_entry = _append_end(log, end, is_expected)
+    end.confirm()
     _log_end(turn, terminal, log_entry.state)
     values = {"TurnsEnded": 1.0, "Errors": int(isinstance(terminal, ErrorEvent))}
     observability.emit_metrics(values, {"how": terminal.type})
     return log_entry
+
+
+def _append_end(log: TurnLog, end: "_EndCommit", is_expected: Callable[[TurnState], bool]) -> LogEntry:
+    for _ in range(MAX_END_ATTEMPTS):
+        try:
+            return log.append(
+                end.build_events, end.build_writes, is_expected=is_expected, update_state=end.update_state
+            )
+        except TransactionCanceled as refused:
+            if not end.accept_refusal(refused):
+                raise
+    raise RuntimeError(
+        f"The turn that has asked {log.partition.turn} moved on {MAX_END_ATTEMPTS} times before its end."
+    )
 
 
 class _EndCommit:
@@ -91,8 +97,40 @@ class _EndCommit:
         self._undo_outcome: UndoOutcome | None = None
         self._pause: Pause | None = None
         """The round's pause, if calls are open. What has changed it since has appended to the log."""
-        self.conversation_write_count = 0
+        self._conversation_write_count = 0
         """How many of the first writes of `build_writes` belong to the conversation."""
+        self._writes_conversation = True
+        self._parent_answer = self._open_parent_answer()
+
+    def _open_parent_answer(self) -> "ParentAnswer | None":
+        if self._turn.parent is None:
+            return None
+        from fermata.turns.sub_agents.parent_answer import ParentAnswer  # most turns are those of users
+
+        answer = ParentAnswer(self._resources, self._turn, self._turn.parent)
+        answer.load()
+        return answer
+
+    def accept_refusal(self, refused: TransactionCanceled) -> bool:
+        """Return whether END can be written otherwise than it was refused."""
+        if self._parent_answer and self._parent_answer.reload():
+            return True
+        if any(reason.condition_failed for reason in refused.reasons[: self._conversation_write_count]):
+            # The conversation is gone, its claim has moved on, or another turn has written there: this one ends
+            # without touching it.
+            self._writes_conversation = False
+            self._conversation_write_count = 0
+            return True
+        return self._parent_answer is not None and self._parent_answer.leave_conversation()
+
+    def confirm(self) -> None:
+        """Do what follows when END is stored: tell the webhooks of the turn that has asked, and stop sub-agents."""
+        if self._parent_answer:
+            self._parent_answer.confirm()
+        if self._pause and any(call.has_running_child for call in self._pause.calls):
+            from fermata.turns.sub_agents.stop_children import stop_children  # most turns ask no other agent
+
+            stop_children(self._resources, self._pause)
 
     def build_events(self, before: TurnState) -> Sequence[Event]:
         usage = _build_usage_event(add_usage(before, self._request_usages(before)))
@@ -107,18 +145,32 @@ class _EndCommit:
         return add_usage(after, self._request_usages(before))
 
     def build_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+        if not self._writes_conversation:
+            return self._build_turn_writes(log_entry, before)
         messages = self._build_messages(before)
         next_position = before.next_position + sum(map(message_store.count_positions, messages))
         message_puts = [self._build_message_put(message) for message in messages]
         conversation_update = self._build_conversation_update(log_entry.state, next_position)
-        self.conversation_write_count = 1 + len(message_puts)
-        return (conversation_update, *message_puts, *self.build_turn_writes(log_entry, before))
+        self._conversation_write_count = 1 + len(message_puts)
+        return (conversation_update, *message_puts, *self._build_turn_writes(log_entry, before))
 
-    def build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+    def _build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
         outcome = build_turn_outcome(self._resources, self._turn, self._terminal, log_entry.state)
         ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
         cancelled = build_cancelled_approvals(self._resources, self._pause) if self._pause else ()
-        return (self._build_turn_update(), *self._build_count_removals(), *cancelled, *ledger_writes)
+        answer = self._build_parent_answer(log_entry.state, before)
+        return (self._build_turn_update(), *self._build_count_removals(), *cancelled, *ledger_writes, *answer)
+
+    def _build_parent_answer(self, after: TurnState, before: TurnState) -> Sequence[Write]:
+        """Build what a sub-agent's END writes in the turn that has asked it."""
+        if self._parent_answer is None:
+            return ()
+        from fermata.turns.sub_agents.task_and_answer import build_sub_agent_output
+
+        agent_id = self._turn.agent.partition("@")[0]
+        content = self._final_round.content or self._read_unfinished_text(before)
+        output = build_sub_agent_output(agent_id, self._terminal, content, after.forced_answer_reason)
+        return self._parent_answer.build_writes(output, after)
 
     def _build_count_removals(self) -> Sequence[Update]:
         turn = self._turn

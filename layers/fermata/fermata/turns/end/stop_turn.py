@@ -54,11 +54,15 @@ def stop_turn(resources: Resources, turn: Turn, terminal: TerminalEvent) -> str:
     except TurnEnded:
         end_type = read_end_type(resources, turn) or end_type
     finish_paused_execution(resources, turn, log.state.round)
+    if turn.parent:
+        from fermata.turns.sub_agents.continue_parent import resume_parent  # most turns are those of users
+
+        resume_parent(resources, turn)
     return end_type
 
 
 def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> None:
-    """Let the execution of an ended turn finish, if it waits for the answer to a call.
+    """Let the execution of an ended turn finish, if it waits for the answer to a call, and stop its sub-agents.
 
     Args:
         turn: A turn that has ended.
@@ -68,5 +72,9 @@ def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> No
         ServiceUnavailable: The workflow could not be resumed. Repeat the call.
     """
     pause = load_pause(resources, turn, round_) if round_ else None
+    if pause and any(call.has_running_child for call in pause.calls):
+        from fermata.turns.sub_agents.stop_children import stop_children  # most turns ask no other agent
+
+        stop_children(resources, pause)
     if pause and pause.callback_token:
         resources.workflow.resume_execution(pause.callback_token, "finish")

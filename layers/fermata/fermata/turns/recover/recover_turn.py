@@ -3,7 +3,7 @@
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
-from fermata.domain.events import ErrorEvent
+from fermata.domain.events import CancelledEvent, ErrorEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.pause import load_pause
 from fermata.turns.turn import Turn, load_turn
@@ -60,6 +60,9 @@ def recover_turn(
         return
     if last_entry.state.phase == "ended":
         return
+    if turn.parent and _has_lost_parent(resources, turn):
+        stop_turn(resources, turn, CancelledEvent())
+        return
     if has_execution_failed:
         _stop_or_continue(resources, turn, last_entry, "FAILED", REPORTED_FAILURE_NAME)
         return
@@ -72,6 +75,12 @@ def recover_turn(
         _start_missing_execution(resources, turn, start_grace_seconds)
     else:
         _stop_or_continue(resources, turn, last_entry, status, error)
+
+
+def _has_lost_parent(resources: Resources, turn: Turn) -> bool:
+    from fermata.turns.sub_agents.stop_children import has_lost_parent  # most turns are those of users
+
+    return has_lost_parent(resources, turn)
 
 
 def _start_missing_execution(resources: Resources, turn: Turn, start_grace_seconds: float | None) -> None:

@@ -174,6 +174,8 @@ def _commit_calls(
             stops_turn=stops_turn,
         )
     )
+    if children:
+        children.start_workflows(context)
 
 
 def _start_children(context: TurnContext, transition: Transition) -> "StartedChildren | None":

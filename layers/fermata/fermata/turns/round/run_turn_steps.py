@@ -21,7 +21,6 @@ from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, RoundCommit
-from fermata.turns.turn import TurnParent, load_turn
 from fermata.turns.turn_log import LostRace, StaleState, Superseded, TurnEnded
 
 UNANSWERED_MESSAGE = "The editor did not answer in time."
@@ -40,9 +39,7 @@ def run_turn_steps(resources: Resources, invocation: Invocation, connection: Pro
         working = _run_turn(resources, working, connection)
 
 
-def _run_turn(
-    resources: Resources, invocation: Invocation, connection: ProviderConnection | None
-) -> Invocation | None:
+def _run_turn(resources: Resources, invocation: Invocation, connection: ProviderConnection | None) -> Invocation | None:
     """Work on one turn. Returns how to go on with the turn that has asked it, if it was a sub-agent's and is over."""
     context: TurnContext | None = None
     try:
@@ -146,7 +143,7 @@ def _run_round(context: TurnContext, connection: ProviderConnection | None) -> b
     if connection is None or context.invocation.is_hold or not has_time:
         return _resume_in_new_invocation(context)
     context.is_before_first_step = False
-    if context.turn.parent and _stop_without_parent(context, context.turn.parent):
+    if context.turn.parent and _stop_without_parent(context):
         return True
     if context.log.state.phase == "asking" and context.owns_round:
         context.log.owner = context.invocation.owner  # an early start may be in the log though nobody was told
@@ -158,10 +155,11 @@ def _run_round(context: TurnContext, connection: ProviderConnection | None) -> b
     return True
 
 
-def _stop_without_parent(context: TurnContext, parent: TurnParent) -> bool:
+def _stop_without_parent(context: TurnContext) -> bool:
     """Cancel the turn of a sub-agent that nobody waits for. Returns whether it was cancelled."""
-    asking = load_turn(context.resources, context.turn.tenant, parent.turn)
-    if asking is not None and asking.state == "open":
+    from fermata.turns.sub_agents.stop_children import has_lost_parent  # most turns are those of users
+
+    if not has_lost_parent(context.resources, context.turn):
         return False
     end_turn(context.resources, context.turn, context.log, CancelledEvent())
     return True

@@ -78,9 +78,7 @@ def _refuse_sub_agents_over_limits(context: TurnContext, calls: list[RoundCall])
         for index, key in enumerate(asking)
         if (refusal := refuse_sub_agent(context.turn, context.log.state, index)) is not None
     }
-    return [
-        _settle_call(call, refusals[call.effect_key]) if call.effect_key in refusals else call for call in calls
-    ]
+    return [_settle_call(call, refusals[call.effect_key]) if call.effect_key in refusals else call for call in calls]
 
 
 def _ends_turn(context: TurnContext, call: RoundCall) -> bool:

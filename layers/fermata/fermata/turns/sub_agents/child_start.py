@@ -81,9 +81,7 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         agent=child.agent.reference,
         agent_context=child.context,
         agent_properties=child.resolved,
-        parent=TurnParent(
-            turn=parent.id, effect_key=call.effect_key, depth=parent.depth + 1, allowance=allowance
-        ),
+        parent=TurnParent(turn=parent.id, effect_key=call.effect_key, depth=parent.depth + 1, allowance=allowance),
         conversation=build_child_conversation_id(parent.conversation, turn_id),
         provider=choice.provider,
         model=choice.model,

@@ -50,9 +50,11 @@ class ParentAnswer:
         self.load()
         return self._describe_place() != seen
 
-    def leave_conversation(self) -> None:
-        """Write no usage to the conversation any more, because it is gone."""
+    def leave_conversation(self) -> bool:
+        """Write no usage to the conversation, because it is gone. Returns False if that was so before."""
+        was_there = not self._is_conversation_gone
         self._is_conversation_gone = True
+        return was_there
 
     def _describe_place(self) -> tuple[int, int]:
         return (self._pause.version if self._pause else 0, self._log.next_number if self._log else 0)

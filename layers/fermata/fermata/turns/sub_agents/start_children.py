@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.domain.events import SubAgentStartedEvent
@@ -40,11 +39,14 @@ class StartedChildren:
 
     def start_workflows(self, context: TurnContext) -> None:
         """Start the executions, after the commit. What fails here is started by the sweep."""
-        start = partial(start_workflow, context.resources)
+
+        def start_child(turn: Turn) -> None:
+            start_workflow(context.resources, turn)
+
         if len(self.turns) == 1:
-            start(self.turns[0])
+            start_child(self.turns[0])
         elif self.turns:
-            context.resources.clock.map_in_threads(start, self.turns, MAX_STARTS_AT_ONCE)
+            context.resources.clock.map_in_threads(start_child, self.turns, MAX_STARTS_AT_ONCE)
 
 
 def start_children(context: TurnContext, transition: Transition) -> StartedChildren:
