@@ -3,7 +3,9 @@
 from decimal import Decimal
 
 from fermata.conversations import message_store
+from fermata.domain.blocks import TextBlock, ToolResultBlock
 from fermata.domain.events import DoneEvent, SubAgentStartedEvent, ToolResultEvent
+from fermata.drivers.protocols.block_encoding import encode_result
 from tests.unit.turns.stage import reply_with_calls
 from tests.unit.turns.sub_agents.sub_agent_stage import Family, ask
 
@@ -18,8 +20,10 @@ def test_the_answer_of_a_sub_agent_is_read_by_the_agent_that_has_asked(family: F
     assert isinstance(family.end(child), DoneEvent)
     assert [agent for agent, _ in family.driver.requests] == ["site", "data", "site"]
     (_, asked), (_, last) = family.driver.requests[1:]
-    assert [block.text for message in asked.messages for block in message.content] == ["Count the tables"]
+    assert [message.content for message in asked.messages] == [(TextBlock(text="Count the tables"),)]
     result = last.messages[-1].content[0]
+    assert isinstance(result, ToolResultBlock)
+    assert encode_result(result) == "Three."
     assert result.data == {"_subAgent": True, "agentId": "data", "text": "Three."}
     assert child.parent is not None
     assert (child.parent.turn, child.depth, child.scope, child.user) == (turn.id, 1, "data", turn.user)
@@ -83,7 +87,7 @@ def test_messages_of_a_sub_agent_are_stored_with_the_conversation_and_not_shown_
     shown = family.stage.load_messages()
     own = message_store.load_messages(family.resources, tenant, child.conversation)
     assert [message.role for message in shown] == ["user", "assistant", "tool", "assistant"]
-    assert [message.content[0].text for message in own] == ["Count", "Three."]  # type: ignore[union-attr]
+    assert [message.content for message in own] == [(TextBlock(text="Count"),), (TextBlock(text="Three."),)]
     rows = family.stage.stored_items(f"t#{tenant}#c#{family.stage.conversation.id}", "conversations")
     assert [row["sk"] for row in rows if row["sk"].startswith("s#")] == [
         f"s#{child.id}#m#00000000",
