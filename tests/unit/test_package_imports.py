@@ -19,6 +19,7 @@ THIRD_PARTIES = {
     "hosts": {"jwt"},
     "pricing": {"httpx"},
     "signed_requests": {"standardwebhooks"},
+    "content": {"re2"},
     "conversations": {"PIL"},
     "wire": {"jwt"},
 }

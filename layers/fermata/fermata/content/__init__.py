@@ -1,0 +1,1 @@
+"""Store content: models, documents, change sets. It knows nothing of agents."""

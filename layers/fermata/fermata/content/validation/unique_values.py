@@ -1,0 +1,39 @@
+"""Find which entry already has a value that has to be unique. Values are compared as texts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fermata.content.fields import FieldDefinition
+
+
+class UniqueValues:
+    """The values of all entries in the fields that are unique. It is built once, and asked for each entry."""
+
+    def __init__(self, entries: Mapping[str, Mapping[str, Any]], fields: Mapping[str, FieldDefinition]) -> None:
+        """Read the values.
+
+        Args:
+            entries: The content of all entries of the model and locale, by id.
+            fields: The fields of the model.
+        """
+        self._owners: dict[str, dict[str, list[str]]] = {
+            name: {} for name, definition in fields.items() if definition.unique
+        }
+        for entry_id, entry in entries.items():
+            for name, owners in self._owners.items():
+                if (value := entry.get(name)) is not None:
+                    owners.setdefault(_as_text(value), []).append(entry_id)
+
+    def find_other_owner(self, field: str, value: Any, entry_id: str) -> str | None:
+        """Return the id of another entry that has the value in this field, or None."""
+        owners = self._owners.get(field, {}).get(_as_text(value), [])
+        return next((owner for owner in owners if owner != entry_id), None)
+
+
+def _as_text(value: Any) -> str:
+    """Return the text by which values are compared. Numbers and booleans have the texts that JavaScript gives them."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
