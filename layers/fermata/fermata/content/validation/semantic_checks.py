@@ -11,7 +11,7 @@ from datetime import date, datetime
 from fermata.content.fields import FieldType
 from fermata.content.validation.content_problem import ContentProblem, ProblemKind
 
-SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+")
 _URL = re.compile(r"https?://.+|/.*", re.DOTALL)
@@ -58,7 +58,7 @@ def _is_phone_number(text: str) -> bool:
 
 
 _TEXT_ERRORS: dict[FieldType, tuple[ProblemKind, Callable[[str], object], str]] = {
-    FieldType.SLUG: ("slug", SLUG.fullmatch, "has to consist of a-z, 0-9 and single hyphens between them"),
+    FieldType.SLUG: ("slug", _SLUG.fullmatch, "has to consist of a-z, 0-9 and single hyphens between them"),
     FieldType.DATE: ("date", _is_date, "has to be a date such as 2026-01-31"),
     FieldType.DATETIME: ("datetime", _is_datetime, "has to be a time such as 2026-01-31T09:30:00Z"),
 }
