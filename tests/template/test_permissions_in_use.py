@@ -88,6 +88,7 @@ from tests.unit.plans.page_samples import HOME
 from tests.unit.privacy.filled_tenant import count_ledger, fill_tenant
 from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
+from tests.unit.turns.sub_agents.sub_agent_stage import Family, ask
 from tests.uploads import announce_test_upload, put_upload
 from tests.waiting import BACKSTOP_SECONDS
 
@@ -220,6 +221,24 @@ def test_a_remote_tool_is_registered_called_and_sends_its_result_later(
     result = RemoteResult(caller.tenant, turn.id, "1.0.remote", {"title": "Bread"})
     submit_remote_result(functions["tool_result"], result, headers, body)
     assert at("round").run_workflow() == "finished"
+
+
+def test_a_round_asks_other_agents_and_whoever_ends_one_lets_it_go_on(
+    at: StageOf, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = Family(functions["stage"], monkeypatch)
+    at("stream_turns").start_turn()
+    calls = [ask("data", LARGE), ask("content", "Two"), ask("data", "Three")]
+    family.script("site", reply_with_calls(*calls), "Done.")
+    family.script("data", LARGE)
+    family.step(at("round").turn.id)
+    first, second, third = family.children()
+    family.step(first.id)
+    cancel_turn(functions["api"], functions["stage"].caller, second.id)
+    family.time_out(at("round").turn.id)
+    recover_turn(functions["recover"], third.tenant, third.id, execution_number=1, has_execution_failed=True)
+    family.run()
+    assert family.is_over(functions["stage"].turn)
 
 
 def test_an_agent_of_a_tenant_is_pushed_and_asked(resources: Resources, at: StageOf, functions: dict[str, Any]) -> None:

@@ -1,8 +1,11 @@
 """Offer the four tools that read the files of an agent."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from fermata.agents.definitions.agent_definition import AgentDefinition
+from fermata.agents.files.bundle_store import open_bundle
 from fermata.agents.files.file_tools import (
     ListAgentFilesInput,
     OpenedBundle,
@@ -10,6 +13,7 @@ from fermata.agents.files.file_tools import (
     SearchAgentFilesInput,
     StatAgentFileInput,
 )
+from fermata.aws.resources import Resources
 from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolHandler, ToolInput
 
 FILE_TOOL_NAMES = ("read-file", "list-files", "search-files", "stat-file")
@@ -18,24 +22,35 @@ MAX_RESULT_CHARS = 600_000
 SEARCH_SECONDS = 60.0
 
 
-def build_file_tools(open_bundle: Callable[[], OpenedBundle]) -> tuple[Tool, ...]:
+def list_file_tools(resources: Resources, definition: AgentDefinition) -> tuple[Tool, ...]:
+    """Return the file tools of an agent of a tenant; none for an agent without files.
+
+    Args:
+        resources: The bucket, and the cache of the process.
+        definition: The agent.
+    """
+    files = definition.files
+    return () if files is None else build_file_tools(partial(open_bundle, resources, files.bundle))
+
+
+def build_file_tools(open_files: Callable[[], OpenedBundle]) -> tuple[Tool, ...]:
     """Return the file tools of an agent.
 
     Args:
-        open_bundle: Returns the agent's files; called by each call.
+        open_files: Returns the agent's files; called by each call.
     """
 
     def read_file(tool_input: ReadAgentFileInput, _context: ToolContext) -> str:
-        return open_bundle().read_file(tool_input.path)
+        return open_files().read_file(tool_input.path)
 
     def list_files(tool_input: ListAgentFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
-        return open_bundle().list_files(tool_input.path, tool_input.glob)
+        return open_files().list_files(tool_input.path, tool_input.glob)
 
     def search_files(tool_input: SearchAgentFilesInput, _context: ToolContext) -> list[dict[str, Any]]:
-        return open_bundle().search_files(tool_input.query, tool_input.glob)
+        return open_files().search_files(tool_input.query, tool_input.glob)
 
     def stat_file(tool_input: StatAgentFileInput, _context: ToolContext) -> dict[str, Any]:
-        return open_bundle().stat_file(tool_input.path)
+        return open_files().stat_file(tool_input.path)
 
     return (
         _build_tool("read-file", "Reads a text file.", ReadAgentFileInput, read_file),

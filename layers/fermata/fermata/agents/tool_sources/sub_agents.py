@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fermata.agents.definitions.agent_definition import AgentDefinition
+from fermata.domain.scopes import make_agent_scope
 from fermata.tools.tool import Access, Execution, JsonInput, Tool
 
 SUB_AGENT_TOOLSET = "agents"
@@ -11,6 +13,21 @@ DEFAULT_INPUT_SCHEMA: Mapping[str, Any] = {
     "properties": {"task": {"type": "string", "description": "What the agent has to do, and what it has to know."}},
     "required": ["task"],
 }
+
+
+def list_sub_agent_tools(definition: AgentDefinition) -> tuple[Tool, ...]:
+    """Return the tools by which an agent of a tenant asks others, in the versions with which it was compiled."""
+    return tuple(
+        build_sub_agent_tool(
+            reference.agent_id,
+            make_agent_scope(reference.agent_id),
+            reference.version,
+            name=reference.name,
+            description=reference.description,
+            input_schema=reference.input_schema,
+        )
+        for reference in definition.agents
+    )
 
 
 def describe_sub_agent(agent_id: str) -> str:

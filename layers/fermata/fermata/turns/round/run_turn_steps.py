@@ -53,11 +53,11 @@ def _run_turn(resources: Resources, invocation: Invocation, connection: Provider
     except Superseded:
         observability.log_event("round.superseded", turn=invocation.turn, owner=invocation.owner)
         return None
-    if context is None or context.turn.parent is None:
+    if context is None or context.turn.parent is None or connection is None:
         return None
     from fermata.turns.sub_agents.continue_parent import continue_parent  # most turns ask no other agent
 
-    return continue_parent(context, context.turn.parent, may_work=connection is not None)
+    return continue_parent(context, context.turn.parent)
 
 
 def _run_steps(context: TurnContext, connection: ProviderConnection | None) -> None:

@@ -58,11 +58,17 @@ def resume_parent(resources: Resources, turn: Turn) -> None:
         ServiceUnavailable: The workflow could not be reached. Repeat the call.
     """
     waiting = find_waiting_parent(resources, turn.tenant, turn.parent) if turn.parent else None
-    if waiting is not None:
+    if waiting is not None and (waiting.pause.is_held or _needs_function(waiting.pause)):
         resume_turn(resources, waiting.pause)
 
 
-def continue_parent(context: TurnContext, parent: TurnParent, *, may_work: bool) -> Invocation | None:
+def _needs_function(pause: Pause) -> bool:
+    """Return whether a function has to go on, because no call waits for its browser or a person."""
+    call = pause.next_call
+    return call is None or call.state in ("waiting", "started")
+
+
+def continue_parent(context: TurnContext, parent: TurnParent) -> Invocation | None:
     """Return the invocation with which this function goes on with the turn that has asked; None if it does not.
 
     A turn in Hold is resumed by its workflow. So is any turn if this function has ended nothing or has no time left.
@@ -70,17 +76,14 @@ def continue_parent(context: TurnContext, parent: TurnParent, *, may_work: bool)
     Args:
         context: The invocation whose turn is over.
         parent: The call that its turn has answered.
-        may_work: Whether this function can send model requests.
     """
     resources, invocation = context.resources, context.invocation
     waiting = find_waiting_parent(resources, invocation.tenant, parent)
     if waiting is None:
         return None
     turn, pause = waiting
-    call = pause.next_call
-    needs_function = call is None or call.state in ("waiting", "started")
-    can_work = may_work and context.log.has_ended_turn and context.has_time_for_model_request and not pause.is_held
-    if not needs_function or not can_work:
+    can_work = context.log.has_ended_turn and context.has_time_for_model_request and not pause.is_held
+    if not _needs_function(pause) or not can_work:
         resume_turn(resources, pause)
         return None
     if not resources.workflow.send_heartbeat(pause.callback_token):
