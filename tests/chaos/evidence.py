@@ -167,6 +167,7 @@ class Evidence:
         holds_taken: Every hold of the workspace's budget, in the order in which they were taken.
         turns_at_once: How many turns counted, whenever one more began to count.
         turn_limits: How many turns of a user, and of the tenant, may run at once; empty if nobody knows.
+        interruptions: Conversation and moment of each prompt that asked to end the turn which runs.
         landed_writes: Every request that has changed tables; empty if nobody has kept them.
     """
 
@@ -198,4 +199,5 @@ class Evidence:
     holds_taken: list[HoldTaken] = field(default_factory=list)
     turns_at_once: list[TurnsAtOnce] = field(default_factory=list)
     turn_limits: Mapping[str, int] = field(default_factory=dict)
+    interruptions: list[tuple[str, float]] = field(default_factory=list)
     landed_writes: list[LandedWrite] = field(default_factory=list)

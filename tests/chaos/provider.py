@@ -51,6 +51,8 @@ class SimulatedProvider:
     """What a strict provider would have refused about a request; must stay empty."""
     slow_rate: float = 0.0
     """How often a response takes minutes, on a day without faults."""
+    tenant_tools: tuple[str, ...] = ()
+    """Tools of the tenant, which are called as often as all others together, each time for another product."""
 
     def respond(
         self, connection: "SimulatedConnection", url: str, headers: Mapping[str, str], body: bytes, name: str
@@ -87,7 +89,13 @@ class SimulatedProvider:
         words = [f"{turn.decode()}-{number}-{index} " for index in range(draw.randint(1, 6))]
         calls: list[ToolCall] = []
         if number < int(rounds):
-            chosen = draw.choices(BROWSER_CALLS + SERVER_CALLS, (3, 3, 1, 1, 1), k=draw.randint(1, 3))
+            tenant_calls = tuple((tool, {"sku": ""}) for tool in self.tenant_tools)
+            weights = (3, 3, 1, 1, 1, *(9 for _ in tenant_calls))
+            chosen = draw.choices(BROWSER_CALLS + SERVER_CALLS + tenant_calls, weights, k=draw.randint(1, 3))
+            chosen = [
+                (tool, {"sku": f"{number}-{index}"} if "sku" in given else given)
+                for index, (tool, given) in enumerate(chosen)
+            ]
             calls = [
                 (f"call_{turn.decode()}_{number}_{index}", tool, given) for index, (tool, given) in enumerate(chosen)
             ]

@@ -21,12 +21,16 @@ from fermata.aws import observability
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
+from fermata.drivers.transport import url_guard
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
+from fermata.remote_tools import remote_tool_caller
+from fermata.remote_tools.tool_registry import register_tool
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import add_tenant
+from tests.chaos import remote_tool_server
 from tests.chaos.account_recorder import AccountRecorder, list_landed_writes, to_plain_row
 from tests.chaos.approvers import Approvers
 from tests.chaos.evidence import Evidence, Row
@@ -35,6 +39,8 @@ from tests.chaos.habits import GOOD_DAY_HABITS, USUAL_HABITS, DayKind
 from tests.chaos.page import Page
 from tests.chaos.platform_invocations import PlatformInvocations
 from tests.chaos.provider_responses import HOSTS
+from tests.chaos.queuers import Queuers
+from tests.chaos.remote_tool_server import RemoteToolServer
 from tests.chaos.scheduler import Process, Scheduler
 from tests.chaos.simulated_cloud import SimulatedCloud
 from tests.chaos.turn_recorder import TurnRecorder
@@ -87,12 +93,18 @@ class World:
         focus: str = "",
         day: DayKind | None = None,
         policy: ApprovalPolicy | None = None,
+        has_queuers: bool = False,
+        has_remote_tool: bool = False,
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler(seed, _choose_start(seed))
         self.faults = FaultPlan(self.scheduler.random, fault_rate, fault_budget, rules, focus)
         self._policy = policy
         self.approvers = Approvers(self)
+        self.queuers = Queuers(self)
+        self._has_queuers = has_queuers
+        self.tool_server = RemoteToolServer(self)
+        self._has_remote_tool = has_remote_tool
         self._day = day or _choose_day(seed, is_good=not fault_budget)
         self.cloud = SimulatedCloud(self.scheduler, self.faults, self._day.settings, habits=self._day.habits)
         self.events = PlatformInvocations(self.cloud)
@@ -109,6 +121,11 @@ class World:
         self.evidence = Evidence(struck_requests=self.scheduler.struck_requests, freezes=self.scheduler.freezes)
         self.much_later = Evidence()
         """Of what happened after the turns of `evidence` had expired; empty in most seeds."""
+
+    @property
+    def dialect(self) -> str:
+        """What the editors of the workspace speak."""
+        return self._day.dialect
 
     def run(self) -> Evidence:
         """Run to the end and return what is left behind."""
@@ -127,6 +144,8 @@ class World:
         actions.start()
         if self._policy:
             self.approvers.start()
+        if self._has_queuers:
+            self.queuers.start(actions.conversation)
         self.scheduler.run(lambda: actions.is_over or self.scheduler.now - begun > DISTURBED_SECONDS, CALM_SECONDS)
         self.faults.is_active = False
         calm_since = self.scheduler.now
@@ -180,7 +199,7 @@ class World:
         self._run_until_quiet(actions)
 
     def _run_until_quiet(self, actions: UserActions) -> None:
-        self.scheduler.run(lambda: actions.is_over and self._is_quiet(), CALM_SECONDS)
+        self.scheduler.run(lambda: actions.is_over and self.queuers.is_over and self._is_quiet(), CALM_SECONDS)
 
     def _is_quiet(self) -> bool:
         """No execution runs, no turn is open, the ledger's stream is consumed, and nothing is on its way."""
@@ -219,6 +238,8 @@ class World:
             set_budgets(resources, ada, Budgets(tenant=BudgetLimits(monthly_usd=self._accounts.limit)))
             if self._policy:
                 set_policy(resources, ada, self._policy)
+            if self._has_remote_tool:
+                self._add_remote_tool(resources, ada)
             conversation = conversation_store.create_conversation(
                 resources, ada, "site", None, credential, MODELS[provider]
             )
@@ -238,6 +259,11 @@ class World:
         self.scheduler.start(Process("set-up"), set_up, name="set-up")
         self.scheduler.run(lambda: bool(prepared), 60)
         return prepared[0]
+
+    def _add_remote_tool(self, resources: Any, caller: Any) -> None:
+        registered = register_tool(resources, caller, remote_tool_server.MANIFEST, remote_tool_server.URL)
+        self.tool_server.signing_secret = registered.signing_secret or ""
+        self.cloud.provider.tenant_tools = (remote_tool_server.TOOL_ALIAS,)
 
     def _raise_budget(self) -> None:
         self._accounts.limit = LIMITS_USD[0]
@@ -262,6 +288,7 @@ class World:
         evidence.prices = dict.fromkeys(PROVIDERS, PRICE_USD) | {"ollama": (Decimal(0), Decimal(0))}
         evidence.owners = {name: user.name for name, user in actions.conversations.items()}
         evidence.titles = {**actions.titles}
+        evidence.interruptions = [*self.queuers.interruptions]
         evidence.seconds_allowed = (
             SLOW_DAY_SECONDS * (evidence.is_undisturbed or self._day.habits.slow_browser == 1)
             + RECOVERY_SECONDS
@@ -315,6 +342,8 @@ def simulated_process(world: World) -> Iterator[None]:
         patch.setattr(functools.cached_property, "__get__", _get_cached_property)
         random.seed(world.seed)
         patch.setattr(observability, "log_exception", world.cloud.note_logged_exception)
+        patch.setattr(remote_tool_caller, "open_guarded_connection", world.tool_server.open_connection)
+        patch.setattr(url_guard, "_resolve", lambda *_: ("93.184.216.34",))
         for name in ("log_event", "log_warning", "log_audit_event", "emit_metrics"):
             patch.setattr(observability, name, lambda *_, **__: None)
         yield

@@ -9,7 +9,7 @@ from tests.chaos.judge.find_rows import LoggedEvent, find_entries, read_log
 
 UNKNOWN_TO_INSTATIC = (
     *("roundRetracted", "held", "reasoning"),
-    *("approvalRequested", "approvalDecided", "promptQueued"),
+    *("approvalRequested", "approvalDecided", "promptQueued", "toolAwaited"),
 )
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
 MAX_REQUEST_SECONDS = 60.0
@@ -122,7 +122,10 @@ def judge_supersession(evidence: Evidence, turn: ClientTurn, end: Sequence[Logge
             for other in evidence.turns
             if other is not turn and other.conversation == turn.conversation and _was_requested_by(other, ended_at)
         ]
-        if turn.dialect != "instatic" or event["reason"] != SUPERSEDED or not others:
+        asked = (at for conversation, at in evidence.interruptions if conversation == turn.conversation)
+        is_interrupted = any(-10 < ended_at - at < MAX_REQUEST_SECONDS for at in asked)
+        is_superseded = is_interrupted or (turn.dialect == "instatic" and others)
+        if event["reason"] != SUPERSEDED or not is_superseded:
             yield f"it was cancelled because {event['reason']!r}, and nothing has ended it"
 
 

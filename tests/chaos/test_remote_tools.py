@@ -1,0 +1,65 @@
+"""Remote tools under faults: results that come later, early, twice, and to turns that have ended."""
+
+from typing import Any
+
+import pytest
+
+from fermata.turns.answer import submit_remote_result
+from tests.chaos.judge import judge
+from tests.chaos.judge.remote_results import judge_remote_results
+from tests.chaos.world import World
+from tests.quick_suite_samples import sample_for_quick_suite
+
+SEEDS = range(4_000, 4_060)
+
+
+def run(seed: int, *, faults: int) -> tuple[list[str], World]:
+    world = World(seed, fault_rate=0.03 if faults else 0.0, fault_budget=faults, has_remote_tool=True)
+    evidence = world.run()
+    return [*judge_remote_results(evidence, world.tool_server.posted), *judge(evidence)], world
+
+
+@pytest.mark.parametrize("seed", sample_for_quick_suite(list(SEEDS), every=30))
+def test_under_faults_a_result_that_was_accepted_is_in_the_conversation_once(seed: int) -> None:
+    problems, _ = run(seed, faults=12)
+    assert problems == []
+
+
+@pytest.mark.exhaustive
+def test_on_good_days_results_come_at_once_and_later() -> None:
+    reports = [run(seed, faults=0) for seed in range(4_100, 4_106)]
+    assert [problem for problems, _ in reports for problem in problems] == []
+    accepted = {(seed, result.token) for seed, (_, world) in enumerate(reports) for result in world.tool_server.posted}
+    calls = sum(len(world.tool_server.tokens) for _, world in reports)
+    assert 0 < len(accepted) < calls
+
+
+def _acknowledge_without_storing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submit_remote_result, "store_pause_version", lambda *_: None)
+
+
+def _take_every_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    accept = submit_remote_result._accept
+
+    def accept_again(resources: Any, pause: Any, call: Any, *rest: Any) -> bool:
+        return accept(resources, pause, call.model_copy(update={"answer_hash": rest[-1].result_hash}), *rest)
+
+    def accept_any(resources: Any, pause: Any, call: Any, *rest: Any) -> bool:
+        return (accept_again if call.answer_hash else accept)(resources, pause, call, *rest)
+
+    monkeypatch.setattr(submit_remote_result, "_accept", accept_any)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("mutate", [_acknowledge_without_storing, _take_every_result])
+def test_the_judge_notices_that_a_rule_is_missing(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    assert any(map(is_noticed, SEEDS))
+
+
+def is_noticed(seed: int) -> bool:
+    """A result that is lost lets its turn wait for a day, longer than a simulation."""
+    try:
+        return bool(run(seed, faults=12)[0])
+    except TimeoutError:
+        return True
