@@ -85,7 +85,7 @@ class RemoteToolCaller:
         with open_guarded_connection(loopback=loopback, seconds=manifest.timeout_seconds) as connection:
             self._connection = connection
             try:
-                execution_clock = ExecutionClock(clock.monotonic, _make_sleep(connection))
+                execution_clock = ExecutionClock(clock.monotonic, make_attempt_sleep(connection))
                 tool = ManifestTool(manifest, self._make_attempt(definition, secrets, connection, effect_key))
                 earlier = self._find_earlier_results()
                 return execute_tool(tool, arguments, execution_clock, policy=APPROVED, earlier=earlier)
@@ -117,7 +117,9 @@ class RemoteToolCaller:
         return tool is not None and tool.enabled
 
 
-def _make_sleep(connection: ProviderConnection) -> Callable[[float], None]:
+def make_attempt_sleep(connection: ProviderConnection) -> Callable[[float], None]:
+    """Return the wait between two attempts, which ends when the call is aborted."""
+
     def sleep(seconds: float) -> None:
         try:
             connection.sleep(seconds)

@@ -59,7 +59,14 @@ def _build_client_tool(declared: ClientTool) -> Tool:
 
 
 def _open_service_tools(resources: Resources, turn: Turn) -> Toolset:
-    toolset = open_turn_agent(resources, turn).get_toolset(turn.generation)
+    agent = open_turn_agent(resources, turn)
+    if agent.connection:
+        from fermata.agents.definitions.configured_agent import ConfiguredAgent
+        from fermata.turns.agent_tools import build_agent_toolset  # most turns have a built-in agent
+
+        assert isinstance(agent, ConfiguredAgent)
+        return build_agent_toolset(turn, agent)
+    toolset = agent.get_toolset(turn.generation)
     if not turn.remote_tools:
         return toolset
     from fermata.remote_tools.pinned_tools import add_remote_tools, load_definitions  # few turns have remote tools

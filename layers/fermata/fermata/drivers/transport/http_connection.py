@@ -107,6 +107,22 @@ class HttpConnection:
             yield response
 
     @contextlib.contextmanager
+    def request(
+        self, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Iterator[ProviderResponse]:
+        """Send one request of any method. It raises what `post` raises.
+
+        Args:
+            label: How error messages call the server.
+            method: The HTTP method.
+            url: The address, with its query.
+            headers: Sent in addition to those of the client.
+            body: None for none.
+        """
+        with self._send_request(label, method, url, headers, body) as response:
+            yield response
+
+    @contextlib.contextmanager
     def _send_request(
         self, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> Iterator[ProviderResponse]:

@@ -4,11 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
+from fermata.agents.definitions.configured_agent import ConfiguredAgent
+from fermata.agents.tool_sources.endpoint_tools import ENDPOINT_PREFIX
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
 from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolOutput
+from fermata.remote_tools.endpoint_call import CallingAgent
+from fermata.remote_tools.endpoint_caller import EndpointCaller
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions
 from fermata.remote_tools.remote_call import RemoteCallContext
 from fermata.remote_tools.remote_tool_caller import MAX_ANSWER_SECONDS, RemoteToolCaller
@@ -17,6 +21,7 @@ from fermata.remote_tools.tool_execution import EarlierResults
 from fermata.tools.toolset import Toolset
 from fermata.turns.remote_results import build_remote_request_id
 from fermata.turns.turn import Turn
+from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.turn_toolset import open_turn_toolset
 
 CALLBACK_PATH = "/admin/api/ai/tool-callbacks"
@@ -35,6 +40,8 @@ class TurnRemoteTools:
         self._turn = turn
         self._get_messages = get_messages
         build_context = partial(build_remote_call_context, resources, turn)
+        calling = CallingAgent(turn.agent.partition("@")[0], turn.conversation, turn.user)
+        self._endpoint_caller = EndpointCaller(resources, turn.tenant, calling)
         self._caller = RemoteToolCaller(resources, turn.tenant, build_context, self._find_earlier_results)
 
     @cached_property
@@ -43,12 +50,20 @@ class TurnRemoteTools:
         return load_definitions(self._resources, self._turn.tenant, self._turn.remote_tools)
 
     def call(self, definition: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
-        """Call a tool, as `RemoteToolCaller.call`."""
+        """Call a tool, as `RemoteToolCaller.call`, or an endpoint of the turn's agent."""
+        if definition.startswith(ENDPOINT_PREFIX):
+            return self._call_endpoint(definition.removeprefix(ENDPOINT_PREFIX), arguments, effect_key)
         return self._caller.call(definition, arguments, effect_key)
+
+    def _call_endpoint(self, endpoint_id: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
+        agent = open_turn_agent(self._resources, self._turn)
+        assert isinstance(agent, ConfiguredAgent), "only agents of tenants have endpoints"
+        return self._endpoint_caller.call(agent.definition.endpoints[endpoint_id], arguments, effect_key)
 
     def abort(self) -> None:
         """End the call under way, because its result is no longer needed."""
         self._caller.abort()
+        self._endpoint_caller.abort()
 
     def _find_earlier_results(self) -> EarlierResults:
         toolset = open_turn_toolset(self._resources, self._turn)

@@ -286,8 +286,8 @@ class TurnContext:
 
     @cached_property
     def remote_tools(self) -> "TurnRemoteTools | None":
-        """The tenant's tools that the turn has pinned; None without any."""
-        if not self.turn.remote_tools:
+        """The tenant's tools that the turn has pinned, and the endpoints of its agent; None without any."""
+        if not self.turn.remote_tools and not self.agent.connection:
             return None
         from fermata.turns.round.remote_calls import TurnRemoteTools  # imported here because few turns have such tools
 

@@ -1,0 +1,43 @@
+"""Put together the tools of a turn of a tenant's agent, from what its definition names (decision 0368).
+
+The order decides which tool has a name that two of them want: endpoints, other sources, last the state of the page.
+"""
+
+from collections.abc import Iterable
+
+from fermata.agents.definitions.configured_agent import ConfiguredAgent
+from fermata.agents.tool_sources.endpoint_tools import list_endpoint_tools
+from fermata.agents.tool_sources.page_state import build_update_page_state_tool
+from fermata.tools.tool import Tool
+from fermata.tools.toolset import Toolset, list_tool_names
+from fermata.turns.turn import Turn
+
+
+def build_agent_toolset(turn: Turn, agent: ConfiguredAgent) -> Toolset:
+    """Return the tools of a turn.
+
+    Args:
+        turn: The turn, with what its client has said about the page.
+        agent: The agent that it has pinned.
+    """
+    sources = (
+        list_endpoint_tools(agent.definition, turn.tenant),
+        _list_page_tools(turn),
+    )
+    return Toolset(turn.scope, tuple(_keep_first_names(tool for source in sources for tool in source)))
+
+
+def _list_page_tools(turn: Turn) -> tuple[Tool, ...]:
+    if not turn.has_browser_tools:
+        return ()
+    context = turn.agent_context
+    tool = build_update_page_state_tool(context.shared_state, is_read_only=context.shared_state_read_only)
+    return (tool,) if tool else ()
+
+
+def _keep_first_names(tools: Iterable[Tool]) -> Iterable[Tool]:
+    used: set[str] = set()
+    for tool in tools:
+        if used.isdisjoint(names := set(list_tool_names(tool))):
+            used |= names
+            yield tool
