@@ -12,6 +12,7 @@ from fermata_client.commands.setup.print_token import token
 from fermata_client.commands.turns.chat import chat
 from fermata_client.commands.turns.edit import edit
 from fermata_client.commands.turns.undo import undo
+from fermata_client.commands.workspace.agents import agents
 from fermata_client.commands.workspace.api_keys import api_keys
 from fermata_client.commands.workspace.approvals import approvals
 from fermata_client.commands.workspace.audit import audit
@@ -21,6 +22,7 @@ from fermata_client.commands.workspace.defaults import defaults
 from fermata_client.commands.workspace.listen import listen
 from fermata_client.commands.workspace.models import models
 from fermata_client.commands.workspace.privacy import privacy
+from fermata_client.commands.workspace.secrets import secrets
 from fermata_client.commands.workspace.tools import tools
 from fermata_client.commands.workspace.webhooks import webhooks
 
@@ -42,6 +44,8 @@ main.add_command(chat)
 main.add_command(conversations)
 main.add_command(credentials)
 main.add_command(api_keys)
+main.add_command(agents)
+main.add_command(secrets)
 main.add_command(tools)
 main.add_command(webhooks)
 main.add_command(listen)

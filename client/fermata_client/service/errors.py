@@ -7,6 +7,8 @@ FermataClientError
   TurnLostError             a turn that could not be followed to its end within the retry policy
 """
 
+from fermata_client.service.json_types import JsonObject
+
 
 class FermataClientError(Exception):
     pass
@@ -24,11 +26,20 @@ class RequestRefusedError(FermataClientError):
     """An answer with an error status.
 
     `retry_after` is in seconds, None where the service sent no such header. `code` names what a program can correct.
+    `body` has all members of the answer.
     """
 
-    def __init__(self, status: int, error: str, retry_after: float | None = None, code: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        error: str,
+        retry_after: float | None = None,
+        code: str | None = None,
+        body: JsonObject | None = None,
+    ) -> None:
         super().__init__(f"{error} (HTTP {status})")
         self.code = code
+        self.body = body or {}
         self.status = status
         self.error = error
         self.retry_after = retry_after

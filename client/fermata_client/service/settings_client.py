@@ -182,3 +182,31 @@ class SettingsClient:
     def get_audit(self, *, since: str | None = None, tz: str | None = None) -> JsonObject:
         """Return the tenant's usage by user, scope, model and day (in the time zone `tz`), since an ISO instant."""
         return self._request("GET", path_of("audit"), params=without_none({"since": since, "tz": tz}))
+
+    def list_agent_definitions(self) -> JsonObject:
+        """Return the workspace's own agents, with the version of their list."""
+        return self._request("GET", path_of("agent-definitions"))
+
+    def get_agent_definition(self, agent_id: str) -> JsonObject:
+        """Return one of the workspace's own agents with its compiled definition."""
+        return self._request("GET", path_of("agent-definitions", agent_id))
+
+    def push_agents(self, files: JsonObject) -> JsonObject:
+        """Replace the workspace's own agents by what the files define. Return what has changed."""
+        return self._request("PUT", path_of("agent-definitions"), files)
+
+    def remove_agent_definition(self, agent_id: str) -> None:
+        """Remove one of the workspace's own agents. Turns that run with it go on."""
+        self._request("DELETE", path_of("agent-definitions", agent_id))
+
+    def list_secrets(self) -> list[JsonObject]:
+        """Return the names of the secrets that agents can name."""
+        return require_member(self._request("GET", path_of("secrets")), "secrets", list)
+
+    def set_secret(self, name: str, value: str) -> JsonObject:
+        """Enter or replace a secret. Its value cannot be read again."""
+        return require_member(self._request("PUT", path_of("secrets", name), {"value": value}), "secret", dict)
+
+    def remove_secret(self, name: str) -> None:
+        """Remove a secret."""
+        self._request("DELETE", path_of("secrets", name))

@@ -163,7 +163,7 @@ def _raise_for_status(response: httpx.Response) -> None:
     text = texts[0] if texts else response.reason_phrase or "The service refused the request."
     code = body.get("code")
     raise RequestRefusedError(
-        response.status_code, text, _retry_after_seconds(response), code if isinstance(code, str) else None
+        response.status_code, text, _retry_after_seconds(response), code if isinstance(code, str) else None, body
     )
 
 

@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.agents.definitions.definition_store import replace_agents
+from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.agents.files.bundle_store import PushedFile, store_bundle
 from fermata.agents.policy_store import set_policy
 from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
@@ -23,6 +25,7 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budge
 from fermata.usage.ledger.ledger_parsing import load_ledger_records
 from fermata.usage.rollups import rollup_store
 from fermata.wire.auth.api_key_store import create_api_key, record_api_key_use
+from tests.agent_definitions import make_definition
 from tests.images import make_image, to_base64
 from tests.tenant_tokens import make_tenant
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
@@ -63,6 +66,9 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     store_user_label(resources, caller)
     put_upload(resources, caller, "snapshot", b'{"page": "page-of-ada"}')
     store_bundle(resources, caller.tenant, [PushedFile("menu.md", b"Bread")])
+    set_secret(resources, caller, "VENDOR_KEY", "key-of-the-vendor")
+    replace_agents(resources, caller, {"helper": make_definition()})
+    conversation_store.create_conversation(resources, caller, "agent:helper", None, None, "")
     conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
     run_edited_turn(stage)
     run_approved_turn(stage)

@@ -49,14 +49,10 @@ class AgentListEntry(StoredModel):
     roles: tuple[str, ...] = ()
     is_public: bool = True
     updated_at: str = ""
-    updated_by: str = ""
 
     def is_same_agent(self, other: "AgentListEntry | None") -> bool:
-        """Return whether another line says the same, whoever wrote it and when."""
-        if other is None:
-            return False
-        when = {"updated_at": other.updated_at, "updated_by": other.updated_by}
-        return self.model_copy(update=when) == other
+        """Return whether another line says the same, whenever it was written."""
+        return other is not None and self.model_copy(update={"updated_at": other.updated_at}) == other
 
 
 class AgentList(StoredModel):
@@ -64,27 +60,33 @@ class AgentList(StoredModel):
 
     Attributes:
         known_ids: Every id that an agent has ever had, because conversations keep it as their scope.
+        updated_by: Who has changed the list last. It is an attribute of its own, which the erasure of a user renames.
     """
 
     agents: dict[str, AgentListEntry] = Field(default_factory=dict)
     known_ids: tuple[str, ...] = ()
+    updated_by: str = ""
     version: int = 0
 
     def to_item(self, tenant: str) -> Item:
         """Return the row of the settings table."""
-        data = self.to_stored_json(exclude=frozenset({"version"}))
+        data = self.to_stored_json(exclude=frozenset({"version", "updated_by"}))
         return {
             "pk": f"t#{tenant}",
             "sk": AGENTS_SORT_KEY,
             "v": 1,
             "version": self.version,
+            "updated_by": self.updated_by,
             "data": json.dumps(data, separators=(",", ":")),
         }
 
     @classmethod
     def from_item(cls, item: Item | None) -> "AgentList":
         """Read the row that lists a tenant's agents. Without one the tenant has none."""
-        return cls() if item is None else cls.from_stored(json.loads(item["data"]) | {"version": item["version"]})
+        if item is None:
+            return cls()
+        own = {"version": item["version"], "updated_by": item["updated_by"]}
+        return cls.from_stored(json.loads(item["data"]) | own)
 
 
 class AgentChanges(NamedTuple):
@@ -156,7 +158,11 @@ def may_ask(entry: AgentListEntry, caller: Caller) -> bool:
 def list_definition_views(resources: Resources, tenant: str) -> dict[str, Any]:
     """Return what administrators see of a tenant's agents, by id, with the version of the list."""
     agents = read_agent_list(resources, tenant)
-    return {"agents": [_to_view(*line) for line in sorted(agents.agents.items())], "version": agents.version}
+    return {
+        "agents": [_to_view(*line) for line in sorted(agents.agents.items())],
+        "version": agents.version,
+        "updatedBy": agents.updated_by,
+    }
 
 
 def get_definition_view(resources: Resources, tenant: str, agent_id: str) -> dict[str, Any]:
@@ -266,7 +272,6 @@ def _to_view(agent_id: str, entry: AgentListEntry) -> dict[str, Any]:
         "public": entry.is_public,
         "roles": list(entry.roles),
         "updatedAt": entry.updated_at,
-        "updatedBy": entry.updated_by,
     }
 
 
@@ -292,7 +297,6 @@ def _make_entry(resources: Resources, caller: Caller, definition: AgentDefinitio
         roles=definition.access.roles,
         is_public=definition.access.is_public,
         updated_at=resources.clock.now_iso(),
-        updated_by=caller.user,
     )
 
 
@@ -321,7 +325,7 @@ def _write_list(resources: Resources, caller: Caller, before: AgentList, entries
     known_ids = tuple(dict.fromkeys((*before.known_ids, *entries)))
     if len(known_ids) > MAX_KNOWN_IDS:
         raise Conflict(f"The tenant has had {MAX_KNOWN_IDS} ids of agents. Use one of them again.")
-    changed = AgentList(agents=dict(entries), known_ids=known_ids, version=before.version + 1)
+    changed = AgentList(agents=dict(entries), known_ids=known_ids, updated_by=caller.user, version=before.version + 1)
     _put_list(resources, caller.tenant, changed)
 
 

@@ -17,14 +17,14 @@ class AgentDefinitionSummary(ResponseModel):
     public: bool
     roles: list[str]
     updated_at: InstantField
-    updated_by: str
 
 
 class AgentDefinitionListResponse(ResponseModel):
-    """The agents by their ids. `version` counts the changes of the list."""
+    """The agents by their ids. `version` counts the changes of the list, `updatedBy` has made the last one."""
 
     agents: list[AgentDefinitionSummary]
     version: int
+    updated_by: str
 
 
 class AgentDefinitionResponse(ResponseModel):

@@ -1,0 +1,190 @@
+"""Collect the files that define agents: YAML in a folder, what they include, and the folders that agents read."""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fermata_client.agent_files.yaml_document import MAX_FILE_BYTES, YamlDocument, YamlMistake, read_yaml
+from fermata_client.service.json_types import JsonObject
+
+YAML_SUFFIXES = (".yaml", ".yml")
+INCLUDE_OPERATOR = "_ref"
+"""`{_ref: prompts/support.md}` stands for the content of a file: YAML and JSON as data, everything else as text."""
+MAX_INCLUDE_DEPTH = 10
+MAX_FOLDER_BYTES = 4_000_000
+"""Of the files that are sent along with the definitions, which have to fit into one request."""
+IGNORED_NAMES = frozenset({".git", ".DS_Store", "__pycache__", "node_modules"})
+
+
+@dataclass(frozen=True)
+class FileMistake:
+    """A mistake in a file, as the service reports them too."""
+
+    file: str
+    line: int
+    path: str
+    message: str
+
+    def to_json(self) -> JsonObject:
+        """Return the form in which the service reports a mistake."""
+        place = {"file": self.file, "line": self.line, "path": self.path}
+        return {"severity": "error", **place, "message": self.message}
+
+
+@dataclass
+class AgentFiles:
+    """The files of a workspace: documents by their names, folders by the `basePath` that names them."""
+
+    documents: dict[str, YamlDocument] = field(default_factory=dict)
+    folders: dict[str, dict[str, Path]] = field(default_factory=dict)
+    mistakes: list[FileMistake] = field(default_factory=list)
+
+    def to_body(self) -> JsonObject:
+        """Return the files as the service takes them."""
+        files = [{"name": name, "content": one.value, "lines": one.lines} for name, one in self.documents.items()]
+        folders = {
+            base_path: [_to_file(path, place) for path, place in paths.items()]
+            for base_path, paths in self.folders.items()
+        }
+        return {"files": files} | ({"folders": folders} if folders else {})
+
+
+def read_agent_files(place: Path) -> AgentFiles:
+    """Read a file, or all YAML files of a folder and the folders in it. Mistakes are collected.
+
+    Paths in the files are relative to the folder.
+    """
+    root = place if place.is_dir() else place.parent
+    files = AgentFiles()
+    paths = sorted(_iter_yaml_files(place)) if place.is_dir() else [place]
+    included: set[Path] = set()
+    for path in paths:
+        _read_file(root, path, files, included)
+    for path in included:
+        files.documents.pop(_name_of(root, path), None)
+    for name, document in files.documents.items():
+        for base_path, at in _iter_base_paths(document.value):
+            if base_path not in files.folders and isinstance(base_path, str) and base_path:
+                _read_folder(root, base_path, files, FileMistake(name, document.lines.get(at, 0), at, ""))
+    return files
+
+
+def _iter_yaml_files(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        is_ignored = any(part in IGNORED_NAMES for part in path.relative_to(folder).parts)
+        if path.suffix in YAML_SUFFIXES and path.is_file() and not is_ignored:
+            yield path
+
+
+def _read_file(root: Path, path: Path, files: AgentFiles, included: set[Path]) -> None:
+    name = _name_of(root, path)
+    try:
+        document = _parse_file(path)
+        value = _Includer(root, document, included).resolve(document.value, "", 0)
+    except YamlMistake as mistake:
+        files.mistakes.append(FileMistake(name, mistake.line, "", mistake.message))
+        return
+    if (
+        isinstance(value, dict)
+        and not value.keys() & {"agents", "connections", "endpoints", "auth", "tests"}
+        and (len(files.documents) or path.parent != root)
+    ):
+        return  # some other YAML of the folder
+    files.documents[name] = YamlDocument(value, document.lines)
+
+
+def _parse_file(path: Path) -> YamlDocument:
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise YamlMistake(0, f"The file has more than {MAX_FILE_BYTES:,} bytes.")
+    try:
+        return read_yaml(path.read_text("utf-8"))
+    except UnicodeDecodeError:
+        raise YamlMistake(0, "The file is no text in UTF-8.") from None
+
+
+class _Includer:
+    """Replaces `{_ref: FILE}` in a document by the content of the file."""
+
+    def __init__(self, root: Path, document: YamlDocument, included: set[Path]) -> None:
+        self._root, self._document, self._included = root, document, included
+
+    def resolve(self, value: Any, path: str, depth: int) -> Any:
+        """Return a value with what it includes."""
+        if isinstance(value, dict) and set(value) == {INCLUDE_OPERATOR}:
+            line = self._document.lines.get(path, 0)
+            if depth >= MAX_INCLUDE_DEPTH:
+                raise YamlMistake(line, f"Files include each other more than {MAX_INCLUDE_DEPTH} levels deep.")
+            return self.resolve(self._read(value[INCLUDE_OPERATOR], line), path, depth + 1)
+        if isinstance(value, dict):
+            return {key: self.resolve(one, f"{path}.{key}" if path else key, depth) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.resolve(one, f"{path}[{index}]", depth) for index, one in enumerate(value)]
+        return value
+
+    def _read(self, name: Any, line: int) -> Any:
+        found = _find_inside(self._root, name) if isinstance(name, str) and name else None
+        if found is None or not found.is_file():
+            raise YamlMistake(line, f"_ref names the file {name!r}, which does not exist in the folder.")
+        self._included.add(found)
+        if found.stat().st_size > MAX_FILE_BYTES:
+            raise YamlMistake(line, f"The file {name!r} has more than {MAX_FILE_BYTES:,} bytes.")
+        try:
+            text = found.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise YamlMistake(line, f"The file {name!r} is no text in UTF-8.") from None
+        if found.suffix not in (*YAML_SUFFIXES, ".json"):
+            return text
+        try:
+            return json.loads(text) if found.suffix == ".json" else read_yaml(text).value
+        except (ValueError, YamlMistake) as error:
+            raise YamlMistake(line, f"The file {name!r} cannot be read: {error}") from None
+
+
+def _find_inside(root: Path, name: str) -> Path | None:
+    """Return a file or folder inside of the root; None for one that is elsewhere, also behind links."""
+    place = (root / name).resolve()
+    return place if place.is_relative_to(root.resolve()) else None
+
+
+def _iter_base_paths(value: Any) -> Iterator[tuple[Any, str]]:
+    agents = value.get("agents") if isinstance(value, dict) else None
+    for index, agent in enumerate(agents if isinstance(agents, list) else ()):
+        properties = agent.get("properties") if isinstance(agent, dict) else None
+        system = properties.get("fileSystem") if isinstance(properties, dict) else None
+        if isinstance(system, dict) and "basePath" in system:
+            yield system["basePath"], f"agents[{index}].properties.fileSystem.basePath"
+
+
+def _read_folder(root: Path, base_path: str, files: AgentFiles, at: FileMistake) -> None:
+    """List the files of a folder. A folder that is not there is left to the compiler, which names the agent."""
+    folder = _find_inside(root, base_path)
+    if folder is None or not folder.is_dir():
+        return
+    paths: dict[str, Path] = {}
+    size = 0
+    for place in sorted(folder.rglob("*")):
+        inner = place.relative_to(folder)
+        if any(part in IGNORED_NAMES for part in inner.parts):
+            continue
+        if place.is_symlink():
+            message = f"{inner.as_posix()} is a link, which may lead out of the folder. Put the file itself there."
+            files.mistakes.append(FileMistake(at.file, at.line, at.path, message))
+        elif place.is_file():
+            paths[inner.as_posix()] = place
+            size += place.stat().st_size
+    if size > MAX_FOLDER_BYTES:
+        message = f"The folder {base_path!r} has {size:,} bytes; at most {MAX_FOLDER_BYTES:,} can be sent along."
+        files.mistakes.append(FileMistake(at.file, at.line, at.path, message))
+    files.folders[base_path] = paths
+
+
+def _to_file(path: str, place: Path) -> JsonObject:
+    modified = int(place.stat().st_mtime * 1000)
+    return {"path": path, "content": base64.b64encode(place.read_bytes()).decode(), "modifiedMs": modified}
+
+
+def _name_of(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name

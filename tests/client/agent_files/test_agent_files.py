@@ -1,0 +1,76 @@
+"""The files of a workspace are collected: what they include, and the folders that agents read."""
+
+from pathlib import Path
+
+from fermata_client.agent_files.agent_files import AgentFiles, read_agent_files
+
+AGENT = """agents:
+  - id: a
+    properties:
+      instructions: {_ref: prompts/a.md}
+      fileSystem: {basePath: ./docs}
+"""
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def list_mistakes(files: AgentFiles) -> list[tuple[str, int, str]]:
+    return [(one.file, one.line, one.message) for one in files.mistakes]
+
+
+def test_instructions_are_included_and_folders_sent_along(tmp_path: Path) -> None:
+    write(tmp_path, {"agents.yaml": AGENT, "prompts/a.md": "Be kind.\n", "docs/x/one.md": "1", "docs/.hidden": "2"})
+    write(tmp_path, {"docs/.git/config": "not sent"})
+    files = read_agent_files(tmp_path)
+    assert files.mistakes == []
+    assert files.documents["agents.yaml"].value["agents"][0]["properties"]["instructions"] == "Be kind.\n"
+    body = files.to_body()
+    assert [one["path"] for one in body["folders"]["./docs"]] == [".hidden", "x/one.md"]
+    assert body["files"][0]["lines"]["agents[0].id"] == 2
+
+
+def test_files_in_a_folder_belong_together_and_included_ones_are_no_files_of_their_own(tmp_path: Path) -> None:
+    write(
+        tmp_path, {"a.yaml": "agents: [{_ref: one/agent.yaml}]", "one/agent.yaml": "id: x", "b.yml": "connections: []"}
+    )
+    files = read_agent_files(tmp_path)
+    assert {name: one.value for name, one in files.documents.items()} == {
+        "a.yaml": {"agents": [{"id": "x"}]},
+        "b.yml": {"connections": []},
+    }
+
+
+def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
+    root = tmp_path / "agents"
+    write(tmp_path, {"secret.md": "secret", "agents/link/keep": ""})
+    (root / "out.md").symlink_to(tmp_path / "secret.md")
+    for name in ("../secret.md", "out.md", str(tmp_path / "secret.md"), "missing.md"):
+        write(root, {"agents.yaml": f"agents:\n  - {{_ref: '{name}'}}\n"})
+        [(file, line, message)] = list_mistakes(read_agent_files(root))
+        assert (file, line) == ("agents.yaml", 2)
+        assert "does not exist in the folder" in message
+
+
+def test_files_that_include_each_other_are_a_mistake(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "agents: {_ref: a.yaml}"})
+    [(_, _, message)] = list_mistakes(read_agent_files(tmp_path))
+    assert "include each other" in message
+
+
+def test_a_link_in_a_folder_of_files_is_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path, {"agents.yaml": AGENT, "prompts/a.md": "x", "docs/one.md": "1"})
+    (tmp_path / "docs" / "passwd").symlink_to("/etc/passwd")
+    [(file, line, message)] = list_mistakes(read_agent_files(tmp_path))
+    assert (file, line) == ("agents.yaml", 5)
+    assert message.startswith("passwd is a link")
+
+
+def test_a_file_that_is_no_yaml_hides_none_of_the_others(tmp_path: Path) -> None:
+    write(tmp_path, {"bad.yaml": "a: [", "good.yaml": "agents: []"})
+    files = read_agent_files(tmp_path)
+    assert list(files.documents) == ["good.yaml"]
+    assert [one.file for one in files.mistakes] == ["bad.yaml"]
