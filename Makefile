@@ -52,11 +52,11 @@ python:
 	fi
 
 demo: runtime ## run one turn on the local cloud and show what it changed (PROMPT="…" for another)
-	@.venv/bin/python -m local.demo
+	@.venv/bin/python -m local demo
 
 run: runtime ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C, and print a link to its console
 	@.venv/bin/python -m local.install_node_packages --optional
-	@.venv/bin/python -m local.run
+	@.venv/bin/python -m local run
 
 console: | python ## print a new link that signs a browser in to the console of the running service
 	@.venv/bin/python -m local.console_sign_in

@@ -1,4 +1,4 @@
-"""Run one turn on a page, on a new local cloud, and show what it changed: `python -m local.demo [PROMPT]`.
+"""Run one turn on a page, on a new local cloud, and show what it changed: `python -m local demo [PROMPT]`.
 
 The last line of output is a JSON object with the turn's numbers. The exit code is 0 only when the turn is done.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from fermata_client import FermataClient, FermataClientError, HtmlFile, HtmlFileExecutor, TurnOutcome, run_turn
 from fermata_client.terminal.turn_printer import TurnPrinter
+from fermata_command import EXIT_CODE_INTERRUPTED
 from local.check_real_key import RealModelUnavailableError, check_real_key
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
@@ -36,7 +37,8 @@ def main() -> None:
     except (RealModelUnavailableError, DidNotStartError, DeploymentFailedError, FermataClientError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("Stopped.")
+        print("Stopped.", file=sys.stderr)
+        sys.exit(EXIT_CODE_INTERRUPTED)
     print(json.dumps(summary, ensure_ascii=False))
     sys.exit(0 if summary["status"] == "done" else 1)
 

@@ -1,4 +1,4 @@
-"""Run the service on this machine until Ctrl-C, with its state in `.fermata/`: `python -m local.run`."""
+"""Run the service on this machine until Ctrl-C, with its state in `.fermata/`: `python -m local run`."""
 
 import os
 import signal

@@ -33,7 +33,9 @@ def test_every_import_is_declared() -> None:
     names = (
         "".join(c if c.isalnum() or c in "-_" else " " for c in text).split()[0] for text in project["dependencies"]
     )
-    declared = {name.replace("-", "_") for name in names} | {"fermata_client"} | sys.stdlib_module_names
+    declared = (
+        {name.replace("-", "_") for name in names} | {"fermata_client", "fermata_command"} | sys.stdlib_module_names
+    )
     undeclared = {
         f"{path.relative_to(CLIENT)}: {package}"
         for path in (CLIENT / "fermata_client").rglob("*.py")
@@ -46,4 +48,4 @@ def test_every_import_is_declared() -> None:
 def test_every_declared_dependency_has_an_upper_bound() -> None:
     project = tomllib.loads((CLIENT / "pyproject.toml").read_text())["project"]
     assert [text for text in project["dependencies"] if "<" not in text] == []
-    assert project["scripts"] == {"fermata": "fermata_client.cli:main"}
+    assert project["scripts"] == {"fermata": "fermata_command:main"}

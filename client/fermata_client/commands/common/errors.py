@@ -17,8 +17,7 @@ from fermata_client.html.edit_error import EditError
 from fermata_client.service.connection_files import ConnectionNotConfiguredError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
 from fermata_client.terminal.plain_text import strip_control_chars
-
-EXIT_CODE_INTERRUPTED = 130
+from fermata_command import EXIT_CODE_INTERRUPTED
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """What Python makes of a byte of the command line that is no text."""
