@@ -12,11 +12,11 @@ EXIT_CODE_INTERRUPTED = 130
 
 def main() -> None:
     exit_quietly_on_ctrl_c()
-    from fermata_client.cli import main as run_command_line
+    from fermata_client import cli
 
     if signal.getsignal(signal.SIGINT) is _exit:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    run_command_line()
+    cli.main()
 
 
 def exit_quietly_on_ctrl_c() -> None:

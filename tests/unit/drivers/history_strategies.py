@@ -37,7 +37,8 @@ def reasoning_blocks(provider: str, number: int) -> list[ReasoningBlock]:
         "openai-compatible": [{"reasoning_content": "Hm."}, {"extra_content": {"google": {"thought_signature": "c2"}}}],
     }
     return [
-        ReasoningBlock(provider=provider, model=MODELS[provider], payload=payload) for payload in payloads[provider]
+        ReasoningBlock(provider=provider, model=MODELS[provider], payload=payload)
+        for payload in payloads.get(provider, ())
     ]
 
 
