@@ -44,7 +44,7 @@ def test_a_key_goes_to_its_own_provider_at_the_deployments_address(
 def test_an_address_for_no_provider_is_refused_with_the_names_of_the_providers(resources: Resources) -> None:
     urls = {"antropic": "https://claude.example", "openai": "https://gpt.example"}
     process = resources_of_new_process(resources, provider_urls=json.dumps(urls))
-    with pytest.raises(SettingsError, match=r"PROVIDER_URLS names 'antropic'\. The providers are .*anthropic, .*openai"):
+    with pytest.raises(SettingsError, match=r"names 'antropic'\. The providers are .*anthropic, .*openai"):
         base_urls.make_url_guard(process.settings)
 
 

@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from fermata.domain.blocks import Block, ReasoningBlock
 from fermata.domain.messages import Message
 from tests.unit.drivers.conversation_builders import image_block, model_message, tool_call, tool_result, user_message
+from tests.unit.drivers.tested_providers import TESTED_PROVIDERS
 
-MODELS = {
-    "anthropic": "claude-opus-4-8",
-    "openai": "gpt-5.2",
-    "openrouter": "openai/gpt-5.2",
-    "gemini": "gemini-3-pro",
-    "ollama": "qwen3",
-    "openai-compatible": "deepseek-v4",
-}
+MODELS = {name: tested.reasoning_model for name, tested in TESTED_PROVIDERS.items()}
 """A model of each provider that reasons."""
 CALL_IDS = ("call 0", "functions.read:0", "toolu_01ABC", "c" * 90, "")
 TEXTS = st.text(max_size=8)

@@ -1,8 +1,7 @@
 """Every response is accepted when it is sent back: none may make a conversation unsendable."""
 
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,13 +17,6 @@ from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, T
 from fermata.drivers.adjustments import OMIT_THINKING_BLOCKS
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_provider
-from local.demo_model.request_checks import (
-    anthropic_messages,
-    chat_completions,
-    gemini_generate,
-    ollama_chat,
-    openai_responses,
-)
 from local.demo_model.request_checks.errors import RequestRejected
 from tests.unit.drivers.conversation_builders import (
     message_from_response,
@@ -36,16 +28,10 @@ from tests.unit.drivers.conversation_builders import (
 from tests.unit.drivers.odd_streams import ODD_STREAMS, Odd
 from tests.unit.drivers.recorded_streams import RECORDINGS, Recording
 from tests.unit.drivers.test_malformed_events import LEFT_OUT, OTHERS, collect_parts, iter_paths, replace_at_path
+from tests.unit.drivers.tested_providers import TESTED_PROVIDERS
 
 MODEL = "model"
-CHECKS: dict[str, Callable[[dict[str, str], Any], None]] = {
-    "anthropic": anthropic_messages.check_request,
-    "openai": openai_responses.check_request,
-    "openrouter": partial(openai_responses.check_request, is_openrouter=True),
-    "gemini": partial(gemini_generate.check_request, model=MODEL),
-    "ollama": ollama_chat.check_request,
-    "openai-compatible": chat_completions.check_request,
-}
+CHECKS = {name: tested.check_request for name, tested in TESTED_PROVIDERS.items()}
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "authorization": "Bearer k"}
 
 

@@ -17,10 +17,11 @@ from fermata.domain.model_io import FinishReason, ModelResponse
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
-from tests.strict import anthropic, chat, gemini, ollama, openai
+from tests.strict import anthropic, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import image_block, model_request, user_message
 from tests.unit.drivers.history_strategies import MODELS, reasoning_blocks, turn_with_rounds
+from tests.unit.drivers.tested_providers import TESTED_PROVIDERS
 
 
 class Anthropic(anthropic.StrictAnthropic):
@@ -45,22 +46,12 @@ class OpenRouter(Responses):
     is_openrouter = True
 
 
-KINDS: dict[str, tuple[type[StrictServer], bytes]] = {
-    "anthropic": (Anthropic, anthropic.text_response("Yes.")),
-    "openai": (Responses, openai.text_response("Yes.")),
-    "openrouter": (OpenRouter, openai.text_response("Yes.")),
-    "gemini": (gemini.StrictGemini, gemini.text_response("Yes.")),
-    "ollama": (ollama.StrictOllama, ollama.text_response("Yes.")),
-    "openai-compatible": (chat.StrictChat, chat.text_response("Yes.")),
+OWN_SERVERS: dict[str, type[StrictServer]] = {"anthropic": Anthropic, "openai": Responses, "openrouter": OpenRouter}
+KINDS = {
+    name: (OWN_SERVERS.get(name, tested.server), tested.make_answer("Yes."))
+    for name, tested in TESTED_PROVIDERS.items()
 }
-OTHER_MODELS = {
-    "anthropic": "claude-sonnet-4-5",
-    "openai": "gpt-4.1",
-    "openrouter": "mistralai/mistral-large",
-    "gemini": "gemini-2.5-flash",
-    "ollama": "llama3.3",
-    "openai-compatible": "other",
-}
+OTHER_MODELS = {name: tested.other_model for name, tested in TESTED_PROVIDERS.items()}
 
 
 @pytest.fixture(scope="module")

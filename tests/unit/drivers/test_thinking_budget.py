@@ -7,15 +7,8 @@ import pytest
 from fermata.drivers.registry import PROVIDER_MODULES, get_model_traits, get_provider
 from tests.unit.drivers.conversation_builders import model_request, user_message
 from tests.unit.drivers.history_strategies import MODELS
+from tests.unit.drivers.tested_providers import TESTED_PROVIDERS
 
-LIMITS = {
-    "anthropic": ("max_tokens",),
-    "openai": ("max_output_tokens",),
-    "openrouter": ("max_output_tokens",),
-    "gemini": ("generationConfig", "maxOutputTokens"),
-    "ollama": ("options", "num_predict"),
-    "openai-compatible": ("max_tokens",),
-}
 THINKS_BY_ITSELF = MODELS | {"anthropic": "claude-opus-5"}
 
 
@@ -29,7 +22,7 @@ def build_sent_body(provider: str, model: str, tokens: int) -> dict[str, Any]:
 def test_the_output_limit_is_raised_by_the_thinking_allowance(provider: str, tokens: int) -> None:
     model = THINKS_BY_ITSELF[provider]
     limit: Any = build_sent_body(provider, model, tokens)
-    for name in LIMITS[provider]:
+    for name in TESTED_PROVIDERS[provider].limit_path:
         limit = limit[name]
     assert limit == 8192 + get_model_traits(provider).thinking_allowance(model, tokens)
 

@@ -9,14 +9,16 @@ from fermata.drivers.adjustments import AppliedAdjustments, drop_field
 from fermata.drivers.model_entries import build_model_info, iter_model_entries
 from fermata.drivers.model_listing import ModelListClient
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
-from fermata.drivers.protocols.chat_completions.request import build_request_body
 from fermata.drivers.provider import TEXT_AND_TOOLS, Provider
+from fermata.drivers.providers.openai_compatible import build_chat_body
+from fermata.drivers.thinking_budget import default_thinking_allowance
 
 NAME, LABEL = "toy", "Toy"
 
 
 def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
-    return build_request_body(request, NAME, applied)
+    allowance = default_thinking_allowance(request.model, request.thinking_tokens)
+    return build_chat_body(request, NAME, applied, thinking_allowance=allowance)
 
 
 def _list_models(client: ModelListClient) -> Iterator[ModelInfo]:
