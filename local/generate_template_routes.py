@@ -15,7 +15,7 @@ from fermata.wire.operations.surface import OPERATIONS
 
 TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
 STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
-BUFFERED_FUNCTION: FunctionName = "api"
+BUFFERED_FUNCTION: FunctionName = "tool_result"
 """The function that answers the other methods of streamed paths."""
 PREFIX_SEGMENTS = 5
 """Slashes of a path like `/admin/api/ai/conversations/`, below which every path is written out."""
@@ -48,7 +48,7 @@ def _render_routes(function: str, operations: Sequence[BaseOperation]) -> Iterat
     if function == BUFFERED_FUNCTION:
         streamed = [operation for operation in operations if operation.function in STREAMING_FUNCTIONS]
         for operation in _select_one_per_path(streamed):
-            yield from _render_buffered_route(f"{_capitalize(operation.name)}OtherMethods", operation.path)
+            yield from _render_buffered_route(f"{_capitalize(operation.name)}OtherMethods", operation.route_path)
 
 
 def merge_subtrees(own_operations: Sequence[BaseOperation], operations: Sequence[BaseOperation]) -> dict[str, str]:
@@ -72,7 +72,7 @@ def merge_subtrees(own_operations: Sequence[BaseOperation], operations: Sequence
         if is_deep and is_own and len(siblings) >= MIN_MERGED_PATHS:
             routes.setdefault(f"{_to_route_name(prefix)}Subtree", f"{prefix}{{proxy+}}")
         else:
-            routes[operation.name] = operation.path
+            routes[operation.name] = operation.route_path
     return routes
 
 
@@ -91,7 +91,7 @@ def _render_streaming_route(operation: BaseOperation) -> Iterator[str]:
     yield f"{_capitalize(operation.name)}:"
     yield "  Type: Api"
     yield "  Properties:"
-    properties = ("RestApiId: !Ref Api", f'Path: "{operation.path}"', f"Method: {operation.method}")
+    properties = ("RestApiId: !Ref Api", f'Path: "{operation.route_path}"', f"Method: {operation.method}")
     yield from (f"    {line}" for line in (*properties, *_STREAMING_PROPERTIES))
 
 

@@ -45,7 +45,7 @@ from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import conversations, planner, service, turns
+from fermata.wire.operations import chat_clients, conversations, planner, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
@@ -241,6 +241,14 @@ def stream_planner_chat(context: RequestContext) -> Response:
     entries = read_entries_after(resources, turn, 0)
     is_returning = seen is not None
     return send_log(context, turn, entries, log_stream, headers, is_returning=is_returning, is_counted=is_returning)
+
+
+router.handles_by_path(chat_clients.CHAT_ON_PAGE, "fermata.client_protocols.ui_chat:chat_on_page")
+router.handles_by_path(chat_clients.RESUME_ON_PAGE, "fermata.client_protocols.ui_chat:resume_on_page")
+router.handles_by_path(chat_clients.CHAT_WITH_AGENT, "fermata.client_protocols.ui_chat:chat_with_agent")
+router.handles_by_path(chat_clients.RESUME_CHAT, "fermata.client_protocols.ui_chat:resume_chat")
+router.handles_by_path(chat_clients.STOP_CHAT, "fermata.client_protocols.ui_chat:stop_chat")
+router.handles_by_path(chat_clients.RUN_AGUI, "fermata.client_protocols.agui_runs:run_agui")
 
 
 class ClosingStreamingResponse(StreamingResponse):

@@ -23,8 +23,8 @@ ROUTES = {
     for path in merge_subtrees([it for it in OPERATIONS if it.function == function], OPERATIONS).values()
 } | {"/{proxy+}": "ApiFunction"}
 STREAMS = {path for path, function in ROUTES.items() if function == "StreamFunction"}
-BUFFERED = {path: "ApiFunction" if path in STREAMS else function for path, function in ROUTES.items()}
-STREAMED = {(operation.path, operation.method.lower()) for operation in OPERATIONS if operation.path in STREAMS}
+BUFFERED = {path: "ToolResultFunction" if path in STREAMS else function for path, function in ROUTES.items()}
+STREAMED = {(one.route_path, one.method.lower()) for one in OPERATIONS if one.route_path in STREAMS}
 INTEGRATION = "x-amazon-apigateway-integration"
 MAX_POLICY_BYTES = 20480
 """Limit of a function's resource policy (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
@@ -68,7 +68,7 @@ def test_a_preflight_of_a_streamed_path_is_answered_by_a_function_that_does_not_
     assert STREAMS
     for path in STREAMS:
         assert (path, "options") not in found
-        assert f"${{ApiFunction{ALIAS_SUFFIX}}}" in found[path, "any"]["uri"]["Fn::Sub"]
+        assert f"${{ToolResultFunction{ALIAS_SUFFIX}}}" in found[path, "any"]["uri"]["Fn::Sub"]
         assert "responseTransferMode" not in found[path, "any"]
 
 
@@ -90,14 +90,14 @@ def test_the_routes_are_those_that_make_template_writes() -> None:
 def test_all_operations_on_a_path_are_served_by_one_function() -> None:
     by_path: dict[str, set[str]] = {}
     for operation in OPERATIONS:
-        by_path.setdefault(operation.path, set()).add(operation.function)
+        by_path.setdefault(operation.route_path, set()).add(operation.function)
     assert [path for path, functions in by_path.items() if len(functions) > 1] == []
 
 
 def test_every_operation_is_caught_by_a_route_of_its_function() -> None:
     for operation in OPERATIONS:
         greedy = f"{operation.path.rpartition('/')[0]}/{{proxy+}}"
-        caught_by = operation.path if operation.path in ROUTES else greedy
+        caught_by = operation.route_path if operation.route_path in ROUTES else greedy
         assert ROUTES[caught_by] == FUNCTIONS[operation.function], operation.path
 
 

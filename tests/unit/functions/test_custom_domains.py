@@ -29,6 +29,11 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources)
 
 
+def list_methods(operation: BaseOperation) -> str:
+    """Return the methods of all streamed operations on the path of one."""
+    return ", ".join(one.method for one in STREAMED if one.path == operation.path)
+
+
 def fill(operation: BaseOperation) -> tuple[str, dict[str, str]]:
     """Return a path of the operation that nothing is found at, and its parameters."""
     names = re.findall(r"\{(\w+)\}", operation.path)
@@ -40,8 +45,9 @@ def make_custom_domain_event(operation: BaseOperation, base_path: str, method: s
     """Make an event of a custom domain: the path has the base path, the resource and the parameters do not."""
     path, values = fill(operation)
     event = make_proxy_event(method or operation.method, base_path + path)
-    event |= {"resource": operation.path, "pathParameters": values or None}
-    event["requestContext"] |= {"path": base_path + path, "resourcePath": operation.path, "domainName": "ai.example"}
+    route = operation.route_path
+    event |= {"resource": route, "pathParameters": values or None}
+    event["requestContext"] |= {"path": base_path + path, "resourcePath": route, "domainName": "ai.example"}
     return event
 
 
@@ -101,16 +107,16 @@ def test_a_preflight_of_a_streamed_path_is_answered_by_the_buffered_function(
 ) -> None:
     event = make_custom_domain_event(operation, "/fermata", "OPTIONS")
     event["multiValueHeaders"] |= {"Origin": [bakery.origin], "Access-Control-Request-Method": [operation.method]}
-    answer = api.handler(event, None)
+    answer = tool_result.handler(event, None)
     assert answer["statusCode"] == 204
     assert answer["headers"]["Access-Control-Allow-Origin"] == bakery.origin
-    assert answer["headers"]["Access-Control-Allow-Methods"] == operation.method
+    assert answer["headers"]["Access-Control-Allow-Methods"] == list_methods(operation)
 
 
 @pytest.mark.parametrize("operation", STREAMED, ids=lambda operation: operation.name)
 def test_a_wrong_method_of_a_streamed_path_is_answered_by_the_buffered_function(
     bakery: TokenSigner, operation: BaseOperation
 ) -> None:
-    answer = api.handler(make_custom_domain_event(operation, "", "DELETE"), None)
+    answer = tool_result.handler(make_custom_domain_event(operation, "", "DELETE"), None)
     assert answer["statusCode"] == 405
-    assert answer["headers"]["Allow"] == f"{operation.method}, OPTIONS"
+    assert answer["headers"]["Allow"] == f"{list_methods(operation)}, OPTIONS"

@@ -17,7 +17,7 @@ def list_documented_operations() -> list[tuple[str, re.Pattern[str], str, frozen
     return [
         (
             operation.method,
-            re.compile(PATH_PARAMETER.sub("[^/]+", re.escape(operation.path))),
+            re.compile(PATH_PARAMETER.sub(".+" if operation.has_subtree else "[^/]+", re.escape(operation.path))),
             operation.name,
             frozenset(map(int, paths[operation.path][operation.method.lower()]["responses"])),
         )

@@ -15,6 +15,7 @@ from typing import Any
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, ReadItem, Update
 from fermata.aws.resources import Resources
+from fermata.conversations.message_cuts import decode_cuts
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
@@ -250,7 +251,7 @@ def title_from_prompt(content: Sequence[Block]) -> str:
 
 
 def to_conversation_item(conversation: Conversation) -> Item:
-    row: Item = conversation.model_dump(exclude_none=True)
+    row: Item = conversation.model_dump(exclude_none=True, exclude={"cuts"})
     if conversation.title == UNTITLED_CONVERSATION:
         del row["title"]
     pk = conversation_partition(conversation.tenant, conversation.id)
@@ -261,12 +262,13 @@ def to_conversation_item(conversation: Conversation) -> Item:
 def conversation_from_item(row: Item) -> Conversation:
     """Parse a row. A title that the user gave precedes the one from the first prompt (decision 0065)."""
     title = row.get("title") or row.get("auto_title") or UNTITLED_CONVERSATION
-    return Conversation.model_validate(row | {"title": title})
+    cuts = {"cuts": decode_cuts(row["cuts"])} if "cuts" in row else {}
+    return Conversation.model_validate(row | {"title": title} | cuts)
 
 
 def to_conversation_view(conversation: Conversation) -> dict[str, Any]:
     """Return the conversation as clients see it. Costs are numbers, and only `credentialId` may be null."""
-    hidden = {"tenant", "user", "claim", "next_position"}
+    hidden = {"tenant", "user", "claim", "next_position", "cuts"}
     view = conversation.model_dump(mode="json", by_alias=True, exclude=hidden)
     return view | {"costUsdTotal": round_usd(conversation.cost_usd_total)}
 

@@ -13,6 +13,7 @@ from fermata.aws.resources import Resources
 from fermata.conversations.block_predicates import is_reasoning, is_tool_call
 from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
+from fermata.conversations.message_cuts import leave_out_cut_messages
 from fermata.conversations.message_store import (
     count_positions,
     find_message,
@@ -81,12 +82,12 @@ def _read_page_messages(
     page_bytes = 0
     line_count = 0
     batch_size = min(_READ_BATCH_SIZE, limit + 1)
+    batch_before = before
     while True:
-        batch_before = newest_first[-1].position if newest_first else before
         batch = read_newest_messages(
             resources, conversation.tenant, conversation.id, before=batch_before, limit=batch_size
         )
-        for message in batch:
+        for message in leave_out_cut_messages(batch, conversation.cuts):
             page_bytes += _count_response_bytes(message)
             line_count += count_positions(message)
             if newest_first and (page_bytes > MAX_PAGE_BYTES or line_count > limit):
@@ -94,6 +95,7 @@ def _read_page_messages(
             newest_first.append(message)
         if len(batch) < batch_size:
             return newest_first[::-1], False
+        batch_before = batch[-1].position
 
 
 def _find_unanswered_calls(

@@ -50,5 +50,7 @@ class Conversation(DomainModel):
     context_tokens: int = 0
     next_position: int = 0
     claim: str | None = None
+    cuts: tuple[tuple[int, int], ...] = ()
+    """Positions of messages that count no more (conversations/message_cuts.py)."""
     created_at: str
     updated_at: str

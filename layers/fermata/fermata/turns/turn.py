@@ -115,6 +115,10 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """The protocol of the client that started the turn; empty for events a line (decision 0379)."""
     client_tools: tuple[ClientTool, ...] = ()
     """Tools that its client has declared and carries out (decision 0380)."""
+    message_cuts: tuple[tuple[int, int], ...] = ()
+    """Positions of messages that counted no more when the turn started (decision 0383)."""
+    runs_confirmed_tools: bool = False
+    """Whether tools that an agent's definition lets ask run unasked, because there is no page to ask on."""
     remote_tools: tuple[str, ...] = ()
     """The ids of the versions of the tenant's remote tools that the turn is offered (decision 0328)."""
     prompt_version: str
@@ -198,7 +202,16 @@ def build_open_shard_key(turn: str) -> str:
     return f"open#{zlib.crc32(turn.encode()) % OPEN_SHARDS}"
 
 
-_OMITTED_WHEN_EMPTY = ("offered_tools", "known_tools", "agent_properties", "protocol", "client_tools", "parent")
+_OMITTED_WHEN_EMPTY = (
+    "offered_tools",
+    "known_tools",
+    "agent_properties",
+    "protocol",
+    "client_tools",
+    "parent",
+    "message_cuts",
+    "runs_confirmed_tools",
+)
 
 
 def turn_to_item(turn: Turn) -> Item:

@@ -12,6 +12,7 @@ from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.history.compiler import HistoryCompiler, prepare_history
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
+from fermata.conversations.message_cuts import MessageCuts, leave_out_cut_messages
 from fermata.conversations.message_store import read_newest_messages
 from fermata.domain.messages import Message
 
@@ -30,13 +31,15 @@ class ConversationHistory:
         conversation: str,
         profile: ModelProfile,
         newest: Sequence[Message] | None = None,
+        cuts: MessageCuts = (),
     ) -> None:
         """
         Args:
             newest: The result of `read_first_batch`, if it was called before.
+            cuts: Positions of messages that count no more.
         """
         self._fetcher = BlockFetcher(resources.blobs)
-        messages, self._is_complete = _read_newest_turns(resources, tenant, conversation, profile, newest)
+        messages, self._is_complete = _read_newest_turns(resources, tenant, conversation, profile, newest, cuts)
         self._compiler = HistoryCompiler(profile, self._fetcher.fetch_all_blocks)
         self._compiler.add_messages(messages)
         self._compiled: tuple[Message, ...] = ()
@@ -78,14 +81,19 @@ def read_first_batch(resources: Resources, tenant: str, conversation: str) -> li
 
 
 def _read_newest_turns(
-    resources: Resources, tenant: str, conversation: str, profile: ModelProfile, newest: Sequence[Message] | None
+    resources: Resources,
+    tenant: str,
+    conversation: str,
+    profile: ModelProfile,
+    newest: Sequence[Message] | None,
+    cuts: MessageCuts,
 ) -> tuple[list[Message], bool]:
     """Return whole turns in order, and whether they go back to the beginning of the conversation."""
     messages: list[Message] = []
     limit = FIRST_READ_ROWS
     batch = read_first_batch(resources, tenant, conversation) if newest is None else newest
     while True:
-        messages = [*reversed(batch), *messages]
+        messages = [*reversed(leave_out_cut_messages(batch, cuts)), *messages]
         if len(batch) < limit:
             return messages, True
         turns = _drop_oldest_turn(messages)
@@ -93,7 +101,7 @@ def _read_newest_turns(
         if used_tokens > profile.max_history_tokens:
             return turns, False
         limit = _estimate_missing_rows(profile.max_history_tokens - used_tokens, used_tokens, len(turns))
-        batch = read_newest_messages(resources, tenant, conversation, before=messages[0].position, limit=limit)
+        batch = read_newest_messages(resources, tenant, conversation, before=batch[-1].position, limit=limit)
 
 
 def _estimate_missing_rows(free_tokens: int, used_tokens: int, rows_read: int) -> int:
@@ -104,5 +112,5 @@ def _estimate_missing_rows(free_tokens: int, used_tokens: int, rows_read: int) -
 
 def _drop_oldest_turn(messages: Sequence[Message]) -> list[Message]:
     """Drop the turn whose beginning may not have been read; nothing remains when it is the only one."""
-    oldest_turn = messages[0].turn
+    oldest_turn = messages[0].turn if messages else ""
     return list(dropwhile(lambda message: message.turn == oldest_turn, messages))

@@ -11,8 +11,10 @@ from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.approvals import ApprovalReason
 from fermata.domain.events import ApprovalRequestedEvent
+from fermata.domain.scopes import read_agent_id
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, split_own_members
+from fermata.tools.tool import Execution, Tool
 from fermata.turns.approvals.approval_record import (
     ApprovalRecord,
     build_approval_id,
@@ -24,6 +26,7 @@ from fermata.turns.approvals.confirmations import ConfirmationCheck
 from fermata.turns.offered_tools import FIND_TOOLS_NAME
 from fermata.turns.pause import Pause
 from fermata.turns.round_call import CallApproval
+from fermata.turns.turn import Turn
 
 if TYPE_CHECKING:
     from fermata.turns.round.turn_context import TurnContext
@@ -72,6 +75,8 @@ class CallJudge:
         if verdict.effect is Effect.DENY:
             return ToolOutput.failure(REFUSED_BY_POLICY)
         reasons = self._select_reasons(verdict)
+        if runs_unasked(self.context.turn, admitted.tool):
+            reasons = tuple(reason for reason in reasons if reason is not ApprovalReason.TOOL)
         if not reasons:
             return None
         input_hash = hash_call_input(admitted.tool.name, admitted.arguments)
@@ -128,6 +133,14 @@ class CallJudge:
             reasons=reasons,
             deadline=min(now + seconds, turn.expires - TURN_RETENTION_SECONDS),
         )
+
+
+def runs_unasked(turn: Turn, tool: Tool) -> bool:
+    """Return whether a tool that always asks runs unasked in a turn: one of a definition, where there is no page.
+
+    What the workspace's policy asks for is asked for all the same (decision 0384).
+    """
+    return turn.runs_confirmed_tools and tool.execution is not Execution.REMOTE and bool(read_agent_id(turn.scope))
 
 
 @dataclass(frozen=True)

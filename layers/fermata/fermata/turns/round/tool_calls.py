@@ -19,7 +19,7 @@ from fermata.tools.calls.pipeline import (
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import Access, Approval, Execution
 from fermata.turns.approvals.approval_record import hash_call_input
-from fermata.turns.approvals.request_approval import CallJudge
+from fermata.turns.approvals.request_approval import CallJudge, runs_unasked
 from fermata.turns.call_transitions import MAX_OUTPUTS_PER_COMMIT, Transition
 from fermata.turns.pause import Pause
 from fermata.turns.round.stream_writer import StreamWriter
@@ -207,7 +207,7 @@ def _is_decision_valid(context: TurnContext, call: RoundCall, admitted: Admitted
     """Return whether a call is what was approved, in case that the tool was changed since then (decision 0314)."""
     tool, approval = admitted.tool, call.approval
     if approval is None:
-        return tool.approval is not Approval.ALWAYS
+        return tool.approval is not Approval.ALWAYS or runs_unasked(context.turn, tool)
     bound_to = (approval.agent, approval.tool_digest, approval.input_hash)
     input_hash = hash_call_input(tool.name, split_own_members(tool, admitted.arguments)[0])
     return approval.is_granted and bound_to == (context.agent.reference, tool.digest, input_hash)

@@ -120,7 +120,7 @@ class TurnContext:
                 newest = read_first_batch(self.resources, turn.tenant, turn.conversation)
             self.limits.read_learned(newest)
             self.history = ConversationHistory(
-                self.resources, turn.tenant, turn.conversation, self.model_profile, newest
+                self.resources, turn.tenant, turn.conversation, self.model_profile, newest, turn.message_cuts
             )
             self._progress = TurnProgress(turn.id, self._is_edit)
         return self.history.compile_messages()

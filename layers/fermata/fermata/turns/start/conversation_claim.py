@@ -7,6 +7,7 @@ from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.conversations import message_store
+from fermata.conversations.message_cuts import MessageCuts, encode_cuts
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect
@@ -188,7 +189,13 @@ def find_position_behind_messages(resources: Resources, conversation: Conversati
 
 
 def build_claim_update(
-    resources: Resources, conversation: Conversation, turn: Turn, next_position: int, title: str = ""
+    resources: Resources,
+    conversation: Conversation,
+    turn: Turn,
+    next_position: int,
+    title: str = "",
+    *,
+    cuts: MessageCuts | None = None,
 ) -> Update:
     """Return the write that claims the conversation for `turn`.
 
@@ -197,6 +204,7 @@ def build_claim_update(
 
     Args:
         title: Stored as the automatic title if the conversation has none.
+        cuts: The positions that count no more, where they have changed.
     """
     values = {
         ":turn": turn.id,
@@ -208,15 +216,18 @@ def build_claim_update(
     if conversation.claim:
         claim_condition = "claim = :previous"
         values[":previous"] = conversation.claim
-    title_assignment = ""
+    more_assignments = ""
     if title:
-        title_assignment = ", auto_title = if_not_exists(auto_title, :title)"
+        more_assignments = ", auto_title = if_not_exists(auto_title, :title)"
         values[":title"] = title
+    if cuts is not None:
+        more_assignments += ", cuts = :cuts"
+        values[":cuts"] = encode_cuts(cuts)
     return Update(
         resources.settings.conversations_table,
         message_store.conversation_partition(turn.tenant, conversation.id),
         "meta",
-        f"SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now{title_assignment}",
+        f"SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now{more_assignments}",
         values,
         condition=f"{claim_condition} AND next_position = :read AND attribute_not_exists(deleted_at)",
     )

@@ -12,10 +12,12 @@ from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
+from fermata.conversations.message_cuts import add_cut
 from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.agent_context import AgentContext
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller, Capability
+from fermata.domain.content_frames import escape_frames_in_text
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.json_shortening import shorten_text
@@ -38,6 +40,7 @@ from fermata.turns.start.conversation_claim import (
     find_free_position,
     find_position_behind_messages,
 )
+from fermata.turns.start.cut_position import find_cut_position
 from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
@@ -179,6 +182,8 @@ def _build_situation(agent: Agent, prompt: TurnPrompt, context: AgentContext) ->
     if agent.connection:
         return build_page_context(context) if agent.settings.page_context else ""
     situation = agent.build_situation(prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
+    if prompt.notes:
+        situation = f"{situation}\n\n{escape_frames_in_text(prompt.notes)}".strip()
     return situation if prompt.has_browser_tools else f"{NO_BROWSER_TOOLS_NOTE}\n\n{situation}".rstrip()
 
 
@@ -228,6 +233,7 @@ def _build_turn(
         has_browser_tools=prompt.has_browser_tools,
         protocol=prompt.protocol,
         client_tools=prompt.client_tools or (),
+        runs_confirmed_tools=prompt.runs_confirmed_tools,
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
         max_rounds=_count_rounds(settings.max_rounds, prompt, agent),
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
@@ -278,9 +284,10 @@ def _commit_turn(
 
     def commit_at(position: int, count_writes: Sequence[Update]) -> StartedTurn:
         message = _build_prompt_message(resources, turn, content, position)
+        cuts = add_cut(conversation.cuts, position if cut_from is None else cut_from, position)
         return commit_start(
             resources,
-            turn.model_copy(update={"limits_shard": counter.shard}),
+            turn.model_copy(update={"limits_shard": counter.shard, "message_cuts": cuts}),
             TurnState(
                 next_position=position + 1,
                 snapshot_key=snapshot_key,
@@ -289,7 +296,12 @@ def _commit_turn(
                 has_webhooks=has_webhooks,
             ),
             build_claim_update(
-                resources, conversation, turn, position + 1, conversation_store.title_from_prompt(prompt.content)
+                resources,
+                conversation,
+                turn,
+                position + 1,
+                conversation_store.title_from_prompt(prompt.content),
+                cuts=None if cuts == conversation.cuts else cuts,
             ),
             message_store.build_message_put(resources, turn.tenant, conversation.id, message),
             *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
@@ -298,6 +310,7 @@ def _commit_turn(
             count_writes=count_writes,
         )
 
+    cut_from = None if prompt.cut_after is None else find_cut_position(resources, conversation, prompt.cut_after)
     use = prompt.count_use(turn.id)
     counter.require_room(use)
     snapshot_key = snapshot.get_key()

@@ -22,6 +22,11 @@ def no_start_writes(_turn_id: str) -> Sequence[Write]:
     return ()
 
 
+def compute_content_identity(content: Sequence[Block]) -> list[Any]:
+    """Return a JSON value that is equal for equal content."""
+    return [compute_block_identity(block) for block in content]
+
+
 @dataclass(frozen=True)
 class TurnPrompt:
     """A prompt as a client sent it, with the state of its editor."""
@@ -54,6 +59,12 @@ class TurnPrompt:
     client_tools: tuple[ClientTool, ...] | None = None
     """The tools that the client carries out; of the agent's own browser tools, those it does not name are withheld.
     None for a client that declares none."""
+    notes: str = ""
+    """What the client tells the agent about its page, as plain text."""
+    cut_after: str | None = None
+    """The turn behind which the conversation's messages count no more; all of them if it is empty, none for None."""
+    runs_confirmed_tools: bool = False
+    """Whether tools that an agent's definition lets ask run unasked."""
     has_queued_prompts: bool = False
     """Whether further prompts wait behind this one."""
     build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes
@@ -87,7 +98,7 @@ class TurnPrompt:
 
     @cached_property
     def _content_identity(self) -> list[Any]:
-        return [compute_block_identity(block) for block in self.content]
+        return compute_content_identity(self.content)
 
     @cached_property
     def snapshot_content(self) -> SnapshotContent:

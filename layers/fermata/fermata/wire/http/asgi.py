@@ -38,8 +38,11 @@ def remove_base_path(path: str, request_context: str) -> str:
     template = ""
     with suppress(ValueError, AttributeError):
         template = str(json.loads(request_context).get("resourcePath") or "")
+    if "+}" in template:
+        begin = path.find(template[: template.index("{")])
+        return path[begin:] if begin > 0 else path
     surplus = path.count("/") - template.count("/")
-    if surplus <= 0 or not template.startswith("/") or "+}" in template:
+    if surplus <= 0 or not template.startswith("/"):
         return path
     return "/" + path.split("/", surplus + 1)[-1]
 

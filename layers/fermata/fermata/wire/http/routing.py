@@ -143,7 +143,7 @@ def find_routes(routes: Routes, path: str) -> list[tuple[Route | PublicRoute, Ma
 
     A path without parameters hides those that only match it, as in API Gateway.
     """
-    matches = [(route, _match_path(route.operation.path, path)) for route in routes]
+    matches = [(route, _match_path(route.operation.route_path, path)) for route in routes]
     found: list[tuple[Route | PublicRoute, Mapping[str, str]]] = [
         (route, parameters) for route, parameters in matches if parameters is not None
     ]
@@ -152,7 +152,7 @@ def find_routes(routes: Routes, path: str) -> list[tuple[Route | PublicRoute, Ma
 
 def find_methods(operations: Sequence[BaseOperation], path: str) -> list[str]:
     """Return the methods of the operations on a path, which hide others as in `find_routes`."""
-    matches = [(operation.method, _match_path(operation.path, path)) for operation in operations]
+    matches = [(operation.method, _match_path(operation.route_path, path)) for operation in operations]
     found = [(method, parameters) for method, parameters in matches if parameters is not None]
     return [method for method, parameters in found if not parameters] or [method for method, _ in found]
 
@@ -160,13 +160,13 @@ def find_methods(operations: Sequence[BaseOperation], path: str) -> list[str]:
 def _match_path(template: str, path: str) -> dict[str, str] | None:
     """Return the values of the template's `{name}` segments, or None if the path does not match it.
 
-    An empty segment is no value.
+    An empty segment is no value. The last segment may be `{name+}`, whose value is one segment or several.
     """
     template_segments = template.split("/")
-    segments = path.split("/")
+    segments = path.split("/", len(template_segments) - 1 if template.endswith("+}") else -1)
     if len(template_segments) != len(segments):
         return None
     pairs = list(zip(template_segments, segments, strict=True))
     if not all(segment == expected or (expected.startswith("{") and segment) for expected, segment in pairs):
         return None
-    return {expected[1:-1]: segment for expected, segment in pairs if expected.startswith("{")}
+    return {expected[1:-1].removesuffix("+"): segment for expected, segment in pairs if expected.startswith("{")}

@@ -18,6 +18,7 @@ from fermata.wire.bodies.responses import (
     api_keys,
     approvals,
     callbacks,
+    chat_clients,
     common,
     conversations,
     credentials,
@@ -44,8 +45,8 @@ from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
 _RESPONSE_MODULES = (
-    agent_definitions, agents, api_keys, approvals, callbacks, common, conversations, credentials, defaults, editor,
-    planner, privacy, remote_tools, turns, usage, webhooks,
+    agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, common, conversations, credentials,
+    defaults, editor, planner, privacy, remote_tools, turns, usage, webhooks,
 )  # fmt: skip
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.

@@ -58,8 +58,15 @@ class BaseOperation:
     body: type[BaseModel] | None = None
     requires_body: bool = True
     """False: a request without a body means the same as one with an empty object."""
+    has_subtree: bool = False
+    """Whether the last parameter of the path may have several segments."""
     errors: Mapping[int, str] = field(default_factory=dict)
     """Descriptions of the error statuses that only this operation has. The OpenAPI document adds the common ones."""
+
+    @property
+    def route_path(self) -> str:
+        """The path as routes have it: a parameter of several segments is marked by `+`."""
+        return f"{self.path.removesuffix('}')}+}}" if self.has_subtree else self.path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from fermata.wire.operations import (
     api_keys,
     approvals,
     callbacks,
+    chat_clients,
     conversations,
     credentials,
     defaults,
@@ -28,7 +29,7 @@ from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, conversations, defaults,
-    credentials, api_keys,    remote_tools, planner, privacy, usage, service, webhooks,
+    credentials, api_keys, remote_tools, planner, chat_clients, privacy, usage, service, webhooks,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

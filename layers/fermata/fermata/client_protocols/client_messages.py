@@ -1,0 +1,231 @@
+"""Read the messages of chat clients: prompts as blocks, and what was answered about calls."""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from pydantic import ValidationError
+
+from fermata.domain.blocks import Block, ImageBlock, TextBlock
+from fermata.domain.errors import InvalidRequest, PayloadTooLarge
+from fermata.domain.tools import ClientTool
+from fermata.wire.bodies.chat_clients import ClientToolBody
+from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS, MAX_PROMPT_IMAGES, ImagePart
+
+MAX_CLIENT_TOOLS_CHARS = 100_000
+"""Of the JSON of all tools that a client declares, which are part of the turn's row."""
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w-]+=[^;,]*)*)(;base64)?,(.*)", re.DOTALL)
+_TEXT_TYPES = re.compile(r"text/.*|application/(.*\+)?(json|xml|yaml|x-yaml|javascript|sql|csv)|image/svg\+xml")
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+@dataclass(frozen=True)
+class ClientPrompt:
+    """A prompt: its blocks, and for each image where it is in the message."""
+
+    content: tuple[Block, ...]
+    image_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClientAnswer:
+    """What a client has sent about a call: a result, or a decision about it.
+
+    Attributes:
+        call_id: As the client knows it; empty for a decision that names its approval only.
+        approval_id: Set for a decision.
+        input: The input that the client believes the call to have; None if it does not say.
+        changed_input: The input that the person has put in its place.
+    """
+
+    call_id: str = ""
+    output: Any = None
+    error: str | None = None
+    approval_id: str = ""
+    is_approved: bool = False
+    reason: str = ""
+    input: Any = None
+    changed_input: dict[str, Any] | None = None
+
+
+def find_last_message(messages: Sequence[Mapping[str, Any]], role: str) -> int:
+    """Return the index of the last message of a role; -1 if there is none."""
+    return max((index for index, message in enumerate(messages) if message.get("role") == role), default=-1)
+
+
+def read_ui_prompt(message: Mapping[str, Any]) -> ClientPrompt:
+    """Return the prompt in a user's message of the AI SDK.
+
+    Raises:
+        InvalidRequest: It is empty, or has a file that cannot be read.
+        PayloadTooLarge: It is too long.
+    """
+    parts = message.get("parts")
+    if not isinstance(parts, list):
+        parts = [{"type": "text", "text": message.get("content")}]
+    texts: list[str] = []
+    images: list[ImageBlock] = []
+    for part in parts:
+        if not isinstance(part, dict):
+            raise InvalidRequest("A part of the message is no object.")
+        if part.get("type") == "text" and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif part.get("type") == "file":
+            _add_file(_read_ui_file(part), texts, images)
+    return _build_prompt(texts, images)
+
+
+def read_agui_prompt(message: Mapping[str, Any]) -> ClientPrompt:
+    """Return the prompt in a user's message of AG-UI.
+
+    Raises:
+        InvalidRequest: It is empty, or has a part that cannot be read.
+        PayloadTooLarge: It is too long.
+    """
+    content = message.get("content")
+    texts: list[str] = []
+    images: list[ImageBlock] = []
+    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+        if not isinstance(part, dict):
+            raise InvalidRequest("A part of the message is no object.")
+        if part.get("type") == "text":
+            texts.append(str(part.get("text", "")))
+        else:
+            _add_file(_read_agui_file(part), texts, images)
+    return _build_prompt(texts, images)
+
+
+@dataclass(frozen=True)
+class _File:
+    name: str
+    media_type: str
+    content: bytes
+
+
+def _read_ui_file(part: Mapping[str, Any]) -> _File:
+    name, media_type, url = part.get("filename"), part.get("mediaType"), part.get("url")
+    shown = name if isinstance(name, str) and name else "a file"
+    return _read_data_url(shown[:200], media_type if isinstance(media_type, str) else "", url)
+
+
+def _read_agui_file(part: Mapping[str, Any]) -> _File:
+    kind = str(part.get("type"))[:40]
+    source = part.get("source")
+    if not isinstance(source, dict):
+        raise InvalidRequest(f"The part {kind!r} of the message cannot be read: it has no 'source'.")
+    media_type = str(source.get("mimeType") or source.get("mediaType") or "")
+    value = source.get("value", source.get("data", source.get("url")))
+    if source.get("type") == "data" and isinstance(value, str) and not value.startswith("data:"):
+        value = f"data:{media_type or 'application/octet-stream'};base64,{value}"
+    return _read_data_url(str(part.get("filename") or kind)[:200], media_type, value)
+
+
+def _read_data_url(name: str, media_type: str, url: Any) -> _File:
+    matched = _DATA_URL.fullmatch(url) if isinstance(url, str) else None
+    if matched is None:
+        raise InvalidRequest(f"The file {name!r} cannot be read: send its content as a data URL.")
+    try:
+        content = base64.b64decode(matched[4], validate=True) if matched[3] else unquote_to_bytes(matched[4])
+    except (binascii.Error, ValueError):
+        raise InvalidRequest(f"The file {name!r} cannot be read: its data URL is no base64.") from None
+    return _File(name, (matched[1] or media_type or "text/plain").lower(), content)
+
+
+def _add_file(file: _File, texts: list[str], images: list[ImageBlock]) -> None:
+    if file.media_type in _IMAGE_TYPES:
+        images.append(_read_image(file))
+    elif _TEXT_TYPES.fullmatch(file.media_type):
+        try:
+            texts.append(f"Attached file: {file.name}\n\n{file.content.decode()}")
+        except UnicodeDecodeError:
+            raise InvalidRequest(f"The file {file.name!r} cannot be read: it is no text in UTF-8.") from None
+    else:
+        raise InvalidRequest(
+            f"The file {file.name!r} cannot be read: it is of the type {file.media_type[:60]}. Send pictures "
+            "(JPEG, PNG, GIF, WebP) or text."
+        )
+
+
+def _read_image(file: _File) -> ImageBlock:
+    data = base64.b64encode(file.content).decode()
+    try:
+        part = ImagePart.model_validate({"kind": "image", "mimeType": file.media_type, "data": data})
+    except ValidationError:
+        raise InvalidRequest(
+            f"The file {file.name!r} cannot be read: it is not the {file.media_type} it says it is."
+        ) from None
+    return ImageBlock(mime_type=part.mime_type, data=part.data)
+
+
+def _build_prompt(texts: Sequence[str], images: Sequence[ImageBlock]) -> ClientPrompt:
+    text = "\n\n".join(part.strip() for part in texts if part.strip())
+    if not text and not images:
+        raise InvalidRequest("message must contain text or an image")
+    if len(images) > MAX_PROMPT_IMAGES:
+        raise InvalidRequest(f"A message may have {MAX_PROMPT_IMAGES} images at most.")
+    if len(text) > MAX_PROMPT_CHARACTERS:
+        raise PayloadTooLarge(f"A message may have {MAX_PROMPT_CHARACTERS:,} characters, with its text files.")
+    blocks = (TextBlock(text=text),) if text else ()
+    return ClientPrompt((*blocks, *images), tuple(f"image {number + 1}" for number in range(len(images))))
+
+
+def read_ui_answers(message: Mapping[str, Any]) -> list[ClientAnswer]:
+    """Return what an assistant's message says about its calls: results of the client, and decisions.
+
+    Args:
+        message: As the client has it, which may say anything.
+    """
+    parts = message.get("parts")
+    return [answer for part in (parts if isinstance(parts, list) else ()) for answer in _read_ui_part(part)]
+
+
+def _read_ui_part(part: Any) -> Iterator[ClientAnswer]:
+    if not isinstance(part, dict) or not isinstance(part.get("toolCallId"), str):
+        return
+    call_id, sent_input = part["toolCallId"], part.get("input")
+    match part.get("state"):
+        case "output-available" if part.get("preliminary") is not True:
+            yield ClientAnswer(call_id, output=part.get("output"), input=sent_input)
+        case "output-error":
+            error = part.get("errorText")
+            yield ClientAnswer(call_id, error=error if isinstance(error, str) else "The call failed.", input=sent_input)
+        case "approval-responded":
+            approval = part.get("approval")
+            approval = approval if isinstance(approval, dict) else {}
+            reason = approval.get("reason")
+            yield ClientAnswer(
+                call_id,
+                approval_id=str(approval.get("id", "")) or "none",
+                is_approved=approval.get("approved") is True,
+                reason=reason if isinstance(reason, str) else "",
+                input=sent_input,
+            )
+
+
+def build_client_tools(bodies: Sequence[ClientToolBody]) -> tuple[ClientTool, ...]:
+    """Return the tools that a client declares.
+
+    Raises:
+        PayloadTooLarge: They have too much text.
+    """
+    tools = tuple(
+        ClientTool(name=body.name, description=body.description, input_schema=body.parameters or {}) for body in bodies
+    )
+    if sum(len(tool.model_dump_json()) for tool in tools) > MAX_CLIENT_TOOLS_CHARS:
+        raise PayloadTooLarge(f"The tools of a request may have {MAX_CLIENT_TOOLS_CHARS:,} characters together.")
+    return tools
+
+
+def parse_tool_content(content: Any) -> Any:
+    """Return the value of a tool message's content: JSON, or else its text."""
+    if not isinstance(content, str):
+        return content
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content

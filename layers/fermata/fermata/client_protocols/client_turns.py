@@ -1,0 +1,131 @@
+"""Start a turn for a chat client, or find the one that its chat is about."""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+
+from fermata.aws.clock import is_valid_id
+from fermata.aws.resources import Resources
+from fermata.client_protocols.client_messages import ClientPrompt
+from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.caller import Caller
+from fermata.domain.conversation import Conversation
+from fermata.domain.dialect import ClientProtocol
+from fermata.domain.tools import ClientTool
+from fermata.turns.read.follow_log import read_entries_after
+from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.start_turn import start_turn
+from fermata.turns.start.turn_prompt import TurnPrompt, compute_content_identity
+from fermata.turns.turn import Turn, load_turn
+from fermata.turns.turn_log import LogEntry, read_end_type
+from fermata.wire.bodies.find_snapshot import find_snapshot
+from fermata.wire.bodies.turn_requests import SnapshotBody
+from fermata.wire.http.routing import RequestContext
+
+TURN_ID_CHARS = 21
+MAX_REPEATED_STARTS = 20
+
+
+@dataclass(frozen=True)
+class ClientRequest:
+    """What a client asks for, whatever its protocol.
+
+    Attributes:
+        prompt: The new prompt.
+        request_key: Names the request: the same for the same request sent again; empty if nothing does.
+        client_tools: As `TurnPrompt` has them.
+        notes: What the client tells the agent besides, as plain text.
+        cut_after: The turn behind which the stored conversation is dropped; "" drops all of it, None nothing.
+    """
+
+    protocol: ClientProtocol
+    conversation: Conversation
+    prompt: ClientPrompt
+    request_key: str = ""
+    client_tools: tuple[ClientTool, ...] | None = None
+    has_browser_tools: bool = True
+    agent_context: AgentContext = NO_AGENT_CONTEXT
+    notes: str = ""
+    cut_after: str | None = None
+    runs_confirmed_tools: bool = False
+
+
+def start_client_turn(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> StartedTurn:
+    """Start the turn of a request. The same request again joins it, unless it has failed meanwhile.
+
+    Args:
+        context: The request.
+        body: Has the snapshot of an editor.
+        request: What it asks for.
+
+    Raises:
+        ApiError: As `start_turn`.
+    """
+    prompt = _build_prompt(context, body, request)
+    for _ in range(MAX_REPEATED_STARTS):
+        started = start_turn(context.resources, context.caller, prompt)
+        if not started.is_joined or read_end_type(context.resources, started.turn) not in ("error", "cancelled"):
+            return started
+        prompt = replace(prompt, idempotency_key=f"{prompt.idempotency_key} {started.turn.id}"[-180:])
+    return started
+
+
+def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> TurnPrompt:
+    limits = context.tenant.limits
+    return TurnPrompt(
+        scope=request.conversation.scope,
+        conversation_id=request.conversation.id,
+        content=request.prompt.content,
+        image_paths=request.prompt.image_paths,
+        dialect="fermata",
+        snapshot=find_snapshot(context.resources, context.caller, body) if body else None,
+        revision=(body.revision if body else None) or "",
+        idempotency_key=_make_key(context, request),
+        max_rounds=limits.max_rounds,
+        thinking_tokens=limits.thinking_tokens,
+        limits=context.caller_limits,
+        body_bytes=len(context.request.body),
+        interrupts=True,
+        has_browser_tools=request.has_browser_tools,
+        protocol=request.protocol,
+        client_tools=request.client_tools,
+        agent_context=request.agent_context,
+        notes=request.notes,
+        cut_after=request.cut_after,
+        runs_confirmed_tools=request.runs_confirmed_tools,
+    )
+
+
+def _make_key(context: RequestContext, request: ClientRequest) -> str:
+    """Return the key of the request: the client's own, or one that follows from what it asks for."""
+    own_key = context.request.headers.get("idempotency-key", "")[:200]
+    if own_key or not request.request_key:
+        return own_key
+    content = [compute_content_identity(request.prompt.content), request.cut_after]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    name = hashlib.sha256(request.request_key.encode()).hexdigest()[:24]
+    return f"{request.protocol} {request.conversation.id} {name} {digest}"
+
+
+def find_client_turn(
+    resources: Resources, caller: Caller, conversation: Conversation, message_id: str = ""
+) -> Turn | None:
+    """Return the turn of an assistant's message, or else the one that runs in the conversation; None if there is none.
+
+    Args:
+        resources: Of the process.
+        caller: Whose turn it is.
+        conversation: The conversation.
+        message_id: As the client has it: the turn's id, or one that begins with it.
+    """
+    candidates = (message_id[:TURN_ID_CHARS], conversation.claim or "")
+    for turn_id in candidates:
+        turn = load_turn(resources, caller.tenant, turn_id) if is_valid_id(turn_id) else None
+        if turn and turn.conversation == conversation.id and turn.user == caller.user and not turn.undone_turn:
+            return turn
+    return None
+
+
+def read_started_entries(resources: Resources, started: StartedTurn) -> list[LogEntry]:
+    """Return the entries that are known of a started turn."""
+    return read_entries_after(resources, started.turn, 0) if started.is_joined else [started.entry]
