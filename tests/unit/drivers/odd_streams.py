@@ -126,6 +126,44 @@ ODD_STREAMS = {
         ),
         "Hello there.",
     ),
+    "arguments in a list of pieces": Odd(
+        encode(fragment(['{"a":', " 1}"], "insertHtml", "call_a"), CALLS, DONE), calls=[("insertHtml", {"a": 1})]
+    ),
+    "arguments that are no object": Odd(
+        encode(fragment([{"a": 1}], "insertHtml", "call_a"), CALLS, DONE), calls=[("insertHtml", [{"a": 1}])]
+    ),
+    "an error that says nothing in each chunk": Odd(
+        encode(
+            chat.make_chunk({"content": "Alive."}) | {"error": {"code": 0, "message": ""}},
+            STOP | {"error": {"code": None, "message": None}},
+            DONE,
+        ),
+        "Alive.",
+    ),
+    "success as a code with words": Odd(
+        encode({"code": 0, "msg": "success", "choices": []}, {"code": 200, "message": "OK"}) + TEXT, "Alive."
+    ),
+    "choices that are counted from 1": Odd(
+        encode({"choices": [{"index": 1, "delta": {"content": "Alive."}, "finish_reason": "stop"}]}, DONE), "Alive."
+    ),
+    "indexes of choices as text": Odd(
+        encode({"choices": [{"index": "0", "delta": {"content": "Alive."}, "finish_reason": "stop"}]}, DONE), "Alive."
+    ),
+    "the field twice in each line": Odd(TEXT.replace(b"data: ", b"data: data: "), "Alive."),
+    "blanks before each field": Odd(TEXT.replace(b"data: ", b" data: "), "Alive."),
+    "the marker as JSON, and no reason for the end": Odd(
+        encode(chat.make_chunk({"content": "Alive."}), '"[DONE]"').replace(b'"[DONE]"', b'data: "[DONE]"\n\n'), "Alive."
+    ),
+    "reasoning in parts": Odd(
+        encode(
+            chat.make_chunk({"reasoning_content": [{"type": "text", "text": "Hm."}]}),
+            chat.make_chunk({"content": "Alive."}),
+            STOP,
+            DONE,
+        ),
+        "Alive.",
+        "Hm.",
+    ),
     "the name of a tool in pieces": Odd(
         encode(
             fragment(None, "insert", "call_a"),

@@ -11,6 +11,8 @@ _PROGRESS = frozenset({
     "progress", "info", "status", "ping", "keepalive", "heartbeat", "ok",
 })  # fmt: skip
 """What servers call a state that is no error, with words about it."""
+_SUCCESS_CODES = ("0", "200", "ok", "success")
+"""Some gateways wrap each event, and say so where nothing has failed."""
 _WEAK_WORD_MEMBERS = ("title", "reason")
 """Only an error beside a code."""
 
@@ -20,19 +22,29 @@ def name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
 
     No event of any protocol has words as its `message`, `detail` or the like, and none of the members of an answer.
     """
+    has_answer = any(event.get(name) for name in _ANSWER_MEMBERS)
+    if has_answer and _says_nothing(event.get("error")):
+        return {name: value for name, value in event.items() if name != "error"}
     if event.get("error"):
         return {"type": "error", **event}
-    if any(event.get(name) for name in _ANSWER_MEMBERS):
+    if has_answer:
         return event
     if _PROGRESS.intersection(str(event.get(name)).lower() for name in ("status", "type", "state")):
         return event
     inner = _find_inner_error(event)
     codes = [inner[name] for name in _CODE_MEMBERS if isinstance(inner.get(name), str | int)]
+    if codes and all(str(code).lower() in _SUCCESS_CODES for code in codes):
+        return event
     strong = {name: value for name, value in inner.items() if codes or name not in _WEAK_WORD_MEMBERS}
     if (words := find_error_words(strong)) or event.get("object") == "error":
         error = {**inner, "message": words} | ({"code": codes[0]} if codes else {})
         return {"type": "error", "error": error}
     return event
+
+
+def _says_nothing(error: Any) -> bool:
+    """Return whether an answer's member `error` is an object without code and words, as some servers always send."""
+    return isinstance(error, dict) and not any(error.values())
 
 
 def find_error_words(error: Mapping[str, Any]) -> str:

@@ -30,6 +30,8 @@ MAX_STREAM_BYTES = 128 * 1024 * 1024
 MAX_TOOL_CALLS_PER_RESPONSE = 128
 """They are stored and waited for in one row."""
 MAX_WARNING_CHARS = 500
+_AROUND_MARKER = ' \t\r\n"'
+"""Some servers send the marker as JSON."""
 BLANK_BYTES = b" \t\r\n\xef\xbb\xbf"
 """Blanks, and the bytes of a byte order mark."""
 _GLUE = re.compile(r"\s*(?:data:\s*)?")
@@ -174,7 +176,7 @@ def _iter_events(
     for data in stream:
         if data.startswith("{"):  # nearly always
             yield _parse_event(label, data)
-        elif data.strip() == DONE_MARKER:
+        elif data.strip(_AROUND_MARKER) == DONE_MARKER:
             accumulator.handle_done()
             return
         elif not _is_heartbeat(data):

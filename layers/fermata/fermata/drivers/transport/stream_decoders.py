@@ -71,8 +71,9 @@ class SseDecoder:
         if not line:
             return self._end_named_event()
         name, _, value = line.partition(b":")
+        name = name.strip(b" ")
         if name == b"data":
-            return self._add_data(value.removeprefix(b" "))
+            return self._add_data(_strip_repeated_field(value.removeprefix(b" ")))
         if name == b"event":
             if self._late_name is not None or self._is_whole_line:
                 self._late_name = value.strip()
@@ -128,6 +129,13 @@ class SseDecoder:
         if name == b"error":
             return _name_error(data)
         return _name_event(data, name.decode("utf-8", "replace")) if name else data
+
+
+def _strip_repeated_field(data: bytes) -> bytes:
+    """Take off what a gateway has put before the lines of another server: `data: data: {…}`."""
+    while data.startswith(b"data:"):
+        data = data[5:].lstrip(b" ")
+    return data
 
 
 def _is_object(line: bytes) -> bool:

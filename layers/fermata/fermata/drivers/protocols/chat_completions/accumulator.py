@@ -7,7 +7,7 @@ from fermata.domain.blocks import Block, ReasoningBlock, TextBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
-from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall
+from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall, read_index
 from fermata.drivers.protocols.chat_completions.merge_reasoning_details import merge_reasoning_details
 from fermata.drivers.protocols.chat_completions.nonstandard_fields import iter_usages, read_thinking_part
 from fermata.drivers.protocols.chat_completions.request import (
@@ -42,6 +42,7 @@ class ChatAccumulator:
         self._reasoning_deltas: dict[str, CumulativeText] = {}
         self._reasoning: dict[str, list[Any]] = {}
         self._calls = CallCollector(request_body)
+        self._choice_index: int | None = None
         self._finish_reason = ""
         self._refusal: list[str] = []
         self._usage: dict[str, Any] = {}
@@ -63,8 +64,15 @@ class ChatAccumulator:
         for usage in iter_usages(event, choices):
             self._usage |= {name: to_storable_json(value) for name, value in usage.items() if value is not None}
         for choice in choices:
-            if not choice.get("index"):
+            if self._is_first_choice(choice):
                 yield from self._fold_choice(choice)
+
+    def _is_first_choice(self, choice: Mapping[str, Any]) -> bool:
+        """Return whether the choice is the one that came first: one is asked for, and a few servers count from 1."""
+        index = read_index(choice.get("index"))
+        if self._choice_index is None:
+            self._choice_index = index
+        return index is None or index == self._choice_index
 
     def handle_done(self) -> None:
         self.is_complete = True
@@ -190,7 +198,7 @@ class ChatAccumulator:
         shown = ""
         for name in ("reasoning_content", "reasoning"):
             deltas = self._reasoning_deltas.setdefault(name, CumulativeText())
-            if text := deltas.add(as_text(delta.get(name))):
+            if text := deltas.add(as_written_text(delta.get(name))):
                 self._reasoning.setdefault(name, []).append(text)
                 shown = shown or text
         if isinstance(details := delta.get(REASONING_DETAILS_FIELD), list):

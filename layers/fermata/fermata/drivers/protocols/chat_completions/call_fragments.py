@@ -82,10 +82,10 @@ class CollectedCall:
         return not name or bool(self.arguments and not begins)
 
     def add_arguments(self, arguments: Any) -> None:
-        if isinstance(arguments, dict):
+        if not isinstance(arguments, str) and arguments is not None:  # a value, and not its text
             self.arguments = [json.dumps(arguments)]
             self._size = len(self.arguments[0])
-        elif isinstance(arguments, str) and arguments and not self._is_repeated_by(arguments):
+        elif arguments and not self._is_repeated_by(arguments):
             if self._is_extended_by(arguments):
                 self._restart()
             self.arguments.append(arguments)
@@ -143,9 +143,9 @@ class CallCollector:
     def add_fragment(self, fragment: Mapping[str, Any]) -> None:
         function = as_dict(fragment.get("function")) or fragment  # some servers leave the wrapping out
         call_id, name = as_name(fragment.get("id")), as_name(function.get("name"))
-        arguments = next((function[name] for name in _ARGUMENT_MEMBERS if function.get(name)), None)
-        text = json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")
-        call = self._find_call(_read_index(fragment.get("index")), call_id, name, text)
+        arguments = _join_pieces(next((function[name] for name in _ARGUMENT_MEMBERS if function.get(name)), None))
+        text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
+        call = self._find_call(read_index(fragment.get("index")), call_id, name, text)
         call.id = call.id or call_id
         call.add_name(name)
         call.extra_content = fragment.get(EXTRA_CONTENT_FIELD) or call.extra_content
@@ -185,8 +185,14 @@ class CallCollector:
         return candidate
 
 
-def _read_index(index: Any) -> int | None:
-    """Return the index of a fragment; some servers write it as a text or as a float."""
+def _join_pieces(arguments: Any) -> Any:
+    """Return arguments that a fragment lists in pieces as one text; anything else as it is."""
+    is_in_pieces = isinstance(arguments, list) and all(isinstance(piece, str) for piece in arguments)
+    return "".join(arguments) if is_in_pieces else arguments
+
+
+def read_index(index: Any) -> int | None:
+    """Return the index of a fragment or choice; some servers write it as a text or as a float."""
     if isinstance(index, str) and index.isdecimal() and len(index) <= _MAX_INDEX_DIGITS:
         return int(index)
     if isinstance(index, float) and index.is_integer():
