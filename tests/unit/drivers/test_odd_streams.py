@@ -444,6 +444,52 @@ def test_other_protocols_are_understood_as_well(
     assert get_calls(get_response(parts)) == [("insertHtml", {"a": 1}), ("insertHtml", {"a": 2})]
 
 
+def messages_call(*deltas: Any, **start: Any) -> bytes:
+    block = {"type": "tool_use", "id": "toolu_a", "name": "insertHtml", "input": {}} | start
+    return anthropic_stream(anthropic.content_block(0, block, *deltas), anthropic.message_stop("tool_use"))
+
+
+def responses_call(*deltas: Any, **members: Any) -> bytes:
+    item = {"type": "function_call", "id": "fc_a", "call_id": "call_a", "name": "insertHtml", "arguments": ""}
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item}
+    fragments = [
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": delta} for delta in deltas
+    ]
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item | members}
+    return openai.encode_sse(openai.response_created(), added, fragments, done, openai.response_ended())
+
+
+def ollama_call(call: Any) -> bytes:
+    return ollama.encode_ndjson(ollama.make_line(tool_calls=call), ollama.done_line())
+
+
+OTHER_FORMS_OF_ARGUMENTS: dict[str, tuple[str, bytes]] = {
+    "Messages, a delta without its type": ("anthropic", messages_call({"partial_json": '{"a": 1}'})),
+    "Messages, pieces in a list": (
+        "anthropic",
+        messages_call({"type": "input_json_delta", "partial_json": ['{"a":', " 1}"]}),
+    ),
+    "Messages, as text at the start": ("anthropic", messages_call(input='{"a": 1}')),
+    "Responses, a value as delta": ("openai", responses_call({"a": 1})),
+    "Responses, pieces in a list": ("openai", responses_call(arguments=['{"a":', " 1}"])),
+    "Responses, another member": ("openai", responses_call(arguments=None, parameters={"a": 1})),
+    "Ollama, another member": (
+        "ollama",
+        ollama_call([{"function": {"name": "insertHtml", "parameters": {"a": 1}}}]),
+    ),
+    "Ollama, without wrapping": ("ollama", ollama_call([{"name": "insertHtml", "arguments": {"a": 1}}])),
+    "Ollama, no list": ("ollama", ollama_call({"function": {"name": "insertHtml", "arguments": '{"a": 1}'}})),
+}
+
+
+@pytest.mark.parametrize(("provider", "stream"), OTHER_FORMS_OF_ARGUMENTS.values(), ids=OTHER_FORMS_OF_ARGUMENTS)
+def test_no_form_of_arguments_becomes_a_call_without_arguments(
+    provider: str, stream: bytes, running: StartServer, connection: HttpConnection
+) -> None:
+    response = get_response(replay_chunks(provider, stream, running, connection))
+    assert get_calls(response) == [("insertHtml", {"a": 1})]
+
+
 NINE_CHARACTERS = "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."
 
 
@@ -511,6 +557,20 @@ SHOWN_AT_ONCE = {
             ollama.make_line(content=[{"type": "text", "text": "H"}]),  # type: ignore[arg-type]
             ollama.make_line(content={"type": "text", "text": {"value": "i."}}),  # type: ignore[arg-type]
             ollama.done_line(),
+        ),
+    ),
+    "Messages, deltas without their type": (
+        "anthropic",
+        anthropic_stream(
+            anthropic.content_block(0, {"type": "thinking", "thinking": "", "signature": ""}, {"thinking": "Hm."}),
+            anthropic.content_block(1, {"type": "text", "text": ""}, {"text": "Hi."}),
+            anthropic.message_stop("end_turn"),
+        ),
+    ),
+    "Responses, an item whose content is a text": (
+        "openai",
+        openai.encode_sse(
+            openai.response_created(), openai.response_ended(output=[{"type": "message", "content": "Hi."}])
         ),
     ),
     "Messages, text in parts": (

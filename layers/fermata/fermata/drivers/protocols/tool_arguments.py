@@ -1,14 +1,37 @@
 """Read the arguments that a model writes for a tool call, as storable values (decisions 0081 and 0197)."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.lenient_json import UnreadableJson, quote_shortened, read_plain_json, read_strict_json
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 
+_ARGUMENT_MEMBERS = ("arguments", "parameters", "input")
+"""The member of the protocols, and those that servers put in its place."""
 MAX_ARGUMENT_DEPTH = 100
 """Levels of nesting that are read; no tool takes a tenth of them, and a deeper value cannot be stored."""
+
+
+def find_arguments(call: Mapping[str, Any]) -> Any:
+    """Return the arguments of a call as the provider sent them, text or value; None for none."""
+    found = (call[name] for name in _ARGUMENT_MEMBERS if call.get(name))
+    return join_pieces(next(found, None))
+
+
+def join_pieces(arguments: Any) -> Any:
+    """Return arguments that are listed in pieces as one text; anything else as it is."""
+    is_in_pieces = isinstance(arguments, list) and all(isinstance(piece, str) for piece in arguments)
+    return "".join(arguments) if is_in_pieces else arguments
+
+
+def to_argument_text(arguments: Any) -> str:
+    """Return the text of arguments, also of a value: nothing that a model has written becomes an empty object."""
+    joined = join_pieces(arguments)
+    if isinstance(joined, str):
+        return joined
+    return "" if joined is None else json.dumps(joined)
 
 
 def build_tool_call(call_id: str, tool_name: str, arguments: Any, *, is_cut_off: bool = False) -> ToolCallBlock:

@@ -1,6 +1,5 @@
 """Fold the events of a Messages stream into a response."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_index, as_name, as_text, as_written_text
 from fermata.drivers.protocols.token_usage import to_token_count
-from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, build_tool_call
+from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, build_tool_call, to_argument_text
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _FINISH_REASONS = {
@@ -23,6 +22,13 @@ _FINISH_REASONS = {
     "refusal": FinishReason.REFUSAL,
     "pause_turn": FinishReason.PAUSE,
 }
+_DELTA_TYPES = {
+    "text": "text_delta",
+    "partial_json": "input_json_delta",
+    "thinking": "thinking_delta",
+    "signature": "signature_delta",
+}
+"""The types of deltas by their members: some gateways leave the type out."""
 _DOCUMENTED_ENDS = _FINISH_REASONS.keys() - {"tool_use"}
 
 
@@ -191,13 +197,12 @@ class MessagesAccumulator:
 
     def _fold_delta(self, index: int, delta: dict[str, Any]) -> StreamPart | None:
         block = self._newest_by_index.get(index) or self._start_block(index, {"type": "text"})
-        match delta.get("type"):
+        match delta.get("type") or next((kind for name, kind in _DELTA_TYPES.items() if name in delta), ""):
             case "text_delta" if text := as_written_text(delta.get("text")):
                 block.append("text", text)
                 return TextDelta(text=text)
             case "input_json_delta":
-                fragment = delta.get("partial_json")
-                block.append("json", json.dumps(fragment) if isinstance(fragment, dict) else as_text(fragment))
+                block.append("json", to_argument_text(delta.get("partial_json")))
             case "thinking_delta" if text := as_written_text(delta.get("thinking")):
                 block.append("thinking", text)
                 return ReasoningDelta(text=text)

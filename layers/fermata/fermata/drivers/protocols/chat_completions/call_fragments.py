@@ -10,10 +10,13 @@ from fermata.domain.blocks import ToolCallBlock
 from fermata.drivers.bracket_counter import BracketCounter
 from fermata.drivers.protocols.chat_completions.request import EXTRA_CONTENT_FIELD
 from fermata.drivers.protocols.json_fields import MAX_NAME_FIELD_CHARS, as_dict, as_name
-from fermata.drivers.protocols.tool_arguments import build_call_from_fragments, read_argument_object
+from fermata.drivers.protocols.tool_arguments import (
+    build_call_from_fragments,
+    find_arguments,
+    read_argument_object,
+    to_argument_text,
+)
 
-_ARGUMENT_MEMBERS = ("arguments", "parameters", "input")
-"""The member of the protocol, and those that servers put in its place."""
 _TOOL_NAME = re.compile(rb'"name":"([\w.:-]{1,128})"')
 _MAX_INDEX_DIGITS = 4
 _MIN_REPEATED_CHARS = 2
@@ -143,8 +146,8 @@ class CallCollector:
     def add_fragment(self, fragment: Mapping[str, Any]) -> None:
         function = as_dict(fragment.get("function")) or fragment  # some servers leave the wrapping out
         call_id, name = as_name(fragment.get("id")), as_name(function.get("name"))
-        arguments = _join_pieces(next((function[name] for name in _ARGUMENT_MEMBERS if function.get(name)), None))
-        text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
+        arguments = find_arguments(function)
+        text = to_argument_text(arguments)
         call = self._find_call(read_index(fragment.get("index")), call_id, name, text)
         call.id = call.id or call_id
         call.add_name(name)
@@ -183,12 +186,6 @@ class CallCollector:
         if call_id:
             self._newest_by_id[call_id] = candidate
         return candidate
-
-
-def _join_pieces(arguments: Any) -> Any:
-    """Return arguments that a fragment lists in pieces as one text; anything else as it is."""
-    is_in_pieces = isinstance(arguments, list) and all(isinstance(piece, str) for piece in arguments)
-    return "".join(arguments) if is_in_pieces else arguments
 
 
 def read_index(index: Any) -> int | None:

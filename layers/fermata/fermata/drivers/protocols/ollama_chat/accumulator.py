@@ -12,7 +12,7 @@ from fermata.drivers.protocols.cumulative_text import CumulativeText
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text, as_written_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
-from fermata.drivers.protocols.tool_arguments import build_tool_call
+from fermata.drivers.protocols.tool_arguments import build_tool_call, find_arguments
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 
@@ -57,7 +57,8 @@ class OllamaAccumulator:
         if text := self._text_deltas.add(text) + (self._text_deltas.flush() if event.get("done") else ""):
             self._text.append(text)
             yield TextDelta(text=text)
-        calls = [_build_call(call) for call in as_dict_list(message.get("tool_calls"))]
+        listed = message.get("tool_calls")
+        calls = [_build_call(call) for call in as_dict_list([listed] if isinstance(listed, dict) else listed)]
         if not event.get("done") or calls != self._calls:
             self._calls += filter(self._is_new, calls)
         if event.get("done"):
@@ -106,6 +107,9 @@ class OllamaAccumulator:
 
 
 def _build_call(call: Mapping[str, Any]) -> ToolCallBlock:
-    """Build a call, which arrives whole with an object as arguments. Some proxies write the arguments as text."""
-    function = as_dict(call.get("function"))
-    return build_tool_call(as_name(call.get("id")), as_name(function.get("name")), function.get("arguments"))
+    """Build a call, which arrives whole with an object as arguments.
+
+    Some proxies write the arguments as text, or leave the wrapping out.
+    """
+    function = as_dict(call.get("function")) or call
+    return build_tool_call(as_name(call.get("id")), as_name(function.get("name")), find_arguments(function))

@@ -11,7 +11,7 @@ from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text, as_written_text
 from fermata.drivers.protocols.openai_responses.output_items import OutputItem, OutputItems
 from fermata.drivers.protocols.token_usage import tokens_from_usage
-from fermata.drivers.protocols.tool_arguments import build_tool_call
+from fermata.drivers.protocols.tool_arguments import build_tool_call, find_arguments, to_argument_text
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _STORED_REASONING_FIELDS = ("encrypted_content", "signature", "content", "summary")
@@ -45,7 +45,7 @@ class ResponsesAccumulator:
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             yield from self._fold_text(event, is_refusal=kind == "response.refusal.delta")
         elif kind == "response.function_call_arguments.delta":
-            self._items.find_or_add(event, "function_call").texts.append(as_text(event.get("delta")))
+            self._items.find_or_add(event, "function_call").texts.append(to_argument_text(event.get("delta")))
         elif kind == "response.function_call_arguments.done":
             self._items.find_or_add(event, "function_call").complete_arguments(event.get("arguments"))
         elif kind in _WHOLE_TEXT_EVENTS:
@@ -128,9 +128,10 @@ class ResponsesAccumulator:
     def _complete_text(self, item: OutputItem) -> Iterator[StreamPart]:
         """Take the whole text from a completed item, and yield what no delta has brought."""
         if item.kind == "function_call":
-            item.complete_arguments(item.members.get("arguments"))
+            item.complete_arguments(find_arguments(item.members))
         elif item.kind == "message":
-            contents = as_dict_list(item.members.get("content"))
+            content = item.members.get("content")
+            contents = as_dict_list([{"text": content}] if isinstance(content, str) else content)
             item.is_refusal |= any(content.get("type") == "refusal" for content in contents)
             text = "".join(as_written_text(part.get("text")) or as_text(part.get("refusal")) for part in contents)
             missing = text.removeprefix(item.text) if text.startswith(item.text) else ""
@@ -192,7 +193,7 @@ class ResponsesAccumulator:
             case "function_call":
                 call_id = as_name(item.members.get("call_id")) or as_name(item.members.get("id"))
                 name = as_name(item.members.get("name"))
-                item.complete_arguments(item.text or item.members.get("arguments"))
+                item.complete_arguments(item.text or find_arguments(item.members))
                 yield build_tool_call(call_id, name, item.text, is_cut_off=not item.is_done)
             case "reasoning" if item.is_done and any(item.members.get(name) for name in _STORED_REASONING_FIELDS):
                 yield self._build_reasoning_block(item.members)

@@ -1,11 +1,11 @@
 """Tell the output items of a Responses stream apart while they grow (decision 0071)."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.drivers.protocols.json_fields import as_name, as_text
+from fermata.drivers.protocols.tool_arguments import to_argument_text
 
 
 @dataclass
@@ -34,11 +34,10 @@ class OutputItem:
 
     def complete_arguments(self, arguments: Any) -> None:
         """Take the whole arguments. Some servers complete a call with an empty object, whatever they have streamed."""
-        if isinstance(arguments, dict):
-            arguments = json.dumps(arguments)
-        is_empty = not isinstance(arguments, str) or arguments.strip() in ("", "{}")
-        if isinstance(arguments, str) and not (is_empty and self.text.strip()):
-            self.texts = [arguments]
+        text = to_argument_text(arguments)
+        is_empty = text.strip() in ("", "{}")
+        if arguments is not None and not (is_empty and self.text.strip()):
+            self.texts = [text]
 
     def may_be(self, members: Mapping[str, Any], *, is_done: bool) -> bool:
         """Return whether the members may describe this item: it is of their kind, and no other call.
