@@ -202,7 +202,7 @@ def chat_with_planner(context: RequestContext) -> Response:
 
     body = context.parse_body(PlannerChatBody)
     location = sessions.open_session(context.resources, context.caller, body.session, body.site_id)
-    if answer := chat_modes.answer_without_turn(context.resources, location, body):
+    if answer := chat_modes.answer_without_turn(context.resources, context.caller, location, body):
         return Response(answer.status, answer.result)
     key = _read_idempotency_key(context.request)
     prompt = chat_modes.build_prompt(context, location, body, idempotency_key=key)

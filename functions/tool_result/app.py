@@ -4,18 +4,20 @@ from typing import Any
 
 from fermata.agents import agent_views
 from fermata.aws.resources import Resources, prepare_function
-from fermata.domain.errors import NotFound
+from fermata.domain.errors import ApiError, NotFound
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
+from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.list_approvals import (
     MAX_APPROVALS_PER_PAGE,
     build_approval_view,
     get_approval,
     list_waiting_approvals,
 )
+from fermata.turns.approvals.list_decisions import MAX_DECISIONS_PER_PAGE, list_decisions
 from fermata.turns.prompt_queue import change_queue
-from fermata.wire.bodies.approval_requests import ApprovalDecision
+from fermata.wire.bodies.approval_requests import ApprovalDecision, ApprovalDecisions, NamedDecision
 from fermata.wire.bodies.callback_requests import NewCallbackToken, RemoteResultBody
 from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.requests import QueuedPromptChange
@@ -69,6 +71,22 @@ def decide_about_call(context: RequestContext) -> Response:
     answer = ApprovalAnswer(body.approved, body.reason, body.input, body.input_hash)
     record = decide_approval(context.resources, context.caller, context.path_parameters["approvalId"], answer)
     return Response(200, {"approval": build_approval_view(record)})
+
+
+@router.handles(approvals.DECIDE_APPROVALS)
+def decide_about_calls(context: RequestContext) -> Response:
+    """Store several decisions, each for itself."""
+    body = context.parse_body(ApprovalDecisions)
+    return Response(200, {"results": [_decide_one(context, decision) for decision in body.decisions]})
+
+
+def _decide_one(context: RequestContext, decision: NamedDecision) -> dict[str, Any]:
+    answer = ApprovalAnswer(decision.approved, decision.reason, decision.input, decision.input_hash)
+    try:
+        record = decide_approval(context.resources, context.caller, decision.approval_id, answer)
+    except ApiError as refusal:
+        return {"approvalId": decision.approval_id, "status": refusal.status, "error": refusal.message}
+    return {"approvalId": decision.approval_id, "status": 200, "approval": build_approval_view(record)}
 
 
 def _respond_to_instatic(error: NotFound) -> Response:
@@ -137,6 +155,15 @@ def list_approvals(context: RequestContext) -> Response:
     cursor = context.request.query.get("cursor", "")
     page = list_waiting_approvals(context.resources, context.caller, cursor, max(1, limit))
     body: dict[str, Any] = {"approvals": [build_approval_view(record) for record in page.approvals]}
+    return Response(200, body | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
+
+
+@router.handles(approvals.LIST_DECISIONS)
+def list_past_decisions(context: RequestContext) -> Response:
+    limit = read_integer_parameter(context.request, "limit", DEFAULT_APPROVALS_PER_PAGE, maximum=MAX_DECISIONS_PER_PAGE)
+    cursor = context.request.query.get("cursor", "")
+    page = list_decisions(context.resources, context.caller, cursor, max(1, limit))
+    body: dict[str, Any] = {"decisions": list(page.decisions)}
     return Response(200, body | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
 
 

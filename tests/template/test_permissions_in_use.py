@@ -4,6 +4,7 @@ import json
 import queue
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -39,8 +40,12 @@ from fermata.remote_tools.tool_registry import ToolChange, change_tool, list_reg
 from fermata.signed_requests.signature import sign_request
 from fermata.turns.answer.callback_tokens import issue_callback_token, open_callback_token
 from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
+from fermata.turns.approvals.approval_record import ApprovalRecord
+from fermata.turns.approvals.decide_approval import decide_approval
+from fermata.turns.approvals.decide_held_plan import apply_held_plan
 from fermata.turns.approvals.list_approvals import get_approval, list_waiting_approvals
+from fermata.turns.approvals.list_decisions import list_decisions
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.prompt_queue import change_queue
 from fermata.turns.prompt_queue.change_queue import edit_queued_prompt
@@ -87,7 +92,15 @@ from tests.tenant_tokens import make_tenant
 from tests.unit.plans.page_samples import HOME
 from tests.unit.privacy.filled_tenant import count_ledger, fill_tenant
 from tests.unit.remote_tools.manifests import make_manifest_json
-from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
+from tests.unit.turns.stage import (
+    OK,
+    Stage,
+    as_posted_snapshot,
+    make_provider_error,
+    reply_with_calls,
+    reply_with_text,
+    tool_call_block,
+)
 from tests.unit.turns.sub_agents.sub_agent_stage import Family, ask
 from tests.uploads import announce_test_upload, put_upload
 from tests.waiting import BACKSTOP_SECONDS
@@ -170,7 +183,7 @@ def test_a_turn_with_large_prompts_calls_and_answers(at: StageOf) -> None:
     assert read_entries_after(at("stream_turns").resources, turn, 0)
 
 
-@pytest.mark.parametrize("function", ["api", "stream_turns", "round"])
+@pytest.mark.parametrize("function", ["api", "stream_turns", "round", "tool_result", "deliver_webhooks"])
 def test_a_draft_changes_until_its_oldest_versions_are_deleted(at: StageOf, function: str) -> None:
     resources, location = at(function).resources, DraftLocation("bakery", f"draft-{function}")
     block = {"id": "b", "type": "CTA", "props": {}}
@@ -499,6 +512,38 @@ def test_a_queued_prompt_is_edited_and_starts_after_its_turn(
         assert start_queued_prompts(functions["recover"], "2099-01-01T00:00:00.000Z") == 1
     else:
         assert start_next_prompt(functions["stream_turns"], stage.caller.tenant, stage.conversation.id) is not None
+
+
+@pytest.mark.parametrize("decider", ["tool_result", "deliver_webhooks", "stream_turns", "api"])
+def test_a_plan_waits_for_a_person(at: StageOf, functions: dict[str, Any], decider: str) -> None:
+    """It has replaced an older one."""
+    stage, resources = at("stream_turns"), functions["api"]
+    stage.conversation = conversation_store.create_conversation(
+        resources, stage.caller, "planner", None, stage.credential.id, "model-1"
+    )
+    location = DraftLocation(stage.caller.tenant, stage.conversation.id)
+    import_pages(resources, location, (Page.from_wire(HOME),), overwrite=False)
+    for title in ("First", "Second"):
+        listed = _hold_plan(at, functions, title)
+    assert get_approval(functions["tool_result"], stage.caller, listed.id)["plan"] is not None
+    if decider in ("stream_turns", "api"):
+        apply_held_plan(functions[decider], stage.caller, location, listed.plan_id)
+    else:
+        decide_approval(functions[decider], stage.caller, listed.id, ApprovalAnswer(is_approved=True))
+    assert list_decisions(functions["tool_result"], stage.caller, "", 50).decisions[0]["outcome"] == "approved"
+
+
+def _hold_plan(at: StageOf, functions: dict[str, Any], title: str) -> ApprovalRecord:
+    stage = at("stream_turns")
+    prompt = replace(stage.make_prompt("Plan"), scope="planner", snapshot=as_posted_snapshot({"onlyPlan": True}))
+    stage._turn = start_turn(functions["stream_turns"], stage.caller, prompt).turn
+    operation = {"op": "update_page_meta", "pageSlug": "/", "patch": {"title": title}}
+    call = tool_call_block("submit_edit_plan", summary_for_user="Done.", ops=[operation])
+    at("round").script_replies(reply_with_calls(call))
+    assert at("round").run_workflow() == "finished"
+    stage.clock.advance(1)
+    [listed] = list_waiting_approvals(functions["tool_result"], stage.caller, "", 50).approvals
+    return listed
 
 
 def _with_settings(function: GuardedResources, settings: Any) -> GuardedResources:

@@ -103,6 +103,16 @@ class SettingsClient:
         response = self._request("POST", path_of("approvals", approval_id), without_none(body))
         return require_member(response, "approval", dict)
 
+    def decide_approvals(self, decisions: list[JsonObject]) -> list[JsonObject]:
+        """Make several decisions, each with `approvalId`. Each result has the `status` of its own."""
+        response = self._request("POST", path_of("approvals"), {"decisions": decisions})
+        return require_member(response, "results", list)
+
+    def list_decisions(self, *, cursor: str | None = None, limit: int = 50) -> JsonObject:
+        """Return a page of what was decided, the newest first: `{decisions, nextCursor?}`."""
+        params = without_none({"limit": limit, "cursor": cursor})
+        return self._request("GET", path_of("approval-decisions"), params=params)
+
     def list_remote_tools(self) -> list[JsonObject]:
         """Return the tenant's remote tools without the values of their headers, by name."""
         return require_member(self._request("GET", path_of("tools"), base_path=""), "tools", list)

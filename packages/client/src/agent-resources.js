@@ -52,6 +52,13 @@ export function makeApprovals(service) {
     decide: async (id, decision, options) =>
       (await service.persist("POST", pathOf("approvals", id), { body: decision, ...options })).approval,
     /**
+     * List a page of what was decided, the newest first.
+     *
+     * @param {{cursor?: string, limit?: number} & CallOptions} [page]
+     * @returns {Promise<{decisions: Json[], nextCursor?: string}>}
+     */
+    decisions: ({ signal, ...query } = {}) => service.request("GET", pathOf("approval-decisions"), { query, signal }),
+    /**
      * See which calls need a person.
      *
      * @param {CallOptions} [options]

@@ -32,7 +32,7 @@ SETTINGS = settings(
 )
 IMAGES = {f"image/{kind}": images.make_image(kind=kind.upper()) for kind in ("jpeg", "png", "gif", "webp")}
 OPERATIONS = {operation.name: operation for operation in surface.OPERATIONS}
-INEXPRESSIBLE_ERRORS = ("may name each user once.",)
+INEXPRESSIBLE_ERRORS = ("may name each user once.", "goes with an approval only.")
 """Errors that JSON Schema cannot express."""
 
 

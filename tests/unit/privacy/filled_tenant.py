@@ -19,7 +19,8 @@ from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.hosts import registry
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
+from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.usage.audit.user_labels import store_user_label
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.ledger.ledger_parsing import load_ledger_records

@@ -17,7 +17,8 @@ from fermata.tools.tool import Execution
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.answer.submit_tool_result import submit_tool_result
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, ApprovalClosed, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed
+from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, read_entries_from

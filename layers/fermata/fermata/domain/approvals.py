@@ -16,3 +16,7 @@ class ApprovalReason(StrEnum):
     """The tenant has never approved this tool as it is now."""
     TURN_COST = "turnCost"
     """The turn has cost more than it may without being asked about."""
+    DESTRUCTIVE_PLAN = "destructivePlan"
+    """It is an edit plan that removes pages or blocks, or changes several pages."""
+    PLAN_FIRST = "planFirst"
+    """It is an edit plan that its user wants to see before it is applied."""

@@ -158,8 +158,9 @@ class SubAgentStartedEvent(Event):
 class ApprovalRequestedEvent(Event):
     """A tool call waits until a person approves or denies it, at the longest until `deadline`.
 
-    `reasons` say why: `tool`, `rule`, `outsideContent`, `newTool`, `turnCost`. `description` says it in words. A
-    decision that names `input_hash` is about no other input.
+    `reasons` say why: `tool`, `rule`, `outsideContent`, `newTool`, `turnCost`; of an edit plan, which its turn does not
+    wait for, `destructivePlan` or `planFirst`. `description` says it in words. A decision that names `input_hash` is
+    about no other input.
     """
 
     visible_to = ("fermata",)

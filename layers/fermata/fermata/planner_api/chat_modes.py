@@ -7,12 +7,13 @@ from typing import Any
 from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources
 from fermata.domain.blocks import TextBlock
+from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.planner_api.sessions import PLANNER_SCOPE, read_object
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
-from fermata.plans.drafts.pending_plan import NO_PENDING_PLAN, discard_pending_plan, load_pending_plan
-from fermata.plans.submit_plan import apply_pending_plan
+from fermata.plans.drafts.pending_plan import NO_PENDING_PLAN, load_pending_plan
+from fermata.turns.approvals.decide_held_plan import apply_held_plan, discard_held_plan
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.wire.bodies.planner_requests import PlannerChatBody
 from fermata.wire.http.routing import RequestContext
@@ -27,22 +28,26 @@ class ChatAnswer:
     result: dict[str, Any]
 
 
-def answer_without_turn(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
+def answer_without_turn(
+    resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody
+) -> ChatAnswer | None:
     """Apply or drop the plan that waits, if that is asked for; None where a turn has to be started.
 
     Args:
         resources: Of the process.
+        caller: The user of the session.
         location: The draft of the session.
         body: The request.
 
     Raises:
         InvalidRequest: There is nothing to plan.
+        Forbidden: The policies want another person to decide about the plan.
     """
     match body.execution_mode:
         case "apply_pending_plan":
-            return _apply(resources, location, body)
+            return _apply(resources, caller, location, body)
         case "discard_pending_plan":
-            return _answer_conflicts(lambda: _discard(resources, location, body.pending_plan_id or ""))
+            return _answer_conflicts(lambda: _discard(resources, caller, location, body.pending_plan_id or ""))
         case "continue_chain":
             return ChatAnswer(409, _describe_problem("validation_error", "There is no chain of plans to go on with."))
         case _:
@@ -51,20 +56,21 @@ def answer_without_turn(resources: Resources, location: DraftLocation, body: Pla
             return None
 
 
-def _apply(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
+def _apply(resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
     if not body.pending_plan_id and load_pending_plan(resources, location) is None:
         if body.message.strip():
             return None  # planned afresh
         return ChatAnswer(409, _describe_problem("needs_clarification", NO_PENDING_PLAN))
-    return _answer_conflicts(lambda: _apply_plan(resources, location, body.pending_plan_id or ""))
+    return _answer_conflicts(lambda: _apply_plan(resources, caller, location, body.pending_plan_id or ""))
 
 
-def _apply_plan(resources: Resources, location: DraftLocation, plan_id: str) -> dict[str, Any]:
-    return build_result(apply_pending_plan(resources, location, plan_id).to_wire(), "") | {"plannerSource": "pending"}
+def _apply_plan(resources: Resources, caller: Caller, location: DraftLocation, plan_id: str) -> dict[str, Any]:
+    outcome = apply_held_plan(resources, caller, location, plan_id)
+    return build_result(outcome.to_wire(), "") | {"plannerSource": "pending"}
 
 
-def _discard(resources: Resources, location: DraftLocation, plan_id: str) -> dict[str, Any]:
-    plan = discard_pending_plan(resources, location, plan_id)
+def _discard(resources: Resources, caller: Caller, location: DraftLocation, plan_id: str) -> dict[str, Any]:
+    plan = discard_held_plan(resources, caller, location, plan_id)
     summary = "The plan was discarded." if plan else "There was no plan to discard."
     return _describe_problem("canceled", summary)
 

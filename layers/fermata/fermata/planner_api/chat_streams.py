@@ -73,7 +73,7 @@ def _run_chat(context: RequestContext, chat: ChatRun) -> OpenedStream:
     resources, caller = context.resources, context.caller
     body = PlannerChatBody.model_validate(chat.body)
     location = DraftLocation(caller.tenant, chat.conversation)
-    answer = answer_without_turn(resources, location, body)
+    answer = answer_without_turn(resources, caller, location, body)
     if answer is not None:
         kept = {"status": answer.status, "result": answer.result}
         if not settle_chat(resources, caller, chat, "answered", answer=json.dumps(kept)):

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fermata.aws.clock import new_id
+from fermata.aws.clock import iso_from_epoch, new_id
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
 from fermata.domain.events import CancelledEvent
 from fermata.planner_api.chat_runs import (
@@ -20,6 +20,7 @@ from fermata.planner_api.sessions import make_session_conversation_id, open_sess
 from fermata.plans.drafts import draft_history
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import MadeChange, load_draft
+from fermata.plans.drafts.pending_plan import PendingPlan, load_pending_plan
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.operations import STRUCTURAL_OPERATIONS
 from fermata.plans.page_model import Page
@@ -78,6 +79,29 @@ def _find_chat(context: RequestContext, body: CancelChatBody) -> ChatRun | None:
     conversation = make_session_conversation_id(caller, body.session, body.site_id)
     chats = [chat for chat in list_chats(resources, caller, conversation) if chat.state in ("pending", "active")]
     return max(chats, key=lambda chat: chat.at, default=None)
+
+
+def list_pending_plans(context: RequestContext) -> Response:
+    """Respond with the plan of a session that waits, in a list."""
+    plan = load_pending_plan(context.resources, locate_by_query(context))
+    return Response(200, {"plans": [_build_plan_view(plan)] if plan else []})
+
+
+def _build_plan_view(plan: PendingPlan) -> dict[str, Any]:
+    outcome = plan.outcome
+    view = {
+        "pendingPlanId": plan.id,
+        "approvalId": outcome.approval_id,
+        "bridgeId": plan.turn,
+        "summary": outcome.summary,
+        "changes": list(outcome.changes),
+        "ops": list(outcome.ops),
+        "destructiveReasons": [reason.message for reason in outcome.destructive_reasons],
+        "normalizedFrom": [one.to_wire() for one in outcome.normalized_from],
+        "requestedAt": plan.at,
+        "expiresAt": iso_from_epoch(plan.expires),
+    }
+    return {name: value for name, value in view.items() if value is not None}
 
 
 def post_operations(context: RequestContext) -> Response:

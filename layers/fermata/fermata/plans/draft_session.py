@@ -1,10 +1,12 @@
 """Open the draft of a turn's conversation for its tools."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from fermata.aws.resources import Resources
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
+from fermata.plans.drafts.pending_plan import BuildListing, list_nowhere
 from fermata.plans.page_model import SiteDraft
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.plans.submit_plan import PlanSubmission, submit_plan
@@ -12,10 +14,17 @@ from fermata.plans.submit_plan import PlanSubmission, submit_plan
 
 @dataclass(frozen=True)
 class DraftSession:
-    """The draft that the tools of one turn read and change."""
+    """The draft that the tools of one turn read and change.
+
+    Attributes:
+        build_listing: Lists a plan that has to wait for whoever may approve it.
+        make_approval_id: Returns the id under which it is listed, given the key of its call.
+    """
 
     resources: Resources
     location: DraftLocation
+    build_listing: BuildListing = list_nowhere
+    make_approval_id: Callable[[str], str] = lambda _effect_key: ""
 
     def read(self) -> SiteDraft:
         """Return the draft as it is now."""
@@ -23,4 +32,5 @@ class DraftSession:
 
     def submit(self, submission: PlanSubmission) -> PlanOutcome:
         """Take a plan, as `submit_plan`."""
-        return submit_plan(self.resources, self.location, submission)
+        listed = replace(submission, approval_id=self.make_approval_id(submission.effect_key))
+        return submit_plan(self.resources, self.location, listed, self.build_listing)

@@ -19,6 +19,7 @@ class PlanOutcome(DomainModel):
         normalized_from: What was changed about the operations that were submitted.
         applied_count: Of a plan that failed, how many operations came before the one that could not be applied.
         feedback: What the model is told to correct.
+        approval_id: Of the approval under which a plan that waits is listed.
     """
 
     status: PlanStatus
@@ -31,6 +32,7 @@ class PlanOutcome(DomainModel):
     normalized_from: tuple[NormalizedOperation, ...] = ()
     preview_version: int | None = None
     pending_plan_id: str | None = None
+    approval_id: str | None = None
     expires_at: str | None = None
     destructive_reasons: tuple[DestructiveReason, ...] = ()
     error_code: PlanErrorCategory | None = None

@@ -11,9 +11,13 @@ from fermata.plans.destructive_gate import DestructiveReason, find_destructive_r
 from fermata.plans.drafts.draft_rows import DraftLocation, StoredDraft
 from fermata.plans.drafts.draft_store import ChangeKind, DraftChange, MadeChange, change_draft, load_draft
 from fermata.plans.drafts.pending_plan import (
+    BuildClosing,
+    BuildListing,
     PendingPlan,
     build_pending_delete,
+    close_nothing,
     digest_targets,
+    list_nowhere,
     load_pending_plan,
     make_expiry,
     make_pending_plan_id,
@@ -39,6 +43,7 @@ class PlanSubmission:
         is_only_planned: Hold the plan, whatever it changes.
         allows_structure: Whether the editor lets plans add, remove and move blocks and items.
         effect_key: The same for every repetition of the call.
+        approval_id: Of the approval under which the plan is listed if it has to wait; empty to list it nowhere.
     """
 
     candidate: Any
@@ -48,6 +53,7 @@ class PlanSubmission:
     turn: str = ""
     is_only_planned: bool = False
     allows_structure: bool = True
+    approval_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,19 @@ class _Answered(Exception):
         self.plan = plan
 
 
-def submit_plan(resources: Resources, location: DraftLocation, submission: PlanSubmission) -> PlanOutcome:
+def submit_plan(
+    resources: Resources,
+    location: DraftLocation,
+    submission: PlanSubmission,
+    build_listing: BuildListing = list_nowhere,
+) -> PlanOutcome:
     """Take a plan. The same submission again has the same outcome, and is applied once.
+
+    Args:
+        resources: Of the process.
+        location: The draft.
+        submission: The plan.
+        build_listing: Lists a plan that has to wait, as `store_pending_plan`.
 
     Returns:
         What became of it. A plan that cannot be accepted is a `validation_error` with feedback for the model.
@@ -98,7 +115,7 @@ def submit_plan(resources: Resources, location: DraftLocation, submission: PlanS
         is_question = answered.plan.intent != "content_answer"
         return PlanOutcome(**describe_plan(answered.plan, "needs_clarification" if is_question else "info"))
     except _Held as held:
-        return _hold(resources, location, submission, held)
+        return _hold(resources, location, submission, held, build_listing)
 
 
 def _to_outcome(made: MadeChange) -> PlanOutcome:
@@ -115,13 +132,17 @@ def prepare_plan(submission: PlanSubmission, stored: StoredDraft, now: str) -> P
     plan = parse_edit_plan(normalized.candidate)
     if not plan.ops:
         return PreparedPlan(normalized, plan, AppliedOperations(stored.draft, ()))
-    if not submission.allows_structure and any(operation.op in STRUCTURAL_OPERATIONS for operation in plan.ops):
-        raise Conflict(STRUCTURAL_MESSAGE)
+    _require_structure(plan, submission.allows_structure)
     applied = apply_operations(stored.draft, plan.ops, now)
     block_counts = {page.slug: len(page.blocks) for page in stored.draft.pages}
     reasons = find_destructive_reasons(plan.ops, block_counts)
     is_wanted = submission.is_only_planned or asks_to_plan_first(submission.message)
     return PreparedPlan(normalized, plan, applied, reasons, is_held=bool(reasons) or is_wanted)
+
+
+def _require_structure(plan: EditPlan, is_allowed: bool) -> None:
+    if not is_allowed and any(operation.op in STRUCTURAL_OPERATIONS for operation in plan.ops):
+        raise Conflict(STRUCTURAL_MESSAGE)
 
 
 def _normalize(submission: PlanSubmission, stored: StoredDraft, now: str) -> NormalizedPlan:
@@ -149,7 +170,13 @@ def _build_change(
     return DraftChange(kind, outcome.summary, applied.draft, effect_key, turn=turn, outcome=outcome.to_wire())
 
 
-def _hold(resources: Resources, location: DraftLocation, submission: PlanSubmission, held: _Held) -> PlanOutcome:
+def _hold(
+    resources: Resources,
+    location: DraftLocation,
+    submission: PlanSubmission,
+    held: _Held,
+    build_listing: BuildListing,
+) -> PlanOutcome:
     expires, expires_at = make_expiry(resources)
     prepared = held.prepared
     plan_id = make_pending_plan_id(submission.effect_key)
@@ -157,6 +184,7 @@ def _hold(resources: Resources, location: DraftLocation, submission: PlanSubmiss
         **describe_plan(prepared.plan, "plan_ready"),
         normalized_from=prepared.normalized.normalized_from,
         pending_plan_id=plan_id,
+        approval_id=submission.approval_id or None,
         expires_at=expires_at,
         destructive_reasons=prepared.reasons,
     )
@@ -167,8 +195,9 @@ def _hold(resources: Resources, location: DraftLocation, submission: PlanSubmiss
         targets_digest=digest_targets(held.stored.draft, prepared.plan.ops),
         at=resources.clock.now_iso(),
         expires=expires,
+        allows_structure=submission.allows_structure,
     )
-    store_pending_plan(resources, location, pending)
+    store_pending_plan(resources, location, pending, build_listing)
     return outcome
 
 
@@ -186,37 +215,67 @@ def _describe_invalid(submission: PlanSubmission, stored: StoredDraft, invalid: 
     )
 
 
-def apply_pending_plan(resources: Resources, location: DraftLocation, plan_id: str) -> PlanOutcome:
+@dataclass(frozen=True)
+class PlanAgreement:
+    """How a plan that waits is agreed to.
+
+    Attributes:
+        operations: What is applied in place of the plan's operations, as JSON; None to apply those.
+        build_closing: Builds the writes that say so where the plan is listed.
+    """
+
+    operations: Any = None
+    build_closing: BuildClosing = close_nothing
+
+
+def apply_pending_plan(
+    resources: Resources, location: DraftLocation, plan_id: str, agreement: PlanAgreement = PlanAgreement()
+) -> PlanOutcome:
     """Apply the plan that waits, exactly as its user was shown it. Applying it again has the same outcome.
 
     Args:
+        resources: Of the process.
+        location: The draft.
         plan_id: The plan that the user means; empty for whichever waits.
+        agreement: What is applied, and what is written with it.
 
     Raises:
         Conflict: None waits, or another one; or what it changes has been changed since.
+        InvalidPlan: The operations in place of the plan's cannot be applied.
         PayloadTooLarge, ServiceUnavailable: As `change_draft`.
     """
     wanted = plan_id or require_pending_plan(resources, location, "").id
     effect_key = f"plan/{wanted}"
-    decide = partial(_decide_pending, resources, location, wanted, effect_key)
+    decide = partial(_decide_pending, resources, location, wanted, agreement)
     try:
         return _to_outcome(change_draft(resources, location, effect_key, decide))
     except InvalidPlan as invalid:
+        if agreement.operations is not None:
+            raise
         raise Conflict(f"{CHANGED_TARGETS_MESSAGE} ({invalid})") from None
 
 
 def _decide_pending(
-    resources: Resources, location: DraftLocation, plan_id: str, effect_key: str, stored: StoredDraft
+    resources: Resources, location: DraftLocation, plan_id: str, agreement: PlanAgreement, stored: StoredDraft
 ) -> DraftChange:
     pending = require_pending_plan(resources, location, plan_id)
-    operations = PLAN_OPERATIONS.validate_python(pending.outcome.ops)
-    if digest_targets(stored.draft, operations) != pending.targets_digest:
+    closing = agreement.build_closing(pending)
+    if digest_targets(stored.draft, PLAN_OPERATIONS.validate_python(pending.outcome.ops)) != pending.targets_digest:
         raise Conflict(CHANGED_TARGETS_MESSAGE)
-    applied = apply_operations(stored.draft, operations, resources.clock.now_iso())
-    held_members = {"pending_plan_id": None, "expires_at": None, "destructive_reasons": ()}
-    outcome = pending.outcome.model_copy(update={"status": "applied", "outcomes": applied.outcomes, **held_members})
-    change = _build_change("plan", outcome, applied, effect_key, pending.turn)
-    return replace(change, extra_writes=(build_pending_delete(resources, location, plan_id),))
+    plan = parse_edit_plan(
+        {
+            "intent": "edit_plan",
+            "summary_for_user": pending.outcome.summary,
+            "ops": pending.outcome.ops if agreement.operations is None else agreement.operations,
+        }
+    )
+    _require_structure(plan, pending.allows_structure)
+    applied = apply_operations(stored.draft, plan.ops, resources.clock.now_iso())
+    held_members = {"pending_plan_id": None, "expires_at": None, "destructive_reasons": (), "approval_id": None}
+    changed = {"status": "applied", "outcomes": applied.outcomes, "ops": tuple(plan.list_wire_operations())}
+    outcome = pending.outcome.model_copy(update={**changed, **held_members})
+    change = _build_change("plan", outcome, applied, f"plan/{plan_id}", pending.turn)
+    return replace(change, extra_writes=(build_pending_delete(resources, location, plan_id), *closing))
 
 
 def apply_submitted_operations(

@@ -26,6 +26,8 @@ const LEFT_OUT = {
   startPlannerChat: "only clients of the planner ask it",
   cancelPlannerChat: "only clients of the planner ask it",
   applyOperations: "only clients of the planner ask it",
+  decideApprovals: "for inboxes of servers; a card decides about its own call",
+  listPendingPlans: "only clients of the planner ask it",
   showHistoryStatus: "only clients of the planner ask it",
   listHistory: "only clients of the planner ask it",
   undoChange: "only clients of the planner ask it",

@@ -6,8 +6,9 @@ from typing import Any
 from fermata.domain.caller import Caller
 from fermata.domain.events import ApprovalDecidedEvent, ApprovalRequestedEvent
 from fermata.tools.tool import Access, Approval, Execution, Risk, Tool, ToolContext, ToolInput
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.approval_record import ApprovalRecord
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.decide_approval import decide_approval
 from tests.unit.turns.stage import ADA, Stage, reply_with_calls, tool_call_block
 
 HEAD_BAKER = Caller(tenant="bakery", user="grace", capabilities=frozenset({"ai.chat", "ai.tools.approve"}))

@@ -8,7 +8,8 @@ import pytest
 from fermata.agents.site.agent import SITE_AGENT
 from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.domain.events import ApprovalDecidedEvent, ToolResultEvent
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, ApprovalClosed, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed
+from fermata.turns.approvals.decide_approval import decide_approval
 from tests.unit.turns import invariants
 from tests.unit.turns.approvals.bakery import ASKER, HEAD_BAKER, NO, YES, Bakery, make_bake_tool, make_sell_tool
 from tests.unit.turns.stage import OK, reply_with_calls, tool_call_block

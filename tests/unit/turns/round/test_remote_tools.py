@@ -15,7 +15,8 @@ from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, register_tool, remove_tool
 from fermata.signed_requests.signature import make_signing_secret, sign_request, verify_request
 from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
+from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.list_approvals import get_approval
 from fermata.turns.remote_results import NO_RESULT_MESSAGE
 from fermata.turns.round.remote_calls import CALLBACK_PATH

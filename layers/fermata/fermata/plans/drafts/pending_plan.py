@@ -2,14 +2,21 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Delete,
+    Item,
+    Put,
+    TransactionCanceled,
+    Write,
+)
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
-from fermata.domain.errors import Conflict
+from fermata.domain.errors import Conflict, ServiceUnavailable
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.operations import PlanOperation
 from fermata.plans.page_model import SiteDraft
@@ -19,15 +26,17 @@ PENDING_PLAN_SECONDS = 3600
 PENDING_KEY = "d#plan"
 NO_PENDING_PLAN = "There is no plan that waits to be applied. It may have expired; ask for it again."
 OTHER_PENDING_PLAN = "Another plan waits to be applied. Look at it first."
+MAX_PENDING_ATTEMPTS = 5
 
 
 class PendingPlan(DomainModel):
     """A plan that waits.
 
     Attributes:
-        outcome: What the user was shown, with the normalized operations.
+        outcome: What the user was shown, with the normalized operations and the id of the approval.
         targets_digest: Of what the plan changes, as it was when the plan was made.
         expires: Epoch seconds.
+        allows_structure: As of the submission, for what is applied in its place.
     """
 
     id: str
@@ -36,6 +45,7 @@ class PendingPlan(DomainModel):
     targets_digest: str
     at: str
     expires: int
+    allows_structure: bool = True
 
 
 def make_pending_plan_id(effect_key: str) -> str:
@@ -43,11 +53,52 @@ def make_pending_plan_id(effect_key: str) -> str:
     return hashlib.sha256(effect_key.encode()).hexdigest()[:24]
 
 
-def store_pending_plan(resources: Resources, location: DraftLocation, plan: PendingPlan) -> None:
-    """Store a plan that waits, in place of an older one."""
+BuildListing = Callable[[PendingPlan, PendingPlan | None], tuple[Write, ...]]
+"""Returns further writes of the transaction that holds a plan, given it and the one that it replaces."""
+BuildClosing = Callable[[PendingPlan], tuple[Write, ...]]
+"""Returns further writes of the transaction with which a plan stops waiting. What it raises refuses that."""
+
+
+def list_nowhere(_plan: PendingPlan, _replaced: PendingPlan | None) -> tuple[Write, ...]:
+    """Hold a plan without listing it for others."""
+    return ()
+
+
+def close_nothing(_plan: PendingPlan) -> tuple[Write, ...]:
+    """Let a plan that is listed nowhere stop waiting."""
+    return ()
+
+
+def store_pending_plan(
+    resources: Resources, location: DraftLocation, plan: PendingPlan, build_listing: BuildListing = list_nowhere
+) -> None:
+    """Store a plan that waits, in place of an older one. A newer one stays.
+
+    Args:
+        resources: Of the process.
+        location: The draft.
+        plan: The plan.
+        build_listing: Builds the writes that list it for whoever may approve it, and unlist the one it replaces.
+
+    Raises:
+        ServiceUnavailable: What waits has changed in each of `MAX_PENDING_ATTEMPTS` attempts.
+    """
     item: Item = {"pk": location.pk, "sk": PENDING_KEY, "v": 1, "id": plan.id, "at": plan.at, "ttl": plan.expires}
     item |= {"plan": json.dumps(plan.to_wire(), ensure_ascii=False), "turn": plan.turn}
-    resources.tables.put_newest(resources.settings.conversations_table, item, "at")
+    table = resources.settings.conversations_table
+    for _ in range(MAX_PENDING_ATTEMPTS):
+        replaced = load_pending_plan(resources, location)
+        if replaced is not None and (replaced.id == plan.id or replaced.at > plan.at):
+            return
+        condition = "id = :replaced" if replaced else "attribute_not_exists(pk) OR #ttl <= :now"
+        values: Item = {":replaced": replaced.id} if replaced else {":now": int(resources.clock.time())}
+        put = Put(table, item, condition=condition, values=values, names={} if replaced else {"#ttl": "ttl"})
+        try:
+            resources.tables.write_items(put, *build_listing(plan, replaced))
+        except (TransactionCanceled, ConditionFailed):
+            continue
+        return
+    raise ServiceUnavailable("Other requests are changing the plans of this draft. Try again.", retry_after=1)
 
 
 def load_pending_plan(resources: Resources, location: DraftLocation) -> PendingPlan | None:
@@ -86,28 +137,36 @@ def build_pending_delete(resources: Resources, location: DraftLocation, plan_id:
     )
 
 
-def discard_pending_plan(resources: Resources, location: DraftLocation, plan_id: str) -> PendingPlan | None:
+def discard_pending_plan(
+    resources: Resources, location: DraftLocation, plan_id: str, build_closing: BuildClosing = close_nothing
+) -> PendingPlan | None:
     """Drop the plan that waits.
 
     Args:
+        resources: Of the process.
+        location: The draft.
         plan_id: The plan that the user means; empty for whichever waits.
+        build_closing: Builds the writes that say so where the plan is listed.
 
     Returns:
         The plan; None if none waits.
 
     Raises:
         Conflict: Another plan waits.
+        ServiceUnavailable: What waits has changed in each of `MAX_PENDING_ATTEMPTS` attempts.
     """
-    plan = load_pending_plan(resources, location)
-    if plan is None:
-        return None
-    if plan_id and plan_id != plan.id:
-        raise Conflict(OTHER_PENDING_PLAN)
-    try:
-        resources.tables.write_items(build_pending_delete(resources, location, plan.id))
-    except ConditionFailed:
-        return None
-    return plan
+    for _ in range(MAX_PENDING_ATTEMPTS):
+        plan = load_pending_plan(resources, location)
+        if plan is None:
+            return None
+        if plan_id and plan_id != plan.id:
+            raise Conflict(OTHER_PENDING_PLAN)
+        try:
+            resources.tables.write_items(build_pending_delete(resources, location, plan.id), *build_closing(plan))
+        except (TransactionCanceled, ConditionFailed):
+            continue
+        return plan
+    raise ServiceUnavailable("Other requests are changing the plans of this draft. Try again.", retry_after=1)
 
 
 def make_expiry(resources: Resources) -> tuple[int, str]:

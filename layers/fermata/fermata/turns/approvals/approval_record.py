@@ -1,6 +1,7 @@
 """Store one row for each approval: in its turn's partition, and in the index `open` while it waits for a decision."""
 
 import json
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from fermata.aws.clock import is_valid_id, iso_from_epoch
@@ -56,6 +57,8 @@ class ApprovalRecord(StoredModel):
     requested_at: str
     deadline: float
     expires: int
+    plan_id: str = ""
+    """Of the edit plan that waits instead of a call; empty for a call (decision 0388)."""
     state: ApprovalState = "waiting"
     decided_at: str = ""
     decided_by: str = ""
@@ -159,6 +162,8 @@ _REASON_TEXTS = {
     ApprovalReason.OUTSIDE_CONTENT: "The model has read content from outside before it.",
     ApprovalReason.NEW_TOOL: "Nobody has approved this tool yet as it is now.",
     ApprovalReason.TURN_COST: "The turn has cost more than it may without being asked about.",
+    ApprovalReason.DESTRUCTIVE_PLAN: "The plan removes or changes much at once.",
+    ApprovalReason.PLAN_FIRST: "Its user wants to see the plan first.",
 }
 
 
@@ -211,6 +216,25 @@ def build_decision_update(
         {":state": state, ":decision": json.dumps(decision, separators=(",", ":")), ":waiting": "waiting"},
         names={"#state": "state", "#open": "open"},
         condition="#state = :waiting",
+    )
+
+
+def build_plan_decision_update(
+    resources: Resources, record: ApprovalRecord, state: ApprovalState, decision: dict[str, str]
+) -> Update:
+    """Return the write that stores what was decided about a plan, which is kept from then on as long as its turn.
+
+    Args:
+        record: The approval of the plan.
+        state: What became of it.
+        decision: The members of the record that say when, by whom and why.
+    """
+    update = build_decision_update(resources, record.tenant, record.id, state, decision)
+    return replace(
+        update,
+        expression=update.expression.replace("SET ", "SET #ttl = :ttl, ", 1),
+        values={**update.values, ":ttl": record.expires},
+        names={**update.names, "#ttl": "ttl"},
     )
 
 

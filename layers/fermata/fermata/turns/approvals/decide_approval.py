@@ -9,12 +9,19 @@ from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Caller
-from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, ServiceUnavailable
+from fermata.domain.errors import InvalidRequest, NotFound, ServiceUnavailable
 from fermata.tools.calls.pipeline import parse_tool_input, split_own_members
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset
 from fermata.turns.answer.resume_turn import resume_turn
+from fermata.turns.approvals.approval_answer import (
+    APPROVAL_NOT_FOUND_MESSAGE,
+    CLOSED_MESSAGES,
+    ApprovalAnswer,
+    ApprovalClosed,
+    require_approver,
+)
 from fermata.turns.approvals.approval_record import (
     ApprovalPlace,
     ApprovalRecord,
@@ -23,6 +30,7 @@ from fermata.turns.approvals.approval_record import (
     hash_call_input,
     parse_approval_id,
 )
+from fermata.turns.approvals.decide_held_plan import decide_held_plan
 from fermata.turns.approvals.decision_commit import CallDecision, build_decision_commit
 from fermata.turns.approvals.decision_trail import TrailHead, build_head_key
 from fermata.turns.approvals.settle_call import Decision
@@ -36,33 +44,6 @@ from fermata.turns.turn_toolset import open_turn_toolset
 
 MAX_DECISION_ATTEMPTS = 30
 _ATTEMPT_WAIT_SECONDS = 0.05
-APPROVAL_NOT_FOUND_MESSAGE = "There is no such approval, or it has expired with its turn."
-_CLOSED_MESSAGES = {
-    "approved": "This call has already been approved.",
-    "denied": "This call has already been denied.",
-    "expired": "Nobody decided about this call in time, so it counts as denied.",
-    "stale": "The tool was changed while the call waited, so it counts as denied.",
-    "cancelled": "The turn of this call has ended.",
-}
-
-
-class ApprovalClosed(Conflict):
-    """The call waits for a decision no more, or it is not the call that the approver has seen."""
-
-
-@dataclass(frozen=True)
-class ApprovalAnswer:
-    """What an approver sends.
-
-    Attributes:
-        input: The whole input that the call gets instead of the model's; None to leave it.
-        input_hash: That of the input which the approver has seen; empty if it is not named.
-    """
-
-    is_approved: bool
-    reason: str = ""
-    input: dict[str, Any] | None = None
-    input_hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +81,9 @@ def decide_approval(resources: Resources, caller: Caller, approval_id: str, answ
     for attempt in range(MAX_DECISION_ATTEMPTS):
         stored = _read_approval(resources, caller, approval_id)
         record = stored.record
-        _require_right(stored, caller)
+        require_approver(stored.agent, stored.turn, caller)
+        if record.plan_id:
+            return decide_held_plan(resources, caller, record, answer)
         if record.state != "waiting":
             return _repeat_decision(resources, stored, caller, answer)
         try:
@@ -142,12 +125,6 @@ def _parse_record(item: Item | None) -> ApprovalRecord | None:
     return approval_from_item(item) if item else None
 
 
-def _require_right(stored: _StoredApproval, caller: Caller) -> None:
-    is_separate = stored.turn.policy.separate_approver or stored.agent.policy.separate_approver
-    if is_separate and caller.user == stored.turn.user:
-        raise Forbidden("Another person has to decide about the calls of your own turns.", reason="own_call")
-
-
 def _repeat_decision(
     resources: Resources, stored: _StoredApproval, caller: Caller, answer: ApprovalAnswer
 ) -> ApprovalRecord:
@@ -163,7 +140,7 @@ def _repeat_decision(
         and record.decided_input_hash == _hash_changed_input(stored, answer)
     )
     if not is_same:
-        raise ApprovalClosed(_CLOSED_MESSAGES[record.state])
+        raise ApprovalClosed(CLOSED_MESSAGES[record.state])
     resume_turn(resources, stored.pause)
     return record
 
@@ -180,7 +157,7 @@ def _commit_decision(
 ) -> ApprovalRecord:
     call = _find_waiting_call(stored)
     if call.approval is None or stored.record.deadline <= resources.clock.time():
-        raise ApprovalClosed(_CLOSED_MESSAGES["expired"])
+        raise ApprovalClosed(CLOSED_MESSAGES["expired"])
     if answer.input_hash and answer.input_hash != call.approval.input_hash:
         raise ApprovalClosed("The call has another input than the one that was decided about. Read it again.")
     is_stale = answer.is_approved and not _is_current(stored, call)
@@ -193,7 +170,7 @@ def _commit_decision(
     if committed.pause:
         resume_turn(resources, committed.pause)
     if is_stale:
-        raise ApprovalClosed(_CLOSED_MESSAGES["stale"])
+        raise ApprovalClosed(CLOSED_MESSAGES["stale"])
     return stored.record.model_copy(
         update={
             "state": decision.outcome,

@@ -13,6 +13,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import NotFound
 from fermata.domain.page_cursor import decode_page_cursor, encode_page_cursor
 from fermata.tools.calls.pipeline import split_own_members
+from fermata.turns.approvals.approval_answer import APPROVAL_NOT_FOUND_MESSAGE
 from fermata.turns.approvals.approval_record import (
     ApprovalRecord,
     approval_from_item,
@@ -20,7 +21,6 @@ from fermata.turns.approvals.approval_record import (
     parse_approval_id,
     waiting_approvals_partition,
 )
-from fermata.turns.approvals.decide_approval import APPROVAL_NOT_FOUND_MESSAGE
 from fermata.turns.pause import build_pause_key, pause_from_item
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
 from fermata.turns.turn_toolset import open_turn_toolset
@@ -92,8 +92,26 @@ def get_approval(resources: Resources, caller: Caller, approval_id: str) -> dict
     record = approval_from_item(row) if row and row["ttl"] > resources.clock.time() else None
     if record is None or record.id != approval_id or not caller.allows_scope(record.scope):
         raise NotFound(APPROVAL_NOT_FOUND_MESSAGE)
+    if record.plan_id:
+        return build_approval_view(record) | _read_held_plan(resources, record)
     turn = turn_from_item(items.get(turn_key), resources.clock.time())
     return build_approval_view(record) | _read_whole_input(resources, record, turn, items.get(pause_key))
+
+
+def _read_held_plan(resources: Resources, record: ApprovalRecord) -> dict[str, Any]:
+    from fermata.plans.drafts.draft_rows import DraftLocation  # imported here because few approvals are of plans
+    from fermata.plans.drafts.pending_plan import load_pending_plan
+    from fermata.turns.approvals.held_plan_listing import build_plan_input
+
+    pending = load_pending_plan(resources, DraftLocation(record.tenant, record.conversation))
+    if record.state != "waiting":
+        return {}
+    if pending is None or pending.id != record.plan_id:
+        return {"state": "expired"}
+    outcome = pending.outcome.to_wire()
+    shown = ("changes", "destructiveReasons", "normalizedFrom")
+    plan = {name: outcome[name] for name in shown if outcome.get(name)}
+    return {"input": build_plan_input(pending.outcome), "plan": plan}
 
 
 def _read_whole_input(
@@ -130,6 +148,8 @@ def build_approval_view(record: ApprovalRecord) -> dict[str, Any]:
         "requestedAt": record.requested_at,
         "deadline": iso_from_epoch(record.deadline),
     }
+    if record.plan_id:
+        view["pendingPlanId"] = record.plan_id
     if record.decided_at:
         view["decidedAt"] = record.decided_at
         view |= {"decidedBy": record.decided_by} if record.decided_by else {}

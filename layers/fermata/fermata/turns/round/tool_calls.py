@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
-from fermata.domain.events import ToolStartedEvent
+from fermata.domain.events import Event, ToolStartedEvent
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import (
     AdmittedCall,
@@ -229,9 +230,20 @@ def _run_cancellably(context: TurnContext, call: RoundCall, admitted: AdmittedCa
         return _run(context, call, admitted)
 
 
+def _ask_about_plans(context: TurnContext, call: RoundCall, events: Sequence[Event]) -> Sequence[Event]:
+    from fermata.turns.approvals.held_plan_listing import build_plan_requests  # imported here: few tools submit plans
+
+    return build_plan_requests(events, call.tool_call_id, context.resources.clock.now_iso())
+
+
 def _run(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolOutput:
-    tool_context = replace(context.build_tool_context(call.effect_key), snapshot=context.load_snapshot())
+    tool_context = replace(
+        context.build_tool_context(call.effect_key),
+        snapshot=context.load_snapshot(),
+        open_draft=partial(context.open_draft, call.tool_call_id),
+    )
     output = run_tool(admitted, tool_context, clock=context.resources.clock)
     if admitted.tool.build_events is not None:
-        context.result_events += admitted.tool.build_events(output, context.log.state.refused_plans)
+        events = admitted.tool.build_events(output, context.log.state.refused_plans)
+        context.result_events += (*_ask_about_plans(context, call, events), *events)
     return apply_result_policy(admitted.tool, output)

@@ -265,17 +265,24 @@ class TurnContext:
             effect_key=effect_key,
             snapshot=snapshot,
             open_host=self._open_host_client,
-            open_draft=self._open_draft,
+            open_draft=self.open_draft,
             read_prompt=self._read_prompt,
             call_remote_tool=self.remote_tools.call if self.remote_tools else refuse_remote_call,
         )
 
-    def _open_draft(self) -> "DraftSession":
-        """Open the draft of the turn's conversation."""
+    def open_draft(self, tool_call_id: str = "") -> "DraftSession":
+        """Open the draft of the turn's conversation.
+
+        Args:
+            tool_call_id: The model's id of the call that may submit a plan.
+        """
         from fermata.plans.draft_session import DraftSession  # imported here because few agents have drafts
         from fermata.plans.drafts.draft_rows import DraftLocation
+        from fermata.turns.approvals.held_plan_listing import HeldPlanListing, make_plan_approval_id
 
-        return DraftSession(self.resources, DraftLocation(self.turn.tenant, self.turn.conversation))
+        location = DraftLocation(self.turn.tenant, self.turn.conversation)
+        listing = HeldPlanListing(self, tool_call_id)
+        return DraftSession(self.resources, location, listing.build_writes, make_plan_approval_id)
 
     def _read_prompt(self) -> str:
         """Return the text of the user's prompt."""

@@ -11,7 +11,8 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import ApiError, ServiceUnavailable
 from fermata.domain.events import ApprovalRequestedEvent, Event, ToolRequestEvent
 from fermata.turns.answer.submit_tool_result import submit_tool_result
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
+from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.turn import Turn
 
 MAX_ANSWER_REASON_CHARS = 1000

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from fermata.wire.bodies.fields import StrictBody
 
 MAX_DECISION_REASON_CHARS = 1_000
+MAX_DECISIONS = 25
 MAX_POLICY_RULES = 100
 
 
@@ -23,6 +24,18 @@ class ApprovalDecision(StrictBody):
         if self.input is not None and not self.approved:
             raise ValueError("'input' goes with an approval only")
         return self
+
+
+class NamedDecision(ApprovalDecision):
+    """A decision about one of several approvals."""
+
+    approval_id: Annotated[str, Field(min_length=1, max_length=120)]
+
+
+class ApprovalDecisions(StrictBody):
+    """Several decisions. Each is made for itself, in their order."""
+
+    decisions: Annotated[list[NamedDecision], Field(min_length=1, max_length=MAX_DECISIONS)]
 
 
 _Names = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=200)]

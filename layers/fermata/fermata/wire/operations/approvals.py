@@ -1,7 +1,7 @@
 """Operations on approvals: which calls wait for a person, and what the person decides."""
 
 from fermata.domain.caller import Capability
-from fermata.wire.bodies.approval_requests import ApprovalDecision
+from fermata.wire.bodies.approval_requests import ApprovalDecision, ApprovalDecisions
 from fermata.wire.operations.common import API_PREFIX, make_integer_parameter
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
@@ -21,7 +21,7 @@ LIST_APPROVALS = Operation(
     method="GET",
     path=_PATH,
     capabilities=_CAN_APPROVE,
-    summary="List the calls that wait for a decision",
+    summary="List the calls and plans that wait for a decision",
     description="Those of the whole workspace, in the scopes that the caller may act in, the oldest first. A long "
     "input is shortened.",
     parameters=(
@@ -29,6 +29,34 @@ LIST_APPROVALS = Operation(
         RequestParameter("cursor", "`nextCursor` of the page before.", {"type": "string"}),
     ),
     responses=(SuccessResponse("A page of approvals.", "ApprovalListResponse"),),
+    errors={400: "The limit or the cursor is malformed."},
+)
+DECIDE_APPROVALS = Operation(
+    name="decideApprovals",
+    function="tool_result",
+    method="POST",
+    path=_PATH,
+    capabilities=_CAN_APPROVE,
+    summary="Decide about several calls",
+    description="Each decision is made for itself, in their order. `results` has the status and the approval or the "
+    "error that it would have been answered with alone.",
+    body=ApprovalDecisions,
+    responses=(SuccessResponse("What has become of each.", "ApprovalResultsResponse"),),
+)
+LIST_DECISIONS = Operation(
+    name="listDecisions",
+    function="tool_result",
+    method="GET",
+    path=f"{API_PREFIX}/approval-decisions",
+    capabilities=_CAN_APPROVE,
+    summary="List what was decided about calls and plans",
+    description="From the workspace's trail, the newest first. The hash of an entry covers the one before. Names and "
+    "reasons that were erased are missing.",
+    parameters=(
+        make_integer_parameter("limit", "The greatest number of decisions; 50 by default.", 0, 100),
+        RequestParameter("cursor", "`nextCursor` of the page before.", {"type": "string"}),
+    ),
+    responses=(SuccessResponse("A page of decisions.", "DecisionListResponse"),),
     errors={400: "The limit or the cursor is malformed."},
 )
 SHOW_APPROVAL = Operation(

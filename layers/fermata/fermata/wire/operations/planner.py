@@ -91,6 +91,18 @@ CANCEL_CHAT = Operation(
     responses=(SuccessResponse("What has become of it.", "CancelledChatResponse"),),
     errors={404: "There is no such chat."},
 )
+LIST_PENDING_PLANS = Operation(
+    name="listPendingPlans",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/plans",
+    capabilities=CAN_CHAT,
+    summary="List the plans of a session that wait to be applied",
+    description="For a page that was reloaded. The plans of the whole workspace are among its approvals.",
+    parameters=_SESSION_PARAMETERS,
+    responses=(SuccessResponse("The plans.", "PendingPlanListResponse"),),
+    errors=_GONE,
+)
 APPLY_OPERATIONS = Operation(
     name="applyOperations",
     function="api",
@@ -259,6 +271,7 @@ RESTORE_EDITION = Operation(
 PLANNER_HANDLERS: tuple[tuple[Operation, str], ...] = (
     (START_CHAT, "start_chat"),
     (CANCEL_CHAT, "cancel_chat"),
+    (LIST_PENDING_PLANS, "list_pending_plans"),
     (APPLY_OPERATIONS, "post_operations"),
     (SHOW_HISTORY_STATUS, "show_history_status"),
     (LIST_HISTORY, "show_history_log"),

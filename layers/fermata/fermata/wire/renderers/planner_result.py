@@ -48,7 +48,7 @@ def _describe_outcome(outcome: Mapping[str, Any]) -> dict[str, Any]:
         "mentionedSlugs": slugs,
         "suggestions": list(outcome.get("suggestions", ())),
     }
-    copied = ("previewVersion", "pendingPlanId", "normalizedFrom", "errorCode", "expiresAt")
+    copied = ("previewVersion", "pendingPlanId", "approvalId", "normalizedFrom", "errorCode", "expiresAt")
     result |= {name: outcome[name] for name in copied if outcome.get(name) not in (None, [])}
     if outcome.get("destructiveReasons"):
         result["destructiveReasons"] = [reason["message"] for reason in outcome["destructiveReasons"]]

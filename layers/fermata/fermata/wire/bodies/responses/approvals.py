@@ -2,11 +2,14 @@
 
 from typing import Any, Literal
 
-from fermata.wire.bodies.responses.common import InstantField, ResponseModel, UsdField
+from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel, UsdField
 
 
 class ApprovalView(ResponseModel):
     """A call that waits for a person, or did. `reasons`: `tool`, `rule`, `outsideContent`, `newTool`, `turnCost`.
+
+    An edit plan that waits has `pendingPlanId` and the reason `destructivePlan` or `planFirst`. Its `input` has its
+    summary and its operations, and `plan` says what was normalized and why it is held.
 
     `expired`: nobody decided in time; `stale`: the tool was changed meanwhile. Both count as denied. `cancelled`: the
     turn has ended without a decision.
@@ -33,6 +36,8 @@ class ApprovalView(ResponseModel):
     decided_by: str | None = None
     reason: str | None = None
     decided_input_hash: str | None = None
+    pending_plan_id: str | None = None
+    plan: dict[str, Any] | None = None
 
 
 class PolicyRuleView(ResponseModel):
@@ -65,4 +70,46 @@ class ApprovalListResponse(ResponseModel):
     """A page. `nextCursor` is there if further approvals may follow."""
 
     approvals: list[ApprovalView]
+    next_cursor: str | None = None
+
+
+class ApprovalResult(ResponseModel):
+    """What one of several decisions was answered: the approval, or the error."""
+
+    approval_id: str
+    status: int
+    approval: ApprovalView | None = None
+    error: str | None = None
+
+
+class ApprovalResultsResponse(ResponseModel):
+    """The results of several decisions, in their order."""
+
+    results: list[ApprovalResult]
+
+
+class DecisionView(ResponseModel):
+    """An entry of the trail of decisions. `kind` is `toolApproval` or `planApproval`."""
+
+    number: CountField
+    at: InstantField
+    kind: Literal["toolApproval", "planApproval"]
+    approval_id: str
+    bridge_id: str
+    tool: str
+    agent: str
+    outcome: Literal["approved", "denied", "expired", "stale"]
+    reasons: list[str]
+    input_hash: str
+    decided_input_hash: str
+    asked_for: str | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+    hash: str
+
+
+class DecisionListResponse(ResponseModel):
+    """A page. `nextCursor` is there if older decisions follow."""
+
+    decisions: list[DecisionView]
     next_cursor: str | None = None

@@ -24,6 +24,7 @@ class PlannerResultResponse(ResponseModel):
     suggestions: list[str] | None = None
     preview_version: CountField | None = None
     pending_plan_id: str | None = None
+    approval_id: str | None = None
     expires_at: InstantField | None = None
     destructive_reasons: list[str] | None = None
     normalized_from: list[NormalizedOperationView] | None = None
@@ -34,6 +35,27 @@ class PlannerResultResponse(ResponseModel):
     planner_source: Literal["llm", "pending", "ops"] | None = None
     model_used: str | None = None
     model_key: str | None = None
+
+
+class PendingPlanView(ResponseModel):
+    """A plan that waits. It is applied or dropped by `executionMode` of a chat, or by its approval."""
+
+    pending_plan_id: str
+    approval_id: str | None = None
+    bridge_id: str
+    summary: str
+    changes: list[str]
+    ops: list[dict[str, Any]]
+    destructive_reasons: list[str]
+    normalized_from: list[NormalizedOperationView]
+    requested_at: InstantField
+    expires_at: InstantField
+
+
+class PendingPlanListResponse(ResponseModel):
+    """The plans that wait in a session: one at most."""
+
+    plans: list[PendingPlanView]
 
 
 class StartedChatResponse(ResponseModel):
