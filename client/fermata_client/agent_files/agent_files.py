@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fermata_client.agent_files.yaml_document import MAX_FILE_BYTES, YamlDocument, YamlMistake, read_yaml
+from fermata_client.agent_files.yaml_document import MAX_DEFINITION_FILE_BYTES, YamlDocument, YamlMistake, read_yaml
 from fermata_client.service.json_types import JsonObject
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -97,8 +97,8 @@ def _read_file(root: Path, path: Path, files: AgentFiles, included: set[Path]) -
 
 
 def _parse_file(path: Path) -> YamlDocument:
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise YamlMistake(0, f"The file has more than {MAX_FILE_BYTES:,} bytes.")
+    if path.stat().st_size > MAX_DEFINITION_FILE_BYTES:
+        raise YamlMistake(0, f"The file has more than {MAX_DEFINITION_FILE_BYTES:,} bytes.")
     try:
         return read_yaml(path.read_text("utf-8"))
     except UnicodeDecodeError:
@@ -129,8 +129,8 @@ class _Includer:
         if found is None or not found.is_file():
             raise YamlMistake(line, f"_ref names the file {name!r}, which does not exist in the folder.")
         self._included.add(found)
-        if found.stat().st_size > MAX_FILE_BYTES:
-            raise YamlMistake(line, f"The file {name!r} has more than {MAX_FILE_BYTES:,} bytes.")
+        if found.stat().st_size > MAX_DEFINITION_FILE_BYTES:
+            raise YamlMistake(line, f"The file {name!r} has more than {MAX_DEFINITION_FILE_BYTES:,} bytes.")
         try:
             text = found.read_text("utf-8")
         except UnicodeDecodeError:

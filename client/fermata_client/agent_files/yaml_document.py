@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-MAX_FILE_BYTES = 2_000_000
+MAX_DEFINITION_FILE_BYTES = 2_000_000
 MAX_MEMBERS = 50_000
 """Aliases count as often as they are used, so that a small file cannot stand for a huge one."""
 MAX_DEPTH = 100

@@ -26,7 +26,7 @@ from fermata.agents.definitions.definition_names import (
     find_tool_name_problem,
     make_tool_name,
 )
-from fermata.agents.definitions.definition_problems import Place, ProblemList, suggest_name
+from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.source_models import AgentSource, McpServerSource, SubAgentSource, ToolSource
 from fermata.domain.run_settings import RunHooks
 
@@ -62,7 +62,7 @@ class AgentCompiler:
             value: The item of the list.
             access: Who may ask it.
         """
-        count = len(self._problems.list_errors())
+        count = self._problems.error_count
         source = self._check_source(value)
         if source is None:
             return None
@@ -74,7 +74,7 @@ class AgentCompiler:
         agents = self._list_agents(source)
         self._check_hooks(source.hooks)
         files = self._find_files(source)
-        if len(self._problems.list_errors()) > count or connection is None or properties is None:
+        if self._problems.error_count > count or connection is None or properties is None:
             return None
         complete = add_defaults({name: one for name, one in properties.items() if name != "fileSystem"}, connection)
         endpoint_ids = [*(tool.endpoint_id for tool in tools), *source.hooks.endpoint_ids]
@@ -122,7 +122,9 @@ class AgentCompiler:
         connection = self._scope.connections.get(connection_id)
         if connection is None and connection_id not in self._scope.broken:
             message = f"The agent {agent_id!r} names the connection {connection_id!r}, which does not exist."
-            self._problems.add_error(place, message + suggest_name(connection_id, list(self._scope.connections)))
+            self._problems.add_error(
+                place, message + self._problems.suggest_name(connection_id, list(self._scope.connections))
+            )
         return connection
 
     def _list_tools(self, source: AgentSource) -> list[EndpointToolReference]:
@@ -160,7 +162,9 @@ class AgentCompiler:
         endpoint = self._scope.endpoints.get(endpoint_id)
         if endpoint is None and endpoint_id not in self._scope.broken:
             message = f"The agent {agent_id!r} names the endpoint {endpoint_id!r}, which does not exist."
-            self._problems.add_error(place, message + suggest_name(endpoint_id, list(self._scope.endpoints)))
+            self._problems.add_error(
+                place, message + self._problems.suggest_name(endpoint_id, list(self._scope.endpoints))
+            )
         return endpoint
 
     def _list_mcp(self, source: AgentSource) -> list[McpSource]:
@@ -214,7 +218,9 @@ class AgentCompiler:
                     continue
                 message = f"The hook {name} names the endpoint {endpoint_id!r}, which does not exist."
                 place = self._place.inside("hooks", name, index)
-                self._problems.add_error(place, message + suggest_name(endpoint_id, list(self._scope.endpoints)))
+                self._problems.add_error(
+                    place, message + self._problems.suggest_name(endpoint_id, list(self._scope.endpoints))
+                )
 
     def _find_files(self, source: AgentSource) -> BundledFiles | None:
         written = source.properties.get("fileSystem")

@@ -17,12 +17,13 @@ from fermata.agents.definitions.definition_problems import (
     Place,
     ProblemList,
     SourceDocument,
-    suggest_name,
 )
 from fermata.agents.definitions.source_models import AgentTestSource, DefinitionFile
 from fermata.agents.definitions.sub_agents import SubAgentChecker
 
 ItemT = TypeVar("ItemT", ConnectionDefinition, EndpointDefinition)
+MAX_ITEMS = 500
+"""Of agents, connections, endpoints and tests each."""
 TOP_LEVEL_NAMES = tuple(DefinitionFile.model_fields)
 
 
@@ -100,7 +101,7 @@ class _FilesCompiler:
             if name not in TOP_LEVEL_NAMES:
                 message = f"{name!r} is not known here; a file has {', '.join(TOP_LEVEL_NAMES)}."
                 self._problems.add_error(
-                    Place(document, (str(name),)), message + suggest_name(str(name), TOP_LEVEL_NAMES)
+                    Place(document, (str(name),)), message + self._problems.suggest_name(str(name), TOP_LEVEL_NAMES)
                 )
         return True
 
@@ -115,7 +116,11 @@ class _FilesCompiler:
                 self._problems.add_error(root.inside(kind), f"{kind} must be a list.")
                 continue
             items += [(root.inside(kind, index), item) for index, item in enumerate(value)]
-        return items
+        if len(items) > MAX_ITEMS:
+            self._problems.add_error(
+                items[MAX_ITEMS][0], f"There are {len(items)} {kind}; at most {MAX_ITEMS} are allowed."
+            )
+        return items[:MAX_ITEMS]
 
     def _compile_items(
         self, roots: Sequence[Place], kind: str, compile_item: Callable[[Place, Any, ProblemList], ItemT | None]

@@ -15,8 +15,8 @@ from fermata.agents.definitions.operators import (
 )
 from fermata.agents.definitions.source_models import PROPERTIES_MODELS, PROVIDER_OPTIONS_KEYS, PropertiesSource
 
-DEFAULT_MAX_STEPS = 10
-DEFAULT_MAX_RETRIES = 2
+DEFAULT_AGENT_STEPS = 10
+DEFAULT_AGENT_RETRIES = 2
 _SECRET_PROPERTIES = frozenset({"providerOptions", "byok"})
 """The properties that no model and no page reads."""
 _PROVIDER_NAMES = {"fallbackModels": "models"}
@@ -37,7 +37,7 @@ def compile_properties(
         written: The properties as they were written.
         problems: Where mistakes are added.
     """
-    count = len(problems.list_errors())
+    count = problems.error_count
     _check_operators(place, written, problems)
     if written.get("model") in (None, ""):
         problems.add_error(place, f'"model" is not defined at {agent_id!r}.')
@@ -47,7 +47,7 @@ def compile_properties(
     _check_names(place, agent_type, written.keys() - known.keys() - {"hooks"}, problems)
     given = {name: value for name, value in known.items() if value is not None and (name, value) != ("model", "")}
     problems.check_model(place, PROPERTIES_MODELS[agent_type], {"model": "-"} | given)
-    if len(problems.list_errors()) > count:
+    if problems.error_count > count:
         return None
     return _move_provider_options(agent_type, written)
 
@@ -61,7 +61,7 @@ def add_defaults(properties: dict[str, Any], connection: ConnectionDefinition) -
     """
     inherited = {name: connection.properties.get(name) for name in ("maxOutputTokens", "timeout")}
     defaults = {name: value for name, value in inherited.items() if value is not None}
-    defaults |= {"maxSteps": DEFAULT_MAX_STEPS, "maxRetries": DEFAULT_MAX_RETRIES}
+    defaults |= {"maxSteps": DEFAULT_AGENT_STEPS, "maxRetries": DEFAULT_AGENT_RETRIES}
     return defaults | properties
 
 

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 ItemPath = tuple[str | int, ...]
+MAX_SUGGESTED_FROM = 100
+MAX_NAME_SUGGESTIONS = 100
+MAX_SUGGESTED_CHARS = 100
 _FORM_MISTAKES = ("string_type", "literal_error", "dict_type", "model_type")
 
 
@@ -65,6 +68,8 @@ class ProblemList:
     """The problems that were found so far."""
 
     found: list[DefinitionProblem] = field(default_factory=list)
+    error_count: int = 0
+    _known: set[DefinitionProblem] = field(default_factory=set)
 
     def add_error(self, place: Place, message: str) -> None:
         """Add a mistake."""
@@ -74,9 +79,18 @@ class ProblemList:
         """Add what works, and is probably not what is meant."""
         self._add(place, message, is_warning=True)
 
-    def list_errors(self) -> list[DefinitionProblem]:
-        """Return the problems that are no warnings."""
-        return [problem for problem in self.found if not problem.is_warning]
+    def suggest_name(self, name: str, known: Sequence[str]) -> str:
+        """Return a sentence that names what was probably meant; empty if nothing is close, or after many mistakes.
+
+        Args:
+            name: What was written.
+            known: What can be meant.
+        """
+        is_too_much = (
+            len(self.found) > MAX_NAME_SUGGESTIONS or len(known) > MAX_SUGGESTED_FROM or len(name) > MAX_SUGGESTED_CHARS
+        )
+        close = [] if is_too_much else get_close_matches(name, known, n=1, cutoff=0.6)
+        return f" Do you mean {close[0]!r}?" if close else ""
 
     def check_model(self, place: Place, model: type[BaseModel], value: Any) -> Any:
         """Return the value as the model, with unknown members refused; None after its mistakes were added.
@@ -106,8 +120,10 @@ class ProblemList:
     def _add(self, place: Place, message: str, *, is_warning: bool) -> None:
         document, path = place
         problem = DefinitionProblem(message, document.file, document.find_line(path), show_path(path), is_warning)
-        if problem not in self.found:
+        if problem not in self._known:
+            self._known.add(problem)
             self.found.append(problem)
+            self.error_count += not is_warning
 
 
 def show_path(path: ItemPath) -> str:
@@ -135,12 +151,6 @@ def find_member_path(value: Any, location: Sequence[str | int]) -> ItemPath:
 
 def _is_index(value: Any, part: str | int) -> bool:
     return isinstance(value, (list, tuple)) and isinstance(part, int) and 0 <= part < len(value)
-
-
-def suggest_name(name: str, known: Sequence[str]) -> str:
-    """Return a sentence that names what was probably meant; empty if nothing is close."""
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f" Do you mean {close[0]!r}?" if close else ""
 
 
 def _describe_mistake(kind: str, name: str, message: str) -> str:

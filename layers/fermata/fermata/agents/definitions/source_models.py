@@ -11,6 +11,9 @@ from fermata.tools.schema.manifest_schema import MAX_SCHEMA_DEPTH, measure_schem
 
 MAX_INSTRUCTIONS_CHARS = 200_000
 MAX_DESCRIPTION_CHARS = 4000
+MAX_ENDPOINT_TOOLS = 128
+MAX_MCP_SOURCES = 16
+MAX_SUB_AGENT_REFERENCES = 32
 DISPLAY_BLOCKS = (
     "Alert",
     "Badge",
@@ -158,9 +161,9 @@ class AgentSource(_SourceModel):
     title: Annotated[str, StringConstraints(max_length=200)] = ""
     description: _Description = ""
     properties: dict[str, Any]
-    tools: list[_Text | ToolSource] = Field(default_factory=list)
-    mcp: list[_Text | McpServerSource] = Field(default_factory=list)
-    agents: list[_Text | SubAgentSource] = Field(default_factory=list)
+    tools: list[_Text | ToolSource] = Field(default_factory=list, max_length=MAX_ENDPOINT_TOOLS)
+    mcp: list[_Text | McpServerSource] = Field(default_factory=list, max_length=MAX_MCP_SOURCES)
+    agents: list[_Text | SubAgentSource] = Field(default_factory=list, max_length=MAX_SUB_AGENT_REFERENCES)
     hooks: RunHooks = RunHooks.model_construct()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from fermata.agents.definitions.agent_definition import AgentDefinition
-from fermata.agents.definitions.definition_problems import Place, ProblemList, suggest_name
+from fermata.agents.definitions.definition_problems import Place, ProblemList
 
 MAX_NESTING = 5
 """How deep sub-agents may be nested. The agent that a person asks has the depth 0."""
@@ -48,7 +48,7 @@ class SubAgentChecker:
     def _check_references(self, agent_id: str) -> bool:
         agent = self._agents[agent_id]
         tool_names = {tool.name for tool in agent.tools}
-        count = len(self._problems.list_errors())
+        count = self._problems.error_count
         for index, one in enumerate(agent.agents):
             place = self._places[agent_id].inside("agents", index)
             if one.name in tool_names:
@@ -58,7 +58,7 @@ class SubAgentChecker:
                 self._problems.add_error(place, message)
             if one.agent_id not in self._places:
                 message = f"The agent {agent_id!r} references the sub-agent {one.agent_id!r}, which does not exist."
-                self._problems.add_error(place, message + suggest_name(one.agent_id, list(self._places)))
+                self._problems.add_error(place, message + self._problems.suggest_name(one.agent_id, list(self._places)))
             child = self._agents.get(one.agent_id)
             confirmed = [tool.name for tool in child.tools if tool.confirm] if child else []
             if confirmed:
@@ -67,7 +67,7 @@ class SubAgentChecker:
                 self._problems.add_warning(
                     place, f"{message} See docs/agents.md for what happens inside of a sub-agent."
                 )
-        return len(self._problems.list_errors()) == count
+        return self._problems.error_count == count
 
     def _find_cyclic(self) -> Iterator[str]:
         """Yield one agent of each cycle, found depth first without recursion."""
