@@ -21,6 +21,7 @@ from bench import (
     reference_turn_cost,
     workflow_counts,
 )
+from bench.agent_compilation import measure_agent_compilation
 from bench.aws_latencies import write_latencies
 from bench.console_page import measure_first_paint
 from bench.driver_decoding import STREAM_LENGTHS, measure_stream_decoding
@@ -113,6 +114,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
     yield measure_tool_pipeline(10 * size.repetitions)
+    yield measure_agent_compilation(size.repetitions // 4)
     yield from measure_package_sizes()
     yield measure_editor_tools(max(2, size.repetitions // 4))
     yield from measure_panel()

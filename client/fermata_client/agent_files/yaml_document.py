@@ -64,7 +64,7 @@ def _import_yaml() -> Any:
 def _make_loader(yaml: Any) -> Any:
     """Return a loader to which dates and the words yes, no, on and off are texts, as in YAML 1.2."""
 
-    class TextLoader(yaml.SafeLoader):  # type: ignore[misc]
+    class TextLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         pass
 
     kept = {
