@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from fermata.drivers.adjustments import LearnedAdjustments
@@ -22,6 +23,10 @@ from tests.chaos.provider_responses import HOSTS, PROTOCOLS, Protocol, ScriptedR
 from tests.chaos.scheduler import Scheduler
 
 MARKER = re.compile(rb"\[turn (\w+) rounds (\d+) seed (\d+)\]")
+TASK_MARKER = re.compile(rb"\[task (\w+) rounds (\d+) seed (\d+)\]")
+"""Of what a sub-agent is asked. No request of a turn that a user has started has one before its prompt."""
+MAX_TASK_DEPTH = 3
+SUB_AGENT_TOOL = "ask_site"
 BROWSER_CALLS = (
     ("deleteNode", {"nodeId": "n1"}),
     ("insertHtml", {"parentId": "root", "html": "<p>x</p>"}),
@@ -40,6 +45,17 @@ def make_prompt(name: str, rounds: int, seed: int) -> str:
     return f"[turn {name} rounds {rounds} seed {seed}] Do it."
 
 
+def _add_tasks(
+    draw: random.Random, calls: list[tuple[str, dict[str, Any]]], turn: str, number: int, seed: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return calls with some that ask sub-agents, and without any of the editor for a sub-agent itself."""
+    mixed = [*calls, *draw.choices(SERVER_CALLS, k=0 if calls else 1)]
+    for index in range(draw.randint(1, 3) if turn.count("x") < MAX_TASK_DEPTH else 0):
+        task = f"[task {turn}x{number}{index} rounds {draw.randint(1, 2)} seed {seed}] Do it."
+        mixed.insert(draw.randint(0, len(mixed)), (SUB_AGENT_TOOL, {"task": task}))
+    return mixed
+
+
 @dataclass
 class SimulatedProvider:
     """All providers of a simulation."""
@@ -49,6 +65,8 @@ class SimulatedProvider:
     served: list[ServedRequest] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     """What a strict provider would have refused about a request; must stay empty."""
+    has_sub_agents: bool = False
+    """Whether the models ask other agents."""
     slow_rate: float = 0.0
     """How often a response takes minutes, on a day without faults."""
     tenant_tools: tuple[str, ...] = ()
@@ -83,7 +101,8 @@ class SimulatedProvider:
 
     def _script(self, body: bytes, name: str) -> ScriptedResponse:
         """Script the response to the newest prompt in a request."""
-        turn, rounds, seed = MARKER.findall(body)[-1]
+        prompts = MARKER.findall(body)
+        turn, rounds, seed = prompts[-1] if prompts else TASK_MARKER.findall(body)[0]
         number = int(name.split(".")[1])
         draw = random.Random(f"{turn.decode()}/{int(seed)}/{number}")
         words = [f"{turn.decode()}-{number}-{index} " for index in range(draw.randint(1, 6))]
@@ -96,6 +115,8 @@ class SimulatedProvider:
                 (tool, {"sku": f"{number}-{index}"} if "sku" in given else given)
                 for index, (tool, given) in enumerate(chosen)
             ]
+            if self.has_sub_agents:
+                chosen = _add_tasks(draw, chosen if prompts else [], turn.decode(), number, int(seed))
             calls = [
                 (f"call_{turn.decode()}_{number}_{index}", tool, given) for index, (tool, given) in enumerate(chosen)
             ]

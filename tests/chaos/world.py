@@ -17,6 +17,7 @@ import pytest
 
 from fermata.agents.approval_policy import ApprovalPolicy
 from fermata.agents.policy_store import set_policy
+from fermata.agents.tool_sources.sub_agents import build_sub_agent_tool
 from fermata.aws import observability
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
@@ -27,6 +28,8 @@ from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
 from fermata.remote_tools import remote_tool_caller
 from fermata.remote_tools.tool_registry import register_tool
+from fermata.tools.site import toolset as site_toolset
+from fermata.tools.toolset import Toolset
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import add_tenant
@@ -38,6 +41,7 @@ from tests.chaos.fault_rules import RULES, FaultPlan, FaultRule
 from tests.chaos.habits import GOOD_DAY_HABITS, USUAL_HABITS, DayKind
 from tests.chaos.page import Page
 from tests.chaos.platform_invocations import PlatformInvocations
+from tests.chaos.provider import SUB_AGENT_TOOL
 from tests.chaos.provider_responses import HOSTS
 from tests.chaos.queuers import Queuers
 from tests.chaos.remote_tool_server import RemoteToolServer
@@ -95,6 +99,7 @@ class World:
         policy: ApprovalPolicy | None = None,
         has_queuers: bool = False,
         has_remote_tool: bool = False,
+        has_sub_agents: bool = False,
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler(seed, _choose_start(seed))
@@ -105,8 +110,10 @@ class World:
         self._has_queuers = has_queuers
         self.tool_server = RemoteToolServer(self)
         self._has_remote_tool = has_remote_tool
+        self.has_sub_agents = has_sub_agents
         self._day = day or _choose_day(seed, is_good=not fault_budget)
         self.cloud = SimulatedCloud(self.scheduler, self.faults, self._day.settings, habits=self._day.habits)
+        self.cloud.provider.has_sub_agents = has_sub_agents
         self.events = PlatformInvocations(self.cloud)
         self.page = Page()
         self._has_small_budget = day is None and seed % SMALL_BUDGET_EVERY == 3
@@ -344,6 +351,9 @@ def simulated_process(world: World) -> Iterator[None]:
         patch.setattr(observability, "log_exception", world.cloud.note_logged_exception)
         patch.setattr(remote_tool_caller, "open_guarded_connection", world.tool_server.open_connection)
         patch.setattr(url_guard, "_resolve", lambda *_: ("93.184.216.34",))
+        if world.has_sub_agents:
+            tool = build_sub_agent_tool("site", "site", name=SUB_AGENT_TOOL)
+            patch.setattr(site_toolset, "SITE_TOOLSET", Toolset("site", (*site_toolset.SITE_TOOLSET.tools, tool)))
         for name in ("log_event", "log_warning", "log_audit_event", "emit_metrics"):
             patch.setattr(observability, name, lambda *_, **__: None)
         yield

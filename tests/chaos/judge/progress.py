@@ -40,8 +40,12 @@ def judge_requests_after_the_end(evidence: Evidence) -> Iterator[str]:
 
 
 def judge_silence(evidence: Evidence, bridge: str) -> Iterator[str]:
-    """Nothing waits for long when the last call was answered."""
-    for before, after in pairwise(read_log(evidence, bridge)):
+    """Nothing waits for long when the last call was answered. Before the answer of a sub-agent, its own log counts."""
+    log = read_log(evidence, bridge)
+    asked = {logged.event["toolCallId"] for logged in log if logged.event["type"] == "subAgentStarted"}
+    for before, after in pairwise(log):
+        if after.event["type"] == "toolResult" and after.event["toolCallId"] in asked:
+            continue
         seconds = after.at_ms / 1000 - max(before.at_ms / 1000, evidence.calm_since)
         if before.event["type"] == "toolResult" and seconds > MAX_SILENCE_SECONDS:
             yield f"after event {before.number}, an answer, nothing happened for {seconds:.0f} s"

@@ -9,7 +9,7 @@ from tests.chaos.judge.find_rows import LoggedEvent, find_entries, read_log
 
 UNKNOWN_TO_INSTATIC = (
     *("roundRetracted", "held", "reasoning"),
-    *("approvalRequested", "approvalDecided", "promptQueued", "toolAwaited"),
+    *("approvalRequested", "approvalDecided", "promptQueued", "toolAwaited", "subAgentStarted"),
 )
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
 MAX_REQUEST_SECONDS = 60.0

@@ -1,0 +1,71 @@
+"""Sub-agents under faults: starts and ends that are lost, late or twice, and turns that end while they work."""
+
+from typing import Any
+
+import pytest
+
+from fermata.turns.sub_agents import child_start, parent_answer, stop_children
+from tests.chaos.judge import judge
+from tests.chaos.judge.sub_agents import judge_sub_agents
+from tests.chaos.world import World
+from tests.quick_suite_samples import sample_for_quick_suite
+
+SEEDS = range(6_000, 6_024)
+
+
+def run(seed: int, *, faults: int) -> tuple[list[str], World]:
+    world = World(seed, fault_rate=0.03 if faults else 0.0, fault_budget=faults, has_sub_agents=True)
+    evidence = world.run()
+    return [*judge_sub_agents(evidence), *judge(evidence)], world
+
+
+@pytest.mark.parametrize("seed", sample_for_quick_suite(list(SEEDS), every=12))
+def test_under_faults_each_call_has_one_sub_agent_and_its_one_answer(seed: int) -> None:
+    problems, _ = run(seed, faults=12)
+    assert problems == []
+
+
+@pytest.mark.exhaustive
+def test_on_good_days_sub_agents_answer() -> None:
+    reports = [run(seed, faults=0) for seed in range(6_100, 6_104)]
+    assert [problem for problems, _ in reports for problem in problems] == []
+
+
+def _add_no_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parent_answer, "_add_child", lambda state, *_: state)
+
+
+def _leave_children_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop_children, "stop_children", lambda *_: None)
+    monkeypatch.setattr(stop_children, "has_lost_parent", lambda *_: False)
+
+
+def _answer_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the answer in a transaction of its own, which a function that dies never writes."""
+    build = parent_answer.ParentAnswer.build_writes
+
+    def write_apart(answer: Any, *given: Any) -> tuple[Any, ...]:
+        writes = build(answer, *given)
+        answer._resources.tables.write_items(*writes)
+        return ()
+
+    monkeypatch.setattr(parent_answer.ParentAnswer, "build_writes", write_apart)
+
+
+def _start_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Store that a sub-agent works, without its turn."""
+    monkeypatch.setattr(child_start, "_build_start_writes", lambda *_: ())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("mutate", [_add_no_usage, _leave_children_alone, _answer_after_the_end, _start_none])
+def test_the_judge_notices_that_a_rule_is_missing(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    assert any(map(_is_noticed, range(6_000, 6_100)))
+
+
+def _is_noticed(seed: int) -> bool:
+    try:
+        return bool(run(seed, faults=12 * (seed % 2))[0])
+    except Exception:  # noqa: BLE001 (a run that comes to no end is noticed, too)
+        return True
