@@ -77,7 +77,7 @@ from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
-from tests.agent_definitions import make_definition, start_agent_turn
+from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.fixed_response_server import run_fixed_response_server
 from tests.images import make_image, open_image, to_base64
 from tests.resources import TestClock, resources_of_new_process
@@ -297,6 +297,33 @@ def test_webhooks_are_registered_told_and_answer(
         [delivery, *_] = list_webhook_deliveries(settings, caller, webhook)
         redeliver_event(settings, caller, webhook, delivery["id"])
     assert resend_outbox(functions["recover"]) == 0
+
+
+def test_hooks_of_an_agent_are_called_while_a_turn_runs_and_before_it_ends(
+    resources: Resources, at: StageOf, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tenant(resources_of_new_process(resources))
+    sent = _record_messages(monkeypatch)
+    _run_locally_without_queue(functions)
+    with run_scripted_tool_server() as server:
+        definition = make_definition(
+            credential=functions["stage"].credential.id,
+            hooks={"onStart": ["log"], "onFinish": ["log"]},
+            endpoints={"log": {"id": "log", "url": server.url, "headers": {"x-key": {"_secret": "KEY"}}}},
+        )
+        caller = functions["stage"].caller
+        push_definitions(resources_of_new_process(resources), caller, definition)
+        set_secret(resources_of_new_process(resources), caller, "KEY", "hook-secret")
+        start_agent_turn(at("stream_turns"), "helper")
+        at("round").script_replies(LARGE)
+        assert at("round").run_workflow() == "finished"
+        start_agent_turn(at("stream_turns"), "helper")
+        at("stream_turns").cancel_turn()
+        for message in sent:
+            deliver_queued_entry(functions["deliver_webhooks"], QueuedEntry.from_message(message))
+    paths = [call.headers["idempotency-key"].partition("/")[2] for call in server.calls]
+    assert sorted(set(paths)) == ["finish/log", "start/log"]
+    assert {call.headers["x-key"] for call in server.calls} == {"hook-secret"}
 
 
 def test_a_webhook_decides_about_a_call(

@@ -107,7 +107,13 @@ def build_message_put(resources: Resources, tenant: str, conversation: str, mess
 
 
 def load_messages(resources: Resources, tenant: str, conversation: str) -> list[Message]:
-    """Return all messages in order, with everything that is in S3."""
+    """Return all messages in order, with everything that is in S3.
+
+    Args:
+        resources: Table and bucket.
+        tenant: The tenant's name.
+        conversation: The id of the conversation.
+    """
     table = resources.settings.conversations_table
     pk = conversation_partition(tenant, conversation)
     min_sk, max_sk = f"{_get_key_prefix(conversation)}m#", f"{_get_key_prefix(conversation)}m#~"

@@ -271,6 +271,30 @@ class WarningEvent(Event):
     """Set when the model had to answer without tools: why."""
 
 
+class DataPartEvent(Event):
+    """A part of the response that an endpoint of the agent has written, or the service: `name` begins with `data-`.
+
+    A part with the same name and `part_id` replaces an earlier one. A transient part is not kept with the message.
+    """
+
+    visible_to = ("fermata",)
+    members_kept_when_null = ("data",)
+
+    type: Literal["dataPart"] = "dataPart"
+    name: str
+    data: Any = None
+    part_id: str | None = None
+    transient: bool | None = None
+
+
+class FinishHooksRunEvent(Event):
+    """The endpoints at the end of the turn were called before it ended."""
+
+    visible_to = ()
+
+    type: Literal["finishHooksRun"] = "finishHooksRun"
+
+
 class SkippedEdit(DomainModel):
     """An edit that an undo did not take back, and why."""
 

@@ -23,6 +23,7 @@ from fermata.aws.dynamodb_items_and_writes import (
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import Event, RoundStartedEvent, parse_events
+from fermata.turns.hooks.hook_points import has_hook_points
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.turns.webhooks.outbox import build_outbox_put, has_webhook_events, queue_entry
@@ -146,6 +147,12 @@ def fixed_events(*events: Event) -> BuildEvents:
     return lambda _before: events
 
 
+def _has_listeners(log_entry: LogEntry) -> bool:
+    """Return whether a webhook or an endpoint of the agent is told about the entry."""
+    is_told = log_entry.state.has_webhooks and has_webhook_events(log_entry.events)
+    return is_told or has_hook_points(log_entry.events, log_entry.state)
+
+
 class TurnLog:
     """One writer's view of a log that it has read to its end. Not thread-safe: see round/stream_writer.py."""
 
@@ -251,7 +258,7 @@ class TurnLog:
         self._queue_for_webhooks(log_entry)
 
     def _build_outbox(self, log_entry: LogEntry) -> Sequence[Write]:
-        if not log_entry.state.has_webhooks or not has_webhook_events(log_entry.events):
+        if not _has_listeners(log_entry):
             return ()
         partition = self.partition
         return (
@@ -259,7 +266,7 @@ class TurnLog:
         )
 
     def _queue_for_webhooks(self, log_entry: LogEntry) -> None:
-        if log_entry.state.has_webhooks and has_webhook_events(log_entry.events):
+        if _has_listeners(log_entry):
             queue_entry(self._resources, self.partition.tenant, self.partition.turn, log_entry.first_number)
 
     def _build_entry(self, events: Sequence[Event], update_state: UpdateState, append_id: str) -> LogEntry:

@@ -63,6 +63,7 @@ _STORED_NAMES = {
     "refused_plans": "pr",
     "is_answered": "pf",
     "is_stopping": "sp",
+    "hook_flags": "hf",
     "sub_agent_count": "sa",
 }
 
@@ -127,6 +128,8 @@ class TurnState:
     """Whether prompts wait for the turn to end."""
     has_webhooks: bool = False
     """Whether the tenant had webhooks when the turn started, so that they are told about its events."""
+    hook_flags: str = ""
+    """At which points endpoints of the agent are called, as letters (`turns/hooks/hook_points.py`)."""
     unknown_members: tuple[tuple[str, Any], ...] = ()
     """Stored names and values that a newer version wrote. They are written again as they are (decision 0253)."""
 

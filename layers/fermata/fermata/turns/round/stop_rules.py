@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from fermata.domain.blocks import ToolCallBlock
-from fermata.domain.events import DoneEvent, ErrorEvent
+from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
 from fermata.domain.scopes import read_agent_id
 from fermata.tools.calls.pipeline import INVALID_INPUT_CODE, parse_tool_input
 from fermata.tools.schema.coercion import InvalidToolInput
-from fermata.turns.end.end_turn import end_turn
+from fermata.turns.end.end_turn import NO_FINAL_ROUND, FinalRound, end_turn
 from fermata.turns.round.turn_context import TurnContext
 
 
@@ -52,4 +52,24 @@ def end_stopped_turn(context: TurnContext) -> None:
         TurnEnded, Superseded, StaleState: Another writer was faster.
     """
     seen_state = context.log.state
-    end_turn(context.resources, context.turn, context.log, DoneEvent(), is_expected=lambda now: now == seen_state)
+    final_round = run_hooks(context, DoneEvent(), NO_FINAL_ROUND)
+    resources, turn, log = context.resources, context.turn, context.log
+    end_turn(resources, turn, log, DoneEvent(), final_round, is_expected=lambda now: now == seen_state)
+
+
+def run_hooks(context: TurnContext, terminal: TerminalEvent, final_round: FinalRound) -> FinalRound:
+    """Return the last round of a turn with what the endpoints at its end have returned.
+
+    Args:
+        context: The invocation that ends the turn.
+        terminal: How it ends.
+        final_round: What END would hold without them.
+
+    Raises:
+        TurnEnded, Superseded: Noticed while the endpoints worked.
+    """
+    if not context.agent.settings.hooks.on_finish:
+        return final_round
+    from fermata.turns.hooks.finish_hooks import run_finish_hooks  # few turns have hooks
+
+    return run_finish_hooks(context, terminal, final_round)

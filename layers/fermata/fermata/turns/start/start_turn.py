@@ -22,6 +22,7 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
+from fermata.domain.run_settings import RunHooks
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import UseCounter
@@ -31,6 +32,7 @@ from fermata.tools.toolset import Toolset
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.approvals.decision_commit import read_known_tools
 from fermata.turns.approvals.decision_trail import build_known_tools_key
+from fermata.turns.hooks.hook_points import build_hook_flags
 from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
@@ -54,7 +56,7 @@ from fermata.usage.budgets.budget_limits import Budgets, get_budgets
 from fermata.webhooks.webhook import RegisteredWebhooks, build_webhooks_key
 
 SYSTEM_PROMPT_VERSION = "1"
-DEFAULT_MAX_STEPS = 10
+DEFAULT_STEP_LIMIT = 10
 """Of an agent of a tenant that does not say how many model requests its turns may make."""
 NO_BROWSER_TOOLS_NOTE = (
     "No editor is connected in this turn: you cannot read the document beyond what is said here, and cannot change it. "
@@ -143,7 +145,16 @@ def _start(
     prompt_tokens = estimate_prompt_tokens(prompt.content, turn.situation, conversation.context_tokens)
     webhooks = RegisteredWebhooks.from_item(rows.read_item(build_webhooks_key(resources, caller.tenant)))
     commit = partial(
-        _commit_turn, resources, prompt, content, conversation, turn, snapshot, counter, webhooks.has_enabled
+        _commit_turn,
+        resources,
+        prompt,
+        content,
+        conversation,
+        turn,
+        snapshot,
+        counter,
+        webhooks.has_enabled,
+        agent.settings.hooks,
     )
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
     start_workflow(resources, turn)
@@ -247,7 +258,7 @@ def _build_turn(
 
 def _count_rounds(max_rounds: int, prompt: TurnPrompt, agent: Agent) -> int:
     """Return the lowest limit of rounds: of the deployment, the tenant and the agent."""
-    steps = agent.settings.max_steps or (DEFAULT_MAX_STEPS if agent.connection else max_rounds)
+    steps = agent.settings.max_steps or (DEFAULT_STEP_LIMIT if agent.connection else max_rounds)
     return min(max_rounds, prompt.max_rounds or max_rounds, agent.max_rounds or max_rounds, steps)
 
 
@@ -278,6 +289,7 @@ def _commit_turn(
     snapshot: SnapshotStorage,
     counter: UseCounter,
     has_webhooks: bool,
+    hooks: RunHooks,
     hold_writes: Sequence[Write],
 ) -> StartedTurn:
     """Write START, with the user's message, the idempotency key, the hold of the first request and the counts."""
@@ -294,6 +306,7 @@ def _commit_turn(
                 revision=prompt.revision,
                 has_queued_prompts=prompt.has_queued_prompts,
                 has_webhooks=has_webhooks,
+                hook_flags=build_hook_flags(hooks),
             ),
             build_claim_update(
                 resources,

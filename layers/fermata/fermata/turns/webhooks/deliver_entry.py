@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Delete
 from fermata.aws.resources import Resources
-from fermata.domain.events import Event
+from fermata.conversations.message_store import load_messages
+from fermata.domain.events import Event, TerminalEvent
+from fermata.turns.hooks.hook_points import has_hook_points, is_hooked, iter_hook_points
 from fermata.turns.turn import Turn, build_turn_pk, load_turn
 from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_item
 from fermata.turns.webhooks.outbox import build_outbox_key, get_webhook_event
@@ -60,12 +63,33 @@ def deliver_queued_entry(resources: Resources, queued: QueuedEntry) -> None:
     entry = _read_entry(resources, queued)
     if turn is None or entry is None:
         return  # it was erased, or has expired
-    registered = read_webhooks(resources, queued.tenant)
+    if not queued.webhook:
+        _call_hooks(resources, turn, entry)
+    registered = read_webhooks(resources, queued.tenant) if entry.state.has_webhooks else RegisteredWebhooks()
     for index, event, webhook in _select(entry, registered, queued):
         _deliver(resources, turn, entry, index, event, webhook, registered, queued)
     if not queued.webhook:
         key = (resources.settings.bridges_table, turn.pk, build_outbox_key(queued.entry))
         resources.tables.write_items(Delete(*key))
+
+
+def _call_hooks(resources: Resources, turn: Turn, entry: LogEntry) -> None:
+    """Call the endpoints of the agent that the entry concerns. A message that comes again calls them again, by the same
+    key."""
+    if not has_hook_points(entry.events, entry.state):
+        return
+    from fermata.turns.hooks.call_hooks import call_hooks_of_points  # few turns have hooks
+
+    points = [point for point in iter_hook_points(entry.events, entry.state) if is_hooked(point, entry.state)]
+    call_hooks_of_points(resources, turn, points, partial(_build_finish_payload, resources, turn, entry))
+
+
+def _build_finish_payload(resources: Resources, turn: Turn, entry: LogEntry) -> Mapping[str, Any]:
+    from fermata.turns.hooks.hook_payload import build_finish_payload
+
+    messages = load_messages(resources, turn.tenant, turn.conversation)
+    terminal = next(event for event in entry.events if isinstance(event, TerminalEvent))
+    return build_finish_payload(turn, terminal, messages, entry.state)
 
 
 def _read_entry(resources: Resources, queued: QueuedEntry) -> LogEntry | None:

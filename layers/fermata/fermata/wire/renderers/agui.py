@@ -14,6 +14,7 @@ from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
     CallShown,
+    DataPartShown,
     FoldedCall,
     HoldShown,
     NoticeShown,
@@ -149,6 +150,8 @@ class AguiRenderer:
             case NoticeShown():
                 value = {"message": step.message} | ({"code": step.code} if step.code else {})
                 yield {"type": "CUSTOM", "name": "warning", "value": value}
+            case DataPartShown(part=part):
+                yield {"type": "CUSTOM", "name": part.name, "value": part.data}
             case UsageShown(usage=usage):
                 counts = {"inputTokens": usage.prompt_tokens, "outputTokens": usage.completion_tokens}
                 self._usage = [counts | {"totalTokens": usage.prompt_tokens + usage.completion_tokens}]

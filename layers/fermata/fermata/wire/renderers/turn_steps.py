@@ -15,6 +15,7 @@ from fermata.domain.events import (
     ApprovalRequestedEvent,
     BridgeReadyEvent,
     CancelledEvent,
+    DataPartEvent,
     DoneEvent,
     ErrorEvent,
     Event,
@@ -100,6 +101,13 @@ class NoticeShown:
 
 
 @dataclass(frozen=True)
+class DataPartShown:
+    """A part that an endpoint of the agent, or the service, has written."""
+
+    part: DataPartEvent
+
+
+@dataclass(frozen=True)
 class UsageShown:
     """What the turn has used."""
 
@@ -131,6 +139,7 @@ TurnStep: TypeAlias = (
     | ApprovalShown
     | CallAnswered
     | NoticeShown
+    | DataPartShown
     | UsageShown
     | HoldShown
     | TurnOver
@@ -249,6 +258,8 @@ class TurnFold:
                 self._answer(event)
             case WarningEvent():
                 yield NoticeShown(event.message, event.code)
+            case DataPartEvent():
+                yield DataPartShown(event)
             case UsageEvent():
                 yield UsageShown(event)
             case HeldEvent():

@@ -8,11 +8,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from fermata.domain.events import CancelledEvent, ErrorEvent, Event
+from fermata.domain.events import CancelledEvent, DataPartEvent, ErrorEvent, Event
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
     CallShown,
+    DataPartShown,
     HoldShown,
     NoticeShown,
     ReasoningPiece,
@@ -117,6 +118,8 @@ class UiStreamRenderer:
             case NoticeShown():
                 data = {"message": step.message} | ({"code": step.code} if step.code else {})
                 yield {"type": "data-warning", "data": data}
+            case DataPartShown():
+                yield _build_data_part(step.part)
             case UsageShown():
                 yield {"type": "data-usage", "data": _without_type(step.usage), "transient": True}
             case HoldShown():
@@ -231,6 +234,11 @@ def encode_chunks(chunks: Sequence[Mapping[str, Any]]) -> bytes:
 
 def _error_chunk(text: str) -> UiChunk:
     return {"type": "error", "errorText": text}
+
+
+def _build_data_part(part: DataPartEvent) -> UiChunk:
+    identity = {"id": part.part_id} if part.part_id else {}
+    return {"type": part.name, **identity, "data": part.data, **({"transient": True} if part.transient else {})}
 
 
 def _without_type(event: Event) -> dict[str, Any]:
