@@ -7,21 +7,27 @@ from collections.abc import Iterable
 
 from fermata.agents.definitions.configured_agent import ConfiguredAgent
 from fermata.agents.tool_sources.endpoint_tools import list_endpoint_tools
+from fermata.agents.tool_sources.file_tools import list_file_tools
 from fermata.agents.tool_sources.page_state import build_update_page_state_tool
+from fermata.agents.tool_sources.sub_agents import list_sub_agent_tools
+from fermata.aws.resources import Resources
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset, list_tool_names
 from fermata.turns.turn import Turn
 
 
-def build_agent_toolset(turn: Turn, agent: ConfiguredAgent) -> Toolset:
+def build_agent_toolset(resources: Resources, turn: Turn, agent: ConfiguredAgent) -> Toolset:
     """Return the tools of a turn.
 
     Args:
+        resources: The bucket with the files of agents, and the cache of the process.
         turn: The turn, with what its client has said about the page.
         agent: The agent that it has pinned.
     """
     sources = (
         list_endpoint_tools(agent.definition, turn.tenant),
+        list_sub_agent_tools(agent.definition),
+        list_file_tools(resources, agent.definition),
         _list_page_tools(turn),
     )
     return Toolset(turn.scope, tuple(_keep_first_names(tool for source in sources for tool in source)))

@@ -65,7 +65,7 @@ def _open_service_tools(resources: Resources, turn: Turn) -> Toolset:
         from fermata.turns.agent_tools import build_agent_toolset  # most turns have a built-in agent
 
         assert isinstance(agent, ConfiguredAgent)
-        return build_agent_toolset(turn, agent)
+        return build_agent_toolset(resources, turn, agent)
     toolset = agent.get_toolset(turn.generation)
     if not turn.remote_tools:
         return toolset
