@@ -31,7 +31,8 @@ class Effect(StrEnum):
 class PolicyRule(DomainModel):
     """What becomes of the calls that meet all of its conditions. A condition that is empty is met by every call.
 
-    `tools` are canonical names. `access` is what the API calls a tool's capability.
+    `tools` are canonical names, or names of remote tools as they were registered. `access` is what the API calls a
+    tool's capability.
     """
 
     effect: Literal["allow", "ask", "deny"]
@@ -45,11 +46,19 @@ class PolicyRule(DomainModel):
         """Return whether a call of this tool by this agent meets all conditions."""
         return (
             (not self.agents or agent in self.agents)
-            and (not self.tools or tool.name in self.tools)
+            and (not self.tools or self._has_name_of(tool))
             and (not self.toolsets or tool.toolset in self.toolsets)
             and (self.access is None or tool.access is self.access)
             and (not self.risks or tool.risk in self.risks)
         )
+
+    def names(self, tool: Tool) -> bool:
+        """Return whether the rule is about this tool or its toolset by name."""
+        return self._has_name_of(tool) or tool.toolset in self.toolsets
+
+    def _has_name_of(self, tool: Tool) -> bool:
+        """Return whether a name of the tool is listed: a remote tool is known to models by another than its own."""
+        return tool.name in self.tools or not set(tool.aliases).isdisjoint(self.tools)
 
 
 class ApprovalPolicy(DomainModel):
@@ -103,15 +112,19 @@ class Verdict:
 def judge_call(facts: CallFacts, tenant_policy: ApprovalPolicy, agent_policy: ApprovalPolicy) -> Verdict:
     """Decide what becomes of an admitted call.
 
-    A tool that always needs approval is asked for whatever a rule allows. What the policies say besides their rules
-    only adds reasons to ask.
+    A tool that always needs approval is asked for whatever a rule allows. One that needs it unless it is named is asked
+    for unless the rule that allows it is the tenant's and names it. What the policies say besides their rules only adds
+    reasons to ask.
 
     Args:
         facts: The call and its turn.
         tenant_policy: Its rules are looked at first.
         agent_policy: Of the turn's agent.
     """
-    effect = _find_rule_effect((tenant_policy, agent_policy), facts)
+    rule = _find_rule((tenant_policy, agent_policy), facts)
+    effect = Effect(rule.effect) if rule else None
+    if facts.tool.approval is Approval.UNLESS_NAMED and effect is Effect.ALLOW:
+        effect = effect if _find_rule((tenant_policy,), facts) is rule and rule and rule.names(facts.tool) else None
     if effect is Effect.DENY:
         return Verdict(Effect.DENY)
     reasons = tuple(_iter_reasons(facts, effect, (tenant_policy, agent_policy)))
@@ -124,10 +137,9 @@ def get_approval_seconds(tenant_policy: ApprovalPolicy, agent_policy: ApprovalPo
     return min(named, default=DEFAULT_APPROVAL_SECONDS)
 
 
-def _find_rule_effect(policies: Iterable[ApprovalPolicy], facts: CallFacts) -> Effect | None:
+def _find_rule(policies: Iterable[ApprovalPolicy], facts: CallFacts) -> PolicyRule | None:
     rules = (rule for policy in policies for rule in policy.rules)
-    matching = (Effect(rule.effect) for rule in rules if rule.matches(facts.agent, facts.tool))
-    return next(matching, None)
+    return next((rule for rule in rules if rule.matches(facts.agent, facts.tool)), None)
 
 
 def _iter_reasons(

@@ -121,7 +121,7 @@ def build_remote_tool(definition: ToolDefinition, alias: str, used: Collection[s
         aliases=tuple(other_names),
         tenant=definition.tenant,
         risk=Risk.HIGH if is_write else Risk.SAFE,
-        approval=Approval.ALWAYS if is_write else Approval.NEVER,
+        approval=Approval.UNLESS_NAMED if is_write else Approval.NEVER,
         timeout_seconds=compute_total_seconds(manifest),
         idempotent=manifest.idempotent,
         reads_outside_content=True,

@@ -86,10 +86,14 @@ class Risk(StrEnum):
 
 
 class Approval(StrEnum):
-    """Whether a person must approve a call first. `POLICY`: if the tool writes or is of high risk."""
+    """Whether a person must approve a call first. `POLICY`: if the tool writes or is of high risk.
+
+    `UNLESS_NAMED`: unless a rule of the tenant allows the tool by its name, or its toolset by its name.
+    """
 
     NEVER = "never"
     ALWAYS = "always"
+    UNLESS_NAMED = "unlessNamed"
     BY_RISK = "policy"
 
 
@@ -333,4 +337,4 @@ class Tool:
         """Whether a person decides about each call. By risk: about writes, and about reads of high risk."""
         if self.approval is Approval.BY_RISK:
             return self.access is Access.WRITE or self.risk is Risk.HIGH
-        return self.approval is Approval.ALWAYS
+        return self.approval in (Approval.ALWAYS, Approval.UNLESS_NAMED)

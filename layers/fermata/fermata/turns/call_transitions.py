@@ -1,7 +1,7 @@
 """Compute what follows when a call of a round is answered. Pure: every handler and invocation does the same."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,7 +49,14 @@ class Transition:
         return call.waits_until if call and not call.has_running_child else 0
 
 
-def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Transition:
+def apply_outputs(
+    pause: Pause,
+    outputs: Mapping[str, tuple[ToolOutput, str]],
+    *,
+    now: float,
+    nonce: str,
+    compared_calls: Collection[str] = (),
+) -> Transition:
     """Answer calls in the model's order, up to the first one that has to wait.
 
     Sub-agents work at the same time, so that those behind one that works may be answered before it. A call whose output
@@ -82,11 +89,15 @@ def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *
             )
         elif call.has_running_child:
             is_behind_child = True
-        elif call.runner == "browser" and call.state == "waiting":
+        elif call.runner == "browser" and call.state == "waiting" and _may_request(call, compared_calls):
             return _request_call(transition, call, now, nonce)
         else:
             return transition
     return transition
+
+
+def _may_request(call: RoundCall, compared_calls: Collection[str]) -> bool:
+    return call.approval is None or call.effect_key in compared_calls
 
 
 def expire_request(pause: Pause, error: str) -> Transition:

@@ -237,6 +237,30 @@ def test_a_decision_of_another_version_of_the_agent_is_refused(bakery: Bakery, m
         bakery.decide(YES)
 
 
+def test_a_browser_tool_that_is_changed_between_approval_and_request_is_not_requested(bakery: Bakery) -> None:
+    bakery.ask_for(("bake", 3), ("sell", 3))
+    bakery.decide(YES, index=1)
+    changed = make_sell_tool(description="Gives loaves away.")
+    bakery.stage.add_tools(make_bake_tool(bakery.oven), changed)
+    bakery.decide(NO, index=0)
+    assert bakery.stage.tool_requests() == []
+    assert bakery.stage.run_workflow() == "finished"
+    assert bakery.stage.tool_requests() == []
+    assert "changed after this call was decided about" in bakery.results()[1].error
+
+
+def test_approved_browser_calls_are_requested_one_after_another(bakery: Bakery) -> None:
+    bakery.ask_for(("sell", 1), ("sell", 2))
+    bakery.decide(YES, index=1)
+    bakery.decide(YES, index=0)
+    assert len(bakery.stage.tool_requests()) == 1
+    bakery.stage.answer_request(OK)
+    assert bakery.stage.run_workflow() == "waiting"
+    assert [request.input for request in bakery.stage.tool_requests()] == [{"loaves": 1}, {"loaves": 2}]
+    bakery.stage.answer_request(OK)
+    assert bakery.stage.run_workflow() == "finished"
+
+
 def test_a_tool_that_is_changed_between_approval_and_run_is_not_run(bakery: Bakery) -> None:
     bakery.ask_for(("bake", 3))
     bakery.decide(YES)

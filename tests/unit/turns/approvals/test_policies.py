@@ -20,6 +20,9 @@ NONE = ApprovalPolicy()
 PLAIN = make_bake_tool(Oven(), approval=Approval.NEVER, risk=Risk.MODERATE)
 BY_RISK = make_bake_tool(Oven(), approval=Approval.BY_RISK)
 ALWAYS = make_bake_tool(Oven())
+REMOTE = make_bake_tool(
+    Oven(), name="orders_bake", aliases=("orders.bake",), toolset="remote", approval=Approval.UNLESS_NAMED
+)
 
 
 def rules(*members: dict[str, Any]) -> ApprovalPolicy:
@@ -39,6 +42,14 @@ def judge(tool: Tool, tenant: ApprovalPolicy = NONE, agent: ApprovalPolicy = NON
         (ALWAYS, NONE, NONE, (Effect.ASK, "tool")),
         (BY_RISK, rules({"effect": "allow", "tools": ["bake"]}), NONE, (Effect.ALLOW,)),
         (ALWAYS, rules({"effect": "allow", "tools": ["bake"]}), NONE, (Effect.ASK, "tool")),
+        (REMOTE, NONE, NONE, (Effect.ASK, "tool")),
+        (REMOTE, rules({"effect": "allow"}), NONE, (Effect.ASK, "tool")),
+        (REMOTE, rules({"effect": "allow", "capability": "write", "risks": ["high"]}), NONE, (Effect.ASK, "tool")),
+        (REMOTE, rules({"effect": "allow", "tools": ["orders.bake"]}), NONE, (Effect.ALLOW,)),
+        (REMOTE, rules({"effect": "allow", "toolsets": ["remote"]}), NONE, (Effect.ALLOW,)),
+        (REMOTE, NONE, rules({"effect": "allow", "tools": ["orders.bake"]}), (Effect.ASK, "tool")),
+        (REMOTE, rules({"effect": "ask"}), rules({"effect": "allow", "tools": ["orders_bake"]}), (Effect.ASK, "rule")),
+        (REMOTE, rules({"effect": "deny", "tools": ["orders.bake"]}), NONE, (Effect.DENY,)),
         (PLAIN, rules({"effect": "ask", "toolsets": ["site"]}), NONE, (Effect.ASK, "rule")),
         (PLAIN, rules({"effect": "ask", "toolsets": ["content"]}), NONE, (Effect.ALLOW,)),
         (PLAIN, rules({"effect": "ask", "capability": "write"}), NONE, (Effect.ASK, "rule")),

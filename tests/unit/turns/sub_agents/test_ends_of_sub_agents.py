@@ -7,7 +7,8 @@ import pytest
 
 from fermata.domain.events import CancelledEvent, DoneEvent, ErrorEvent, ToolResultEvent
 from fermata.tools.tool import Access, Approval, Execution, NoInput, Tool
-from fermata.turns.approvals.decide_approval import ApprovalAnswer, decide_approval
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
+from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.list_approvals import list_waiting_approvals
 from fermata.turns.end.stop_turn import cancel_turn, stop_turn
 from fermata.turns.pause import load_pause

@@ -20,6 +20,7 @@ from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_ser
 from tests.tenant_tokens import make_tenant
 from tests.unit.turns import invariants
 from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.editor import Editor
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
 ADMIN = Caller(
@@ -109,6 +110,17 @@ def test_a_tool_request_and_the_end_are_delivered_signed(stage: Stage, receiver:
     assert types_of(receiver) == ["toolRequest", "turnEnd"]
     assert receiver.calls[1].body["data"]["event"]["type"] == "done"
     assert outbox_of(stage) == []
+
+
+def test_the_requests_and_the_end_of_an_undo_are_delivered(stage: Stage, receiver: ScriptedToolServer) -> None:
+    editor = Editor(stage)
+    turn = editor.run_editing_turn(["insertHtml", "deleteNode"])
+    add(stage, receiver)
+    undo = stage.start_undo(turn)
+    editor.finish()
+    deliver(stage)
+    assert types_of(receiver) == ["toolRequest", "toolRequest", "turnEnd"]
+    assert {call.body["data"]["bridgeId"] for call in receiver.calls} == {undo.id}
 
 
 def test_a_tenant_without_webhooks_pays_nothing(stage: Stage) -> None:

@@ -37,7 +37,7 @@ def build_decision_commit(
     Args:
         resources: The clock and the names of the tables.
         pause: The round's pause as it is stored.
-        decisions: At least one.
+        decisions: At least one. Approved calls were just compared with their tools.
         head: The newest entry of the tenant's trail, as it was read.
     """
     settled = pause
@@ -47,7 +47,8 @@ def build_decision_commit(
         by_call[item.call.effect_key] = item.decision
     cause = decisions[0].decision
     closed = [CallDecision(call, by_call.get(call.effect_key, cause)) for call in iter_closed_calls(pause, settled)]
-    transition = apply_outputs(settled, {}, now=resources.clock.time(), nonce=new_id(12))
+    approved = [item.call.effect_key for item in decisions if item.decision.is_approved]
+    transition = apply_outputs(settled, {}, now=resources.clock.time(), nonce=new_id(12), compared_calls=approved)
     writes = _build_writes(resources, pause, closed, head)
     events = tuple(build_decided_event(item.call, item.decision) for item in closed)
     return RoundCommit.for_pause(pause, transition, first_events=events, build_extra_writes=lambda _entry: writes)

@@ -17,7 +17,7 @@ from fermata.turns.round.begin_round import begin_round, build_next_round_starte
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.open_turn import open_turn_context
 from fermata.turns.round.run_round import UNSTORABLE_ROUND_ERROR, run_round
-from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
+from fermata.turns.round.tool_calls import CallOutputs, compare_approved_calls, run_server_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, RoundCommit
@@ -212,7 +212,10 @@ def _apply_outputs(context: TurnContext, pause: Pause, outputs: CallOutputs) -> 
     """Apply outputs. An invocation that requests a browser call waits for the answer with its own token."""
     now = context.resources.clock.time()
     final_outputs = {key: output for key, output in outputs.items() if not output[0].is_awaited}
-    transition = apply_outputs(pause, final_outputs, now=now, nonce=context.new_nonce())
+    approved, changed = compare_approved_calls(context, pause)
+    transition = apply_outputs(
+        pause, {**changed, **final_outputs}, now=now, nonce=context.new_nonce(), compared_calls=approved
+    )
     transition = await_remote_results(transition, outputs, now)
     if not transition.is_waiting_for_browser:
         return transition

@@ -214,6 +214,26 @@ def _is_decision_valid(context: TurnContext, call: RoundCall, admitted: Admitted
     return approval.is_granted and bound_to == (context.agent.reference, tool.digest, input_hash)
 
 
+def compare_approved_calls(context: TurnContext, pause: Pause) -> tuple[list[str], CallOutputs]:
+    """Compare the approved browser calls that come next with their tools, which may have changed while they waited.
+
+    Returns:
+        The effect keys of those that are what was approved, and the outputs of the others.
+    """
+    current: list[str] = []
+    changed: CallOutputs = {}
+    for call in pause.calls:
+        if call.runner != "browser" or call.state != "waiting" or call.approval is None:
+            continue
+        tool = context.toolset.find_tool(call.approval.tool)
+        bound_to = (call.approval.agent, call.approval.tool_digest)
+        if call.approval.is_granted and tool and bound_to == (context.agent.reference, tool.digest):
+            current.append(call.effect_key)
+        else:
+            changed[call.effect_key] = (CHANGED_CALL_OUTPUT, "")
+    return current, changed
+
+
 def _mark_and_run(context: TurnContext, pause: Pause, call: RoundCall, admitted: AdmittedCall) -> CallOutputs:
     marked = pause.with_call(call.model_copy(update={"state": "started"}))
     transition = Transition(marked.model_copy(update={"version": pause.version + 1}))

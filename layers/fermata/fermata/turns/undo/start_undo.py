@@ -30,6 +30,7 @@ from fermata.turns.start.idempotency import build_idempotency_puts, start_once
 from fermata.turns.turn import UNDO_MARGIN_SECONDS, Turn, find_turn_for_caller
 from fermata.turns.turn_log import read_end_type
 from fermata.turns.turn_state_from_log import TurnState
+from fermata.webhooks.webhook import read_webhooks
 
 UNDOABLE_STATES = ("applied", "partly")
 TURN_RUNNING_MESSAGE = "This turn is still running. Wait for it to end, or cancel it, before you undo its edits."
@@ -185,13 +186,14 @@ def _commit_turn(
     An undo counts as a turn, but not as a prompt (decision 0239).
     """
     position = find_free_position(resources, conversation)
+    has_webhooks = read_webhooks(resources, turn.tenant).has_enabled
     counter = UseCounter(resources, caller, request.limits, turn.id)
 
     def commit(count_writes: Sequence[Update]) -> StartedTurn:
         return commit_start(
             resources,
             turn.model_copy(update={"limits_shard": counter.shard}),
-            TurnState(next_position=position, context_tokens=conversation.context_tokens),
+            TurnState(next_position=position, context_tokens=conversation.context_tokens, has_webhooks=has_webhooks),
             build_claim_update(resources, conversation, turn, position),
             message_store.build_undo_put(resources, turn.tenant, conversation.id, turn.id),
             *build_idempotency_puts(resources, turn, request.idempotency_key, request.digest),
