@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -169,3 +170,52 @@ def test_no_key_is_stored_or_logged_in_the_clear(cloud: LocalCloud) -> None:
             stored.append(found.decode("utf-8", "replace"))
     lines = [line for name in function_folders() for line in cloud.read_log_lines(name)]
     assert [text[:500] for text in stored + lines if KEY in text] == []
+
+
+AGENTS = """
+agents:
+  - id: helper
+    type: ClaudeAgent
+    connectionId: claude
+    properties:
+      model: fermata-demo
+      instructions: {_payload: {key: sharedState.rules, default: Help.}}
+      fileSystem: {basePath: book}
+connections:
+  - {id: claude, type: Anthropic, properties: {apiKey: {_secret: DEMO_KEY}}}
+tests:
+  - {agentId: helper, prompt: What can you do?}
+  - {agentId: helper, prompt: What can you do?, expect: {contains: [no such words], tools: [read-file]}}
+"""
+
+
+def test_agents_are_pushed_asked_tested_and_removed(
+    fermata: Callable[..., Result], tmp_path: Path, cloud: LocalCloud, token: str
+) -> None:
+    (tmp_path / "agents.yaml").write_text(AGENTS)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "menu.md").write_text("Bread")
+    assert fermata("secrets", "set", "DEMO_KEY", typed=KEY).exit_code == 0
+    assert fermata("agents", "diff", str(tmp_path)).stdout == "helper added\n"
+    assert fermata("agents", "push", str(tmp_path)).exit_code == 0
+    assert fermata("agents", "push", str(tmp_path)).exit_code == 3
+    assert [one["id"] for one in parse_output(fermata("agents", "list", "--json"))["agents"]] == ["helper"]
+    answered = fermata("chat", "--scope", "agent:helper", "What can you do?", "--json")
+    assert parse_output(answered)["status"] == "done"
+    tested = fermata("agents", "test", str(tmp_path), "--json")
+    results = json.loads(tested.stdout)["tests"]
+    assert (tested.exit_code, [one["ok"] for one in results]) == (1, [True, False])
+    assert results[1]["problems"] == [
+        "The answer does not contain 'no such words'.",
+        "The tool 'read-file' was not called.",
+    ]
+    body = {"conversationId": json.loads(answered.stdout)["conversationId"], "prompt": "And now?"}
+    body["context"] = {"pageId": "p", "sharedState": {"rules": "Rhyme."}}
+    with open_http(cloud, token) as http:
+        accepted = http.post("/chat/agent%3Ahelper", json=body, headers={"accept": "application/json"})
+        assert accepted.status_code == 202, accepted.text
+        other_scope = http.post("/chat/agent:nobody", json=body)
+        assert (other_scope.status_code, "belongs to scope" in other_scope.text) == (400, True)
+    assert fermata("agents", "remove", "helper", "--yes").exit_code == 0
+    assert fermata("chat", "--scope", "agent:helper", "Hello").exit_code == 1
+    assert KEY not in answered.output + tested.output

@@ -217,3 +217,14 @@ def test_users_see_the_agents_that_they_may_ask(bakery: TokenSigner) -> None:
     assert hidden == send("GET", "agents/nobody", bakery, function=tool_result, capabilities=["ai.chat"])
     shown = send("GET", "agents/open", bakery, function=tool_result)[1]["agent"]
     assert [tool["name"] for tool in shown["tools"]] == ["look-up"]
+
+
+def test_a_push_that_changes_nothing_stores_no_files(resources: Resources, bakery: TokenSigner) -> None:
+    reader = agent("a", properties={"fileSystem": {"basePath": "docs"}})
+    folders = {"docs": [{"path": "bread.md", "content": base64.b64encode(b"x" * 10).decode()}]}
+    assert push(bakery, reader, folders=folders, dryRun=True)[0] == 200
+    assert push(bakery, reader, agent("b", tools=["none"]), folders=folders)[0] == 400
+    assert resources.blobs.list_keys("agents/bakery") == []
+    assert push(bakery, reader, folders=folders)[1]["added"] == ["a"]
+    key = send("GET", "agent-definitions/a", bakery)[1]["definition"]["files"]["bundle"]
+    assert key in resources.blobs.list_keys("agents/bakery/files")

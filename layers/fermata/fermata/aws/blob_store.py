@@ -74,7 +74,7 @@ class BlobStore:
         Returns:
             The blob's key.
         """
-        return self.put_bytes(folder, _encode_json(value), "application/json", stored_key=stored_key)
+        return self.put_bytes(folder, encode_json(value), "application/json", stored_key=stored_key)
 
     def put_compressed_json(self, folder: str, value: Any, *, stored_key: str = "") -> str:
         """Store a JSON value compressed, which pays for large values that are rarely read (decision 0113).
@@ -84,9 +84,9 @@ class BlobStore:
             stored_key: As in `put_json`.
         """
         if not isinstance(value, CompressedJson):
-            text = _encode_json(value)
+            text = encode_json(value)
             # The key is that of the uncompressed text, so an unchanged value is found before it is compressed.
-            if _blob_key(folder, text) == stored_key:
+            if build_blob_key(folder, text) == stored_key:
                 return stored_key
             value = compress_json(text)
         key = f"{folder}/{value.digest}"
@@ -112,7 +112,7 @@ class BlobStore:
         Returns:
             The blob's key.
         """
-        key = _blob_key(folder, body)
+        key = build_blob_key(folder, body)
         if key != stored_key:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
         return key
@@ -273,11 +273,13 @@ def conversation_folder(tenant: str, conversation: str) -> str:
     return f"conversations/{tenant}/{conversation}"
 
 
-def _encode_json(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
+    """Return the text of a JSON value as it is stored."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
 
 
-def _blob_key(folder: str, content: bytes) -> str:
+def build_blob_key(folder: str, content: bytes) -> str:
+    """Return the key of a blob: that of its uncompressed content."""
     return f"{folder}/{_hex_digest(content)}"
 
 

@@ -19,7 +19,7 @@ from fermata.agents.definitions.definition_store import (
 )
 from fermata.agents.definitions.operators import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.tenant_secrets import list_secret_views
-from fermata.agents.files.bundle_store import PushedFile, store_bundle
+from fermata.agents.files.bundle_store import PushedFile, name_bundle, store_bundle
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
 from fermata.credentials.base_urls import make_url_guard
@@ -89,7 +89,7 @@ def push_agents(resources: Resources, caller: Caller, push: AgentPush) -> Pushed
         InvalidRequest: There are too many agents, or one is too large.
         Conflict: The agents have another version, or another request changes them at the same time.
     """
-    compiled = _compile(resources, caller.tenant, push)
+    compiled = _compile(caller.tenant, push)
     problems = (*compiled.errors, *_check_addresses(resources, compiled))
     if problems:
         raise InvalidAgents(problems)
@@ -105,6 +105,9 @@ def push_agents(resources: Resources, caller: Caller, push: AgentPush) -> Pushed
         for agent_id in changes.changed
     }
     if not push.dry_run:
+        for definition in definitions.values():
+            if definition.files:
+                store_bundle(resources, caller.tenant, push.folders[definition.files.base_path])
         changes = replace_agents(resources, caller, definitions, expected_version=expected)
     warnings = tuple(problem for problem in compiled.problems if problem.is_warning)
     return PushedAgents(changes, (*warnings, *_check_names(resources, caller.tenant, definitions)), differences)
@@ -144,12 +147,12 @@ def list_differences(before: Any, after: Any, path: str = "") -> list[dict[str, 
     return [] if before == after else [{"path": path, "before": before, "after": after}]
 
 
-def _compile(resources: Resources, tenant: str, push: AgentPush) -> CompiledFiles:
+def _compile(tenant: str, push: AgentPush) -> CompiledFiles:
     def find_bundle(base_path: str) -> str:
         if base_path not in push.folders:
             raise ValueError("was not sent along")
         try:
-            return store_bundle(resources, tenant, push.folders[base_path])
+            return name_bundle(tenant, push.folders[base_path])
         except InvalidRequest as error:
             raise ValueError(f"cannot be stored: {error.message.rstrip('.')}") from None
 

@@ -34,6 +34,8 @@ from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 
 MAX_AGENTS = 200
 MAX_KNOWN_IDS = 2000
+MAX_LIST_CHARS = 350_000
+"""A row has at most 400 KB."""
 MAX_DEFINITION_BYTES = 1_000_000
 _DEFINITION_CACHE_SECONDS = 3600
 NO_AGENT_MESSAGE = "There is no such agent."
@@ -320,12 +322,15 @@ def _write_list(resources: Resources, caller: Caller, before: AgentList, entries
     """Store the list in place of the one that was read.
 
     Raises:
+        InvalidRequest: The list is too long.
         Conflict: The list has changed since it was read.
     """
     known_ids = tuple(dict.fromkeys((*before.known_ids, *entries)))
     if len(known_ids) > MAX_KNOWN_IDS:
         raise Conflict(f"The tenant has had {MAX_KNOWN_IDS} ids of agents. Use one of them again.")
     changed = AgentList(agents=dict(entries), known_ids=known_ids, updated_by=caller.user, version=before.version + 1)
+    if len(changed.to_item(caller.tenant)["data"]) > MAX_LIST_CHARS:
+        raise InvalidRequest("The ids, titles, descriptions and roles of the agents are too long together.")
     _put_list(resources, caller.tenant, changed)
 
 

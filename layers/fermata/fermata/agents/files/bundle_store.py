@@ -14,6 +14,7 @@ from typing import Any
 
 from fermata.agents.files.file_bundle import BundleFile, FileBundle
 from fermata.agents.files.file_tools import OpenedBundle
+from fermata.aws.blob_store import build_blob_key, encode_json
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest
 
@@ -76,6 +77,11 @@ def _list_shadowed_paths(paths: set[str]) -> set[str]:
 def store_bundle(resources: Resources, tenant: str, files: Sequence[PushedFile]) -> str:
     """Store files and return the key of their bundle, which names exactly these files. Safe to repeat.
 
+    Args:
+        resources: The bucket.
+        tenant: The tenant's name.
+        files: The files, in any order.
+
     Raises:
         InvalidRequest: The files cannot be a bundle; the message names every problem.
     """
@@ -89,6 +95,24 @@ def store_bundle(resources: Resources, tenant: str, files: Sequence[PushedFile])
 
     keys = resources.clock.map_in_threads(store_pack, packs, _STORED_AT_ONCE) if packs else []
     return resources.blobs.put_compressed_json(folder, {"v": 1, "packs": keys, "files": index})
+
+
+def name_bundle(tenant: str, files: Sequence[PushedFile]) -> str:
+    """Return the key that `store_bundle` would return, without storing anything.
+
+    Args:
+        tenant: The tenant's name.
+        files: The files, in any order.
+
+    Raises:
+        InvalidRequest: The files cannot be a bundle; the message names every problem.
+    """
+    if problems := list_bundle_problems(files):
+        raise InvalidRequest(" ".join(problems))
+    folder = bundles_folder(tenant)
+    index, packs = _make_packs(sorted(files, key=lambda file: file.path))
+    keys = [build_blob_key(folder, pack) for pack in packs]
+    return build_blob_key(folder, encode_json({"v": 1, "packs": keys, "files": index}))
 
 
 def _make_packs(files: Sequence[PushedFile]) -> tuple[list[list[Any]], list[bytes]]:
