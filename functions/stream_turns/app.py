@@ -4,7 +4,7 @@ Images are served here too, because API Gateway passes bytes through unchanged o
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +20,6 @@ from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import get_resources, prepare_function
 from fermata.client_protocols.log_response import get_log_poller, handler_pool, send_log
 from fermata.conversations import conversation_store, message_views
-from fermata.domain.agent_context import NO_AGENT_CONTEXT
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import is_scope
@@ -40,13 +39,13 @@ from fermata.wire.bodies.planner_requests import PlannerChatBody
 from fermata.wire.bodies.turn_requests import ChatBody, UndoBody
 from fermata.wire.http.asgi import request_from_asgi_scope
 from fermata.wire.http.disconnects_header import BRIDGE_HEADER, is_cancelled_on_disconnect
-from fermata.wire.http.dispatch import handle_request
+from fermata.wire.http.dispatch import build_whole_response, handle_request
 from fermata.wire.http.editor_generation import detect_editor_generation
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import chat_clients, conversations, planner, service, turns
+from fermata.wire.operations import chat_clients, conversations, openai, planner, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
@@ -89,7 +88,6 @@ def post_prompt(context: RequestContext) -> Response:
         snapshot=find_snapshot(context.resources, context.caller, body),
         revision=body.revision or "",
         has_browser_tools=body.browser_tools,
-        agent_context=body.context.to_agent_context() if body.context else NO_AGENT_CONTEXT,
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,
@@ -251,6 +249,8 @@ router.handles_by_path(chat_clients.CHAT_WITH_AGENT, "fermata.client_protocols.u
 router.handles_by_path(chat_clients.RESUME_CHAT, "fermata.client_protocols.ui_chat:resume_chat")
 router.handles_by_path(chat_clients.STOP_CHAT, "fermata.client_protocols.ui_chat:stop_chat")
 router.handles_by_path(chat_clients.RUN_AGUI, "fermata.client_protocols.agui_runs:run_agui")
+router.handles_by_path(openai.CREATE_CHAT_COMPLETION, "fermata.client_protocols.openai_endpoint:create_chat_completion")
+router.handles_by_path(openai.CREATE_RESPONSE, "fermata.client_protocols.openai_endpoint:create_response")
 
 
 class ClosingStreamingResponse(StreamingResponse):
@@ -279,9 +279,24 @@ async def handle_asgi_request(asgi_request: AsgiRequest) -> AsgiResponse:
     response = await asyncio.get_running_loop().run_in_executor(
         handler_pool, handle_request, get_resources(), router.routes, request
     )
+    if response.build_whole is not None:
+        response = await _read_to_end(request, response)
     if response.stream is not None:
         return ClosingStreamingResponse(response)
     return AsgiResponse(response.to_bytes(), response.status, dict(response.headers))
+
+
+async def _read_to_end(request: HttpRequest, response: Response) -> Response:
+    """Return the response to a stream that its client wants whole, so that its status is known first."""
+    assert isinstance(response.stream, AsyncIterable)
+    try:
+        async for _ in response.stream:
+            pass
+        whole = await asyncio.get_running_loop().run_in_executor(handler_pool, build_whole_response, request, response)
+    finally:
+        if response.on_close:
+            response.on_close()
+    return whole
 
 
 async def _read_body(asgi_request: AsgiRequest) -> bytes:

@@ -17,6 +17,10 @@ SCRIPTS: dict[str, tuple[Step, ...]] = {
     "insert": (tool_call_step(*INSERTIONS, text="I add two paragraphs."), text_step("Both are there.")),
     "read": (tool_call_step(("read_document", {})), text_step("I have read it.")),
     "text": (text_step("Nothing to do."),),
+    "weather": (
+        tool_call_step(*(("get_weather", {"city": city}) for city in ("Bern", "Rome"))),
+        text_step("Sun in both."),
+    ),
 }
 """What the demo model answers in each round of a turn, by the name that the tests use."""
 

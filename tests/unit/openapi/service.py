@@ -152,6 +152,7 @@ class Service:
         return {
             "id": self._path_id(kind, deletes=operation.method == "DELETE" and "/queue/" not in operation.path),
             "conversationId": self.empty_conversation,
+            "conversation": self.empty_conversation,
             "credentialId": self.stage.credential.id,
             "bridgeId": self._bridge_id(operation),
             "requestId": self.open_request,

@@ -103,7 +103,12 @@ def log_entry_to_item(resources: Resources, partition: TurnPartition, log_entry:
 
 
 def read_last_entry(resources: Resources, pk: str, *, at_or_before: int | None = None) -> LogEntry | None:
-    """Return the newest entry, or with `at_or_before` the newest whose first event has at most that number."""
+    """Return the newest entry; None if there is none.
+
+    Args:
+        pk: The partition of the turn.
+        at_or_before: The greatest number that the entry's first event may have; None for any.
+    """
     max_sk = build_entry_key(at_or_before) if at_or_before is not None else "e#~"
     items = resources.tables.query_items(
         resources.settings.bridges_table, pk, min_sk="e#", max_sk=max_sk, descending=True, limit=1
@@ -112,7 +117,13 @@ def read_last_entry(resources: Resources, pk: str, *, at_or_before: int | None =
 
 
 def read_entries_from(resources: Resources, pk: str, first_number: int, limit: int | None = None) -> list[LogEntry]:
-    """Return the entries whose first event has at least the number `first_number`, oldest first."""
+    """Return the entries from a number on, the oldest first.
+
+    Args:
+        pk: The partition of the turn.
+        first_number: The least number that the first event of an entry may have.
+        limit: The greatest number of entries; None for all.
+    """
     items = resources.tables.query_items(
         resources.settings.bridges_table, pk, min_sk=build_entry_key(first_number), max_sk="e#~", limit=limit
     )

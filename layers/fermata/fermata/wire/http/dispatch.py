@@ -22,6 +22,7 @@ from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.error_responses import response_from_error
 from fermata.wire.http.messages import HttpRequest, Response
+from fermata.wire.http.openai_errors import shape_openai_error
 from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router, Routes, find_methods, find_routes
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -64,11 +65,24 @@ def handle_request(resources: Resources, routes: Routes, request: HttpRequest) -
     begin_request_of_source(request.source)
     admission = _respond_to_errors(request, lambda: admit_request(resources, routes, request))
     if isinstance(admission, Response):
+        admission = shape_openai_error(request.path, admission)
         return add_response_headers(request, admission, is_readable=_is_readable_by_origin(resources, request))
     route, context = admission
-    response = _respond_to_errors(request, lambda: route.handler(context))
+    response = shape_openai_error(request.path, _respond_to_errors(request, lambda: route.handler(context)))
     is_readable = normalize_origin(request.origin) in context.tenant.origins
     return add_response_headers(request, response, is_readable=is_readable)
+
+
+def build_whole_response(request: HttpRequest, response: Response) -> Response:
+    """Return what is sent after a stream that its client wants whole, with the headers of the response to the request.
+
+    Args:
+        request: The request.
+        response: The response whose stream was read to its end.
+    """
+    assert response.build_whole is not None
+    whole = shape_openai_error(request.path, _respond_to_errors(request, response.build_whole))
+    return replace(whole, headers={**response.headers, **whole.headers})
 
 
 def admit_request(

@@ -46,6 +46,8 @@ class Response:
     stream: Iterable[bytes] | AsyncIterable[bytes] | None = None
     raw_body: bytes | None = None
     on_close: Callable[[], None] | None = None
+    build_whole: Callable[[], "Response"] | None = None
+    """Set for a stream that is read to its end without being sent: returns the response that is sent then."""
 
     @property
     def is_empty(self) -> bool:

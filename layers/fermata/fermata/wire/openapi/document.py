@@ -24,6 +24,7 @@ from fermata.wire.bodies.responses import (
     credentials,
     defaults,
     editor,
+    openai,
     planner,
     privacy,
     remote_tools,
@@ -46,8 +47,9 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, Re
 
 _RESPONSE_MODULES = (
     agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, common, conversations, credentials,
-    defaults, editor, planner, privacy, remote_tools, turns, usage, webhooks,
+    defaults, editor, openai, planner, privacy, remote_tools, turns, usage, webhooks,
 )  # fmt: skip
+_ERROR_MODEL = "ErrorResponse"
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.
 
@@ -186,7 +188,8 @@ def _success(response: SuccessResponse) -> JsonObject:
         return document | {"content": {response.media_type: {}}}
     name = _model_name(response.model)
     if response.media_type == JSON_MEDIA_TYPE:
-        return document | {"content": {JSON_MEDIA_TYPE: {"schema": schema_reference(name)}}}
+        streamed: JsonObject = {response.stream_media_type: {}} if response.stream_media_type else {}
+        return document | {"content": {JSON_MEDIA_TYPE: {"schema": schema_reference(name)}, **streamed}}
     # OpenAPI 3.1 cannot describe one schema per line, so an extension refers to it (decision 0026).
     description = f"JSON, one `{name}` a line; every line ends with LF."
     lines = {"schema": {"type": "string", "description": description}, "x-line-schema": schema_reference(name)}
@@ -197,8 +200,12 @@ def _errors(operation: BaseOperation) -> JsonObject:
     has_query = any(parameter.location == "query" for parameter in operation.parameters)
     own_errors = (_QUERY_ERROR if has_query else {}) | (_BODY_ERROR if operation.body else {}) | dict(operation.errors)
     shared_errors = _ERRORS_OF_EVERY_OPERATION | (_ERRORS_OF_AUTHENTICATION if operation.capabilities else {})
+    if operation.error_model != _ERROR_MODEL:
+        own_errors, shared_errors = shared_errors | own_errors, {}
     documents = {status: {"$ref": f"#/components/responses/{_error_name(status)}"} for status in shared_errors}
-    documents |= {status: _error(status, description) for status, description in own_errors.items()}
+    documents |= {
+        status: _error(status, description, operation.error_model) for status, description in own_errors.items()
+    }
     return {str(status): documents[status] for status in sorted(documents)}
 
 
@@ -212,11 +219,11 @@ def _error_name(status: int) -> str:
     return "TooLarge" if status == 413 else HTTPStatus(status).phrase.replace(" ", "")
 
 
-def _error(status: int, description: str) -> JsonObject:
+def _error(status: int, description: str, model: str = _ERROR_MODEL) -> JsonObject:
     return {
         "description": description,
         "headers": {"X-Request-Id": _REQUEST_ID_HEADER} | _retry_after_header(status),
-        "content": {JSON_MEDIA_TYPE: {"schema": schema_reference("ErrorResponse")}},
+        "content": {JSON_MEDIA_TYPE: {"schema": schema_reference(model)}},
     }
 
 
@@ -228,7 +235,8 @@ def _retry_after_header(status: int) -> JsonObject:
 
 def _schemas(operations: Sequence[BaseOperation]) -> JsonObject:
     bodies = {operation.body for operation in operations if operation.body}
-    models = {common.ErrorResponse} | {
+    models = {_load_model(operation.error_model) for operation in operations} | {common.ErrorResponse}
+    models |= {
         _load_model(response.model)
         for operation in operations
         for response in operation.responses

@@ -24,6 +24,8 @@ class SuccessResponse:
     model: type[BaseModel] | str = ""
     status: int = 200
     media_type: str = JSON_MEDIA_TYPE
+    stream_media_type: str = ""
+    """The media type of the response to a client that asks for a stream; empty if nobody can."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class BaseOperation:
     """Whether the last parameter of the path may have several segments."""
     errors: Mapping[int, str] = field(default_factory=dict)
     """Descriptions of the error statuses that only this operation has. The OpenAPI document adds the common ones."""
+    error_model: str = "ErrorResponse"
+    """The name of the model of its errors, which is that of its clients."""
 
     @property
     def route_path(self) -> str:

@@ -15,6 +15,7 @@ from fermata.wire.operations import (
     credentials,
     defaults,
     editor,
+    openai,
     planner,
     policies,
     privacy,
@@ -29,7 +30,7 @@ from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, conversations, defaults,
-    credentials, api_keys, remote_tools, planner, chat_clients, privacy, usage, service, webhooks,
+    credentials, api_keys, remote_tools, planner, chat_clients, openai, privacy, usage, service, webhooks,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

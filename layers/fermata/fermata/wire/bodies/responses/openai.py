@@ -1,0 +1,57 @@
+"""Responses to OpenAI's clients: completions, responses and models. Their other members are those of OpenAI."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from fermata.wire.bodies.responses.common import ResponseModel
+
+
+class OpenAIObject(ResponseModel):
+    """An object of OpenAI's, with further members."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    model: str
+
+
+class ChatCompletionResponse(OpenAIObject):
+    object: Literal["chat.completion"]
+    created: int
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any]
+
+
+class OpenAIResponse(OpenAIObject):
+    object: Literal["response"]
+    created_at: Annotated[int, Field(alias="created_at")]
+    status: str
+    output: list[dict[str, Any]]
+
+
+class AgentModelResponse(ResponseModel):
+    """An agent as a model."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: Annotated[Literal["fermata", "tenant"], Field(alias="owned_by")]
+
+
+class AgentModelListResponse(ResponseModel):
+    object: Literal["list"]
+    data: list[AgentModelResponse]
+
+
+class OpenAIError(ResponseModel):
+    """What is wrong. `code` is for programs."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class OpenAIErrorResponse(ResponseModel):
+    error: OpenAIError

@@ -1,0 +1,73 @@
+"""Operations for OpenAI's clients: chat completions, responses, and the list of agents as models (docs/clients.md)."""
+
+from fermata.wire.bodies.openai_requests import ChatCompletionBody, ResponseBody
+from fermata.wire.operations.common import CAN_CHAT, IDEMPOTENCY_KEY
+from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
+
+OPENAI_PATH = "/v1"
+_ERROR_MODEL = "OpenAIErrorResponse"
+SSE_MEDIA_TYPE = "text/event-stream"
+_ERRORS = {
+    402: "A budget of the workspace or of the user is used up. The error says when it renews.",
+    404: "There is no such agent.",
+    409: "The conversation is busy with another request.",
+    422: "The model of the agent lacks an ability that the request needs.",
+    429: "The user or the workspace has reached a limit, or the provider's. The error says which.",
+    503: "The provider does not answer now.",
+}
+_STREAM = "With `stream`, the answer as server-sent events."
+
+CREATE_CHAT_COMPLETION = Operation(
+    name="createChatCompletion",
+    function="stream_turns",
+    method="POST",
+    path=f"{OPENAI_PATH}/chat/completions",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="Ask an agent, as a chat completion",
+    description=f"`model` is the id of an agent. Its own tools run unseen; `tools` are those of the client. {_STREAM}",
+    parameters=(IDEMPOTENCY_KEY,),
+    body=ChatCompletionBody,
+    responses=(SuccessResponse("The completion.", "ChatCompletionResponse", stream_media_type=SSE_MEDIA_TYPE),),
+    errors=_ERRORS,
+)
+CREATE_RESPONSE = Operation(
+    name="createResponse",
+    function="stream_turns",
+    method="POST",
+    path=f"{OPENAI_PATH}/responses",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="Ask an agent, as a response",
+    description=f"`model` is the id of an agent. `previous_response_id` goes on with its conversation. {_STREAM}",
+    parameters=(IDEMPOTENCY_KEY,),
+    body=ResponseBody,
+    responses=(SuccessResponse("The response.", "OpenAIResponse", stream_media_type=SSE_MEDIA_TYPE),),
+    errors=_ERRORS,
+)
+LIST_AGENT_MODELS = Operation(
+    name="listAgentModels",
+    function="tool_result",
+    method="GET",
+    path=f"{OPENAI_PATH}/models",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="List the agents as models",
+    responses=(SuccessResponse("The agents that the caller may ask.", "AgentModelListResponse"),),
+)
+SHOW_AGENT_MODEL = Operation(
+    name="showAgentModel",
+    function="tool_result",
+    method="GET",
+    path=f"{OPENAI_PATH}/models/{{model}}",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="Show an agent as a model",
+    parameters=(
+        RequestParameter(
+            "model", "The id of an agent.", {"type": "string", "maxLength": 100}, required=True, location="path"
+        ),
+    ),
+    responses=(SuccessResponse("The agent.", "AgentModelResponse"),),
+    errors={404: "There is no such agent."},
+)
