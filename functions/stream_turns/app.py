@@ -96,9 +96,9 @@ def post_prompt(context: RequestContext) -> Response:
         interrupts=body.when_busy == "interrupt" and context.tenant.dialect != "instatic",
         is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )
-    start = partial(start_turn, context.resources, context.caller, prompt)
+    start = partial(start_turn, context.resources, context.caller)
     if body.when_busy != "enqueue" or context.tenant.dialect == "instatic":
-        return _respond_with_started_turn(context, start())
+        return _respond_with_started_turn(context, start(prompt))
     started = start_or_enqueue(context.resources, context.caller, prompt, start)
     if isinstance(started, StartedTurn):
         return _respond_with_started_turn(context, started)

@@ -63,7 +63,18 @@ RULES: tuple[FaultRule, ...] = (
     FaultRule("batch interrupted", ("stream",)),
     FaultRule("event lost", ("event",)),
 )
-POINT_RATES = {"aws": 1.0, "point": 0.1, "provider": 4.0, "invoke": 3.0, "stream": 3.0, "event": 5.0, "index": 5.0}
+TORN_BATCH = FaultRule("torn batch", ("batch",))
+"""A batch of reads is no snapshot: its rows may be of different moments. Simulations choose this rule themselves."""
+POINT_RATES = {
+    "aws": 1.0,
+    "point": 0.1,
+    "provider": 4.0,
+    "invoke": 3.0,
+    "stream": 3.0,
+    "event": 5.0,
+    "index": 5.0,
+    "batch": 5.0,
+}
 """How likely a fault is at a point, in multiples of the plan's rate. Points inside the program are many."""
 
 

@@ -61,6 +61,8 @@ class Queuers:
     sent: list[SentPrompt] = field(default_factory=list)
     interruptions: list[tuple[str, float]] = field(default_factory=list)
     """Conversation and moment of each prompt that interrupts, as every one of Instatic's editors may."""
+    interrupters: list[tuple[str, float]] = field(default_factory=list)
+    """Name and moment of the same."""
     _tasks: list[Task] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -114,6 +116,7 @@ class Queuers:
         for _ in range(MAX_ATTEMPTS):
             if prompt.when_busy == "interrupt" or self.world.dialect == "instatic":
                 self.interruptions.append((self.conversation, self.world.scheduler.now))
+                self.interrupters.append((prompt.name, self.world.scheduler.now))
             answer = self._request("stream", "POST", "chat/site", body, prompt.name)
             if answer.is_success:
                 queued = answer.body.get("queuedPrompt", {})

@@ -19,6 +19,7 @@ SLOW_CALL_FACTOR = 30
 SDK_TIMEOUT_SECONDS = 10.0
 LATE_RESPONSE_SECONDS = 8.0
 """Shorter than the SDK waits."""
+TORN_BATCH_SECONDS = (0.02, 3.0)
 LATENCY_SECONDS = {"dynamodb": (0.002, 0.03), "s3": (0.01, 0.08), "kms": (0.005, 0.02), "stepfunctions": (0.01, 0.08)}
 RETRIED_CODES = {
     "InternalServerError",
@@ -82,7 +83,7 @@ class SimulatedBoto3Client:
             self._send_later(label, method, request)
         if fault == "lands late":
             self._lose_request(label)
-        result = method(**self._read_stale(request))
+        result = self._run(method, self._read_stale(request))
         if fault in ("kill after", "freeze after"):
             self._process.strike(self._scheduler, fault)
         self._scheduler.switch(f"after {label}", latency / 2 if fault != "response late" else LATE_RESPONSE_SECONDS)
@@ -107,6 +108,22 @@ class SimulatedBoto3Client:
     def _lose_request(self, label: str) -> NoReturn:
         self._scheduler.switch("time-out", SDK_TIMEOUT_SECONDS)
         raise ReadTimeoutError(endpoint_url=label)
+
+    def _run(self, method: Callable[..., Any], request: dict[str, Any]) -> Any:
+        """Call the service. A torn batch reads some of its rows a while after the others."""
+        if "RequestItems" not in request or self._faults.draw("batch", self._process.name) != "torn batch":
+            return method(**request)
+        halves: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        for table, wanted in request["RequestItems"].items():
+            for key in wanted["Keys"]:
+                half = self._scheduler.random.choice(halves)
+                half.setdefault(table, wanted | {"Keys": []})["Keys"].append(key)
+        responses: dict[str, Any] = {table: [] for table in request["RequestItems"]}
+        for half in filter(None, halves):
+            for table, items in method(**request | {"RequestItems": half})["Responses"].items():
+                responses[table] += items
+            self._scheduler.switch("torn batch", self._scheduler.random.uniform(*TORN_BATCH_SECONDS))
+        return {"Responses": responses, "UnprocessedKeys": {}}
 
     def _read_stale(self, request: dict[str, Any]) -> dict[str, Any]:
         """Let the read of an index return what the index had some seconds ago."""

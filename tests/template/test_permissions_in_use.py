@@ -23,6 +23,7 @@ from fermata.conversations import conversation_store, message_store, message_vie
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
 from fermata.domain.blocks import ImageBlock, TextBlock
+from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
 from fermata.domain.messages import Message
 from fermata.hosts import registry
@@ -56,6 +57,7 @@ from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.journal_pages import get_journal_page
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
+from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn_agent import open_turn_agent
@@ -280,7 +282,7 @@ def test_webhooks_are_registered_told_and_answer(
     resources: Resources, at: StageOf, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_tenant(resources_of_new_process(resources))
-    caller, settings = functions["stage"].caller, functions["credentials"]
+    caller, settings = may_also_approve(functions["stage"].caller), functions["credentials"]
     sent = _record_messages(monkeypatch)
     _run_locally_without_queue(functions)
     with run_scripted_tool_server() as receiver:
@@ -330,7 +332,7 @@ def test_a_webhook_decides_about_a_call(
     resources: Resources, at: StageOf, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_tenant(resources_of_new_process(resources))
-    caller, settings = functions["stage"].caller, functions["credentials"]
+    caller, settings = may_also_approve(functions["stage"].caller), functions["credentials"]
     sent = _record_messages(monkeypatch)
     _run_locally_without_queue(functions)
     with run_scripted_tool_server() as receiver:
@@ -522,12 +524,15 @@ def test_a_queued_prompt_is_edited_and_starts_after_its_turn(
     set_budgets(functions["api"], at("api").caller, Budgets(tenant=BudgetLimits(monthly_usd=Decimal(500))))
     functions["stage"].resources = resources
     functions["stage"].set_price(input_per_mtok=3, output_per_mtok=15)
-    at("stream_turns").start_turn()
+    stage = at("stream_turns")
+    start = partial(start_turn, stage.resources, stage.caller)
+    started = start_or_enqueue(stage.resources, stage.caller, stage.make_prompt("First"), start)
+    assert isinstance(started, StartedTurn)
+    stage._turn, stage._waiting_token = started.turn, ""
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")), "Done.")
     at("round").run_workflow()
     stage = at("stream_turns")
     prompt = stage.make_prompt("Second", snapshot=SNAPSHOT)
-    start = partial(start_turn, stage.resources, stage.caller, prompt)
     queued = start_or_enqueue(stage.resources, stage.caller, prompt, start)
     assert isinstance(queued, QueuedPrompt)
     ids = (functions["tool_result"], stage.caller, stage.conversation.id, queued.id)
@@ -571,6 +576,10 @@ def _hold_plan(at: StageOf, functions: dict[str, Any], title: str) -> ApprovalRe
     stage.clock.advance(1)
     [listed] = list_waiting_approvals(functions["tool_result"], stage.caller, "", 50).approvals
     return listed
+
+
+def may_also_approve(caller: Caller) -> Caller:
+    return caller.model_copy(update={"capabilities": caller.capabilities | {Capability.APPROVE, Capability.WRITE}})
 
 
 def _with_settings(function: GuardedResources, settings: Any) -> GuardedResources:

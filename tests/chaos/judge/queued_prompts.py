@@ -5,10 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from tests.chaos.evidence import Evidence, Row
 from tests.chaos.judge.conversations import read_text
+from tests.chaos.judge.find_rows import read_log
+from tests.chaos.judge.turns import MAX_REQUEST_SECONDS, SUPERSEDED
 from tests.chaos.queuers import SentPrompt
 
 
-def judge_queued_prompts(evidence: Evidence, sent: Sequence[SentPrompt]) -> Iterator[str]:
+def judge_queued_prompts(
+    evidence: Evidence, sent: Sequence[SentPrompt], interrupters: Sequence[tuple[str, float]]
+) -> Iterator[str]:
+    """Judge the prompts; `interrupters` are names and moments of those that asked to end the running turn."""
     messages = defaultdict[str, list[Row]](list)
     for row in evidence.conversations:
         if row["sk"].startswith("m#") and row["role"] == "user":
@@ -18,6 +23,8 @@ def judge_queued_prompts(evidence: Evidence, sent: Sequence[SentPrompt]) -> Iter
     for prompt in sent:
         own = messages.get(prompt.name, [])
         yield from (f"prompt {prompt.name}: {problem}" for problem in judge_prompt(evidence, prompt, own, rows))
+        others = [at for name, at in interrupters if name != prompt.name]
+        yield from (f"prompt {prompt.name}: {problem}" for problem in judge_interruption(evidence, own, others))
     waiting = [row["sk"] for row in rows.values() if row["state"] == "waiting" or "open" in row]
     yield from (f"{key} still waits though nothing runs" for key in waiting)
 
@@ -41,3 +48,13 @@ def judge_prompt(evidence: Evidence, prompt: SentPrompt, own: list[Row], rows: d
         yield f"the queue says {states}, and it has run"
     if own and prompt.edits and read_text(evidence, own[0]) != prompt.edits[-1]:
         yield f"it has run as {read_text(evidence, own[0])!r}, and was edited to {prompt.edits[-1]!r}"
+
+
+def judge_interruption(evidence: Evidence, own: list[Row], others: Sequence[float]) -> Iterator[str]:
+    """A turn is interrupted by another prompt only, and not by a repetition of its own."""
+    requests = [at for turn in evidence.turns if turn.dialect == "instatic" for at in turn.requested_at]
+    for row in own:
+        for logged in read_log(evidence, str(row["turn"]))[-1:]:
+            near = [at for at in (*others, *requests) if -10 < logged.at_ms / 1000 - at < MAX_REQUEST_SECONDS]
+            if logged.event["type"] == "cancelled" and logged.event.get("reason") == SUPERSEDED and not near:
+                yield "its turn was interrupted, and no other prompt asked for that"

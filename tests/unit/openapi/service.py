@@ -7,6 +7,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterable, Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
@@ -251,7 +252,7 @@ class Service:
         prompt = stage.make_prompt("And a footer", limits=limits, idempotency_key=key)
         prompt = replace(prompt, conversation_id=self.used_conversation)
         queued = start_or_enqueue(
-            stage.resources, stage.caller, prompt, lambda: start_turn(stage.resources, stage.caller, prompt)
+            stage.resources, stage.caller, prompt, partial(start_turn, stage.resources, stage.caller)
         )
         assert isinstance(queued, QueuedPrompt)
         return queued.id

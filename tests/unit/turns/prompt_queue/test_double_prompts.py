@@ -21,6 +21,7 @@ from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt, st
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.conversation_claim import ConversationBusy
 from fermata.turns.start.start_turn import start_turn
+from fermata.turns.start.turn_prompt import TurnPrompt
 from tests.unit.turns import invariants
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
@@ -39,9 +40,7 @@ def busy(stage: Stage) -> Stage:
 
 def send(stage: Stage, text: str, **members: Any) -> StartedTurn | QueuedPrompt:
     prompt = stage.make_prompt(text, **members)
-    return start_or_enqueue(
-        stage.resources, stage.caller, prompt, partial(start_turn, stage.resources, stage.caller, prompt)
-    )
+    return start_or_enqueue(stage.resources, stage.caller, prompt, partial(start_turn, stage.resources, stage.caller))
 
 
 def enqueue(stage: Stage, text: str, **members: Any) -> QueuedPrompt:
@@ -116,7 +115,7 @@ def test_a_turn_that_ends_while_a_prompt_is_queued_lets_it_start(busy: Stage, mo
     prompt = busy.make_prompt("Second")
     attempts: list[int] = []
 
-    def start() -> StartedTurn:
+    def start(prompt: TurnPrompt) -> StartedTurn:
         attempts.append(1)
         if len(attempts) == 1:
             error = ConversationBusy("busy")
@@ -150,6 +149,25 @@ def test_the_same_prompt_at_the_same_moment_is_queued_once(busy: Stage, monkeypa
     first = enqueue(busy, "Second", idempotency_key="k")
     assert ids[1:] == [first.id]
     assert len(list_queue(busy)) == 1
+
+
+def test_a_prompt_that_was_dropped_is_not_started_by_its_own_repetition(busy: Stage) -> None:
+    """A double click: the first request is queued and dropped, while the second one has seen the conversation busy."""
+    prompt = busy.make_prompt("Second", idempotency_key="k")
+    attempts: list[int] = []
+
+    def start(guarded: TurnPrompt) -> StartedTurn:
+        attempts.append(1)
+        if len(attempts) == 1:
+            queued = enqueue(busy, "Second", idempotency_key="k")
+            drop_queued_prompt(busy.resources, busy.caller, busy.conversation.id, queued.id)
+            end_turn(busy)
+        return start_turn(busy.resources, busy.caller, guarded)
+
+    again = start_or_enqueue(busy.resources, busy.caller, prompt, start)
+    assert isinstance(again, QueuedPrompt)
+    assert again.state == "dropped"
+    assert len(busy.workflow.started) == 1
 
 
 @pytest.mark.parametrize("when_busy", ["enqueue", "reject"])

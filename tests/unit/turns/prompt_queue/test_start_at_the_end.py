@@ -5,9 +5,9 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+from fermata.client_protocols.log_response import _start_next_at_end
 from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.log_stream import LogStream
-from functions.stream_turns.app import _start_next_at_end
 from tests.unit.turns.prompt_queue.test_double_prompts import busy, end_turn, enqueue, list_queue
 from tests.unit.turns.stage import Stage
 

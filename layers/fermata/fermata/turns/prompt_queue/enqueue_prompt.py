@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ItemKey, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, TooManyRequests
@@ -14,6 +15,7 @@ from fermata.limits.count_use import UseCounter, write_counts
 from fermata.limits.use_counts import Use
 from fermata.turns.prompt_queue.queued_prompt import (
     QueuedPrompt,
+    build_queue_key,
     build_queued_prompt,
     list_queued_prompts,
     queued_prompt_to_item,
@@ -32,19 +34,19 @@ QUEUE_FULL_MESSAGE = f"{MAX_QUEUED_PROMPTS} prompts wait for this conversation a
 
 
 def start_or_enqueue(
-    resources: Resources, caller: Caller, prompt: TurnPrompt, start: Callable[[], StartedTurn]
+    resources: Resources, caller: Caller, prompt: TurnPrompt, start: Callable[[TurnPrompt], StartedTurn]
 ) -> StartedTurn | QueuedPrompt:
     """Start the turn of a prompt. If another turn holds the conversation, put the prompt behind it.
 
     The prompt is queued with an entry of that turn's log. So either the turn has ended and the prompt is started, or
     whoever ends the turn knows that a prompt waits. A prompt that was queued before under the same Idempotency-Key is
-    returned, whatever became of it.
+    returned, whatever became of it: START is refused while its row is there.
 
     Args:
         resources: Tables, bucket and clock.
         caller: Who sends the prompt.
         prompt: The prompt.
-        start: Starts it, and raises ConversationBusy if another turn holds the conversation.
+        start: Starts it, and raises ConversationBusy if another turn holds the conversation or START is refused.
 
     Raises:
         Conflict: The Idempotency-Key was used for another request.
@@ -54,9 +56,12 @@ def start_or_enqueue(
     prompt_id = _make_prompt_id(caller, prompt)
     if prompt.idempotency_key and (known := _find_known_prompt(resources, caller, prompt, prompt_id)):
         return known
+    key = ItemKey(resources.settings.bridges_table, *build_queue_key(caller.tenant, prompt.conversation_id, prompt_id))
+    unless_queued = ConditionCheck(*key, "attribute_not_exists(pk)")
+    guarded = replace(prompt, build_start_writes=lambda _turn: (unless_queued,))
     for _ in range(MAX_ENQUEUE_ATTEMPTS):
         try:
-            return start()
+            return start(guarded)
         except ConversationBusy as busy:
             if queued := _enqueue(resources, caller, prompt, prompt_id, busy.turn):
                 return queued

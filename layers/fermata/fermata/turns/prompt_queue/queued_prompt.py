@@ -71,7 +71,7 @@ class QueuedPrompt(StoredModel):
     @property
     def sort_key(self) -> str:
         """The id alone, so that the same request, sent twice at once, is stored once."""
-        return f"q#{self.id}"
+        return build_queue_key(self.tenant, self.conversation, self.id)[1]
 
     @property
     def caller(self) -> Caller:
@@ -82,6 +82,17 @@ class QueuedPrompt(StoredModel):
 def queue_partition(tenant: str, conversation: str) -> str:
     """Return the partition of a conversation's queue in the table `bridges`."""
     return f"t#{tenant}#c#{conversation}#queue"
+
+
+def build_queue_key(tenant: str, conversation: str, prompt_id: str) -> tuple[str, str]:
+    """Return the partition and the sort key of a prompt in the table `bridges`.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The conversation's id.
+        prompt_id: The prompt's id.
+    """
+    return queue_partition(tenant, conversation), f"q#{prompt_id}"
 
 
 def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt, prompt_id: str) -> QueuedPrompt:
