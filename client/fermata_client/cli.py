@@ -21,7 +21,9 @@ from fermata_client.commands.workspace.credentials import credentials
 from fermata_client.commands.workspace.defaults import defaults
 from fermata_client.commands.workspace.listen import listen
 from fermata_client.commands.workspace.models import models
+from fermata_client.commands.workspace.policy import policy
 from fermata_client.commands.workspace.privacy import privacy
+from fermata_client.commands.workspace.queue import queue
 from fermata_client.commands.workspace.secrets import secrets
 from fermata_client.commands.workspace.tools import tools
 from fermata_client.commands.workspace.webhooks import webhooks
@@ -50,6 +52,8 @@ main.add_command(tools)
 main.add_command(webhooks)
 main.add_command(listen)
 main.add_command(approvals)
+main.add_command(policy)
+main.add_command(queue)
 main.add_command(models)
 main.add_command(defaults)
 main.add_command(audit)

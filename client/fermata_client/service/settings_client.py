@@ -113,6 +113,31 @@ class SettingsClient:
         params = without_none({"limit": limit, "cursor": cursor})
         return self._request("GET", path_of("approval-decisions"), params=params)
 
+    def get_approval_policy(self) -> JsonObject:
+        """Return which calls need a person in the workspace."""
+        return self._request("GET", path_of("approval-policy"))
+
+    def set_approval_policy(self, policy: JsonObject) -> JsonObject:
+        """Replace the policy, for turns that start from now on."""
+        return self._request("PUT", path_of("approval-policy"), policy)
+
+    def list_queued_prompts(self, conversation_id: str) -> list[JsonObject]:
+        """Return the prompts that wait in a conversation, and what became of those of the last days."""
+        return require_member(self._request("GET", path_of("conversations", conversation_id, "queue")), "prompts", list)
+
+    def edit_queued_prompt(
+        self, conversation_id: str, prompt_id: str, text: str, *, version: int | None = None
+    ) -> JsonObject:
+        """Replace the text of a prompt that waits. With `version` it is refused (409) if somebody has changed it."""
+        body = without_none({"prompt": text, "version": version})
+        path = path_of("conversations", conversation_id, "queue", prompt_id)
+        return require_member(self._request("PUT", path, body), "prompt", dict)
+
+    def drop_queued_prompt(self, conversation_id: str, prompt_id: str) -> JsonObject:
+        """Drop a prompt that waits."""
+        path = path_of("conversations", conversation_id, "queue", prompt_id)
+        return require_member(self._request("DELETE", path), "prompt", dict)
+
     def list_remote_tools(self) -> list[JsonObject]:
         """Return the tenant's remote tools without the values of their headers, by name."""
         return require_member(self._request("GET", path_of("tools"), base_path=""), "tools", list)

@@ -1,6 +1,7 @@
 """`fermata approvals`: output, requests, exit codes; and `fermata audit --verify`."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,8 +37,12 @@ def service() -> Any:
 
 
 def run(service: ScriptedToolServer, *arguments: str) -> Result:
+    return run_command(service, "approvals", *arguments)
+
+
+def run_command(service: ScriptedToolServer, *arguments: str) -> Result:
     url = f"http://127.0.0.1:{service.server_port}"
-    return CliRunner().invoke(main, ["approvals", *arguments, "--url", url, "--token", "t"])
+    return CliRunner().invoke(main, [*arguments, "--url", url, "--token", "t"])
 
 
 def test_all_pages_of_waiting_calls_are_listed_without_control_characters(service: ScriptedToolServer) -> None:
@@ -69,6 +74,44 @@ def test_an_approval_names_the_input_that_was_seen(service: ScriptedToolServer) 
         "input": {"slug": "news"},
         "inputHash": "a" * 64,
     }
+
+
+def test_what_was_decided_last_is_listed(service: ScriptedToolServer) -> None:
+    decision = {"at": "2026-11-28T09:30:00.000Z", "outcome": "denied", "tool": "publish", "reason": "No\x1b[31m."}
+    service.script_answer({"decisions": [decision]})
+    result = run(service, "history", "--limit", "5")
+    assert result.exit_code == 0, result.output
+    assert "denied" in result.output
+    assert "\x1b" not in result.output
+    assert "limit=5" in service.calls[0].path
+
+
+def test_the_policy_that_was_shown_can_be_set_again(service: ScriptedToolServer, tmp_path: Path) -> None:
+    policy = {"rules": [{"effect": "ask"}], "newTools": False, "updatedAt": "2026-11-28T09:30:00.000Z"}
+    service.script_answer(policy)
+    shown = run_command(service, "policy")
+    file = tmp_path / "policy.json"
+    file.write_text(shown.output)
+    service.script_answer(policy)
+    result = run_command(service, "policy", "set", str(file))
+    assert "1 rules" in result.output
+    assert service.calls[1].body == {"rules": [{"effect": "ask"}], "newTools": False}
+    for text in ("[]", "{"):
+        file.write_text(text)
+        assert run_command(service, "policy", "set", str(file)).exit_code == 2
+
+
+def test_queued_prompts_are_listed_edited_and_dropped(service: ScriptedToolServer) -> None:
+    prompt = {"promptId": "p", "state": "waiting", "text": "Bake", "version": 1}
+    prompt |= {"createdAt": "2026-11-28T09:30:00.000Z"}
+    service.script_answer({"prompts": [prompt]})
+    service.script_answer({"prompt": prompt | {"version": 2}})
+    service.script_answer({"prompt": prompt | {"state": "dropped"}})
+    assert "Bake" in run_command(service, "queue", "list", "c").output
+    assert "version 2" in run_command(service, "queue", "edit", "c", "p", "Bake two", "--version", "1").output
+    assert service.calls[1].body == {"prompt": "Bake two", "version": 1}
+    assert "dropped" in run_command(service, "queue", "drop", "c", "p").output
+    assert service.calls[2].path.endswith("/conversations/c/queue/p")
 
 
 def test_a_denial_is_sent_with_its_reason(service: ScriptedToolServer) -> None:

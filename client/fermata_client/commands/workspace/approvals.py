@@ -19,7 +19,7 @@ APPROVAL_ID_ARGUMENT = click.argument("approval_id", metavar="ID")
 
 @group_with_default("list", name="approvals")
 def approvals() -> None:
-    """List the tool calls that wait for a person, show, approve or deny one. Alone, it lists them."""
+    """List the calls and plans that wait for a person, show, approve or deny one. Alone, it lists them."""
 
 
 @approvals.command("list")
@@ -53,6 +53,32 @@ def list_approvals(as_json: bool, url: str | None, token: str | None) -> None:
     print_table(("id", "tool", "risk", "why", "user", "since", "until"), rows)
 
 
+@approvals.command("history")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many decisions.")
+@json_option
+@service_options
+@report_errors
+def list_decisions(limit: int, as_json: bool, url: str | None, token: str | None) -> None:
+    """List what was decided last, the newest first."""
+    with connect_to_service(url, token) as client:
+        found = client.list_decisions(limit=limit)["decisions"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            format_minute(decision["at"]),
+            decision["outcome"],
+            strip_control_chars(decision["tool"]),
+            strip_control_chars(decision.get("askedFor", "")),
+            strip_control_chars(decision.get("decidedBy", "")),
+            strip_control_chars(decision.get("reason", "")),
+        )
+        for decision in found
+    ]
+    print_table(("at", "outcome", "tool", "asked for", "decided by", "reason"), rows)
+
+
 @approvals.command("show")
 @APPROVAL_ID_ARGUMENT
 @json_option
@@ -67,6 +93,8 @@ def show_approval(approval_id: str, as_json: bool, url: str | None, token: str |
         return
     click.echo(f"{strip_control_chars(approval['toolName'])}: {approval['state']}")
     click.echo(strip_control_chars(approval["description"]))
+    for reason in approval.get("plan", {}).get("destructiveReasons", ()):
+        click.echo(f"- {strip_control_chars(reason['message'])}")
     click.echo(json.dumps(approval["input"], indent=2))
 
 
