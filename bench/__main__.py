@@ -31,6 +31,7 @@ from bench.import_time import measure_import_ratio
 from bench.package_sizes import measure_package_sizes
 from bench.panel_page import measure_panel
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
+from bench.resumed_stream import measure_resumed_stream
 from bench.sub_agents import measure_sub_agent
 from bench.synthetic_ledger import ROW_COUNT
 from bench.tool_pipeline import measure_tool_pipeline
@@ -173,6 +174,7 @@ def measure_times(harness: BenchHarness, size: BenchmarkSize) -> Iterator[Result
     yield from latency.measure_latencies(harness, latency.LOCAL_CONDITIONS, size.repetitions)
     yield from latency.measure_server_round(harness, size.repetitions, size.late_round)
     yield from measure_sub_agent(harness, size.repetitions)
+    yield measure_resumed_stream(harness, size.repetitions // 2 + 1)
     yield fault_and_load.measure_killed_function(harness, max(1, size.repetitions // 10))
     yield fault_and_load.measure_long_conversation(harness, size.message_count)
     yield fault_and_load.measure_concurrent_turns(harness, size.concurrent_turns)

@@ -106,6 +106,7 @@ class DynamoClient:
         descending: bool = False,
         limit: int | None = None,
         consistent: bool = True,
+        attributes: Sequence[str] = (),
     ) -> list[Item]:
         """Return the items of one partition in the order of their sort keys, from all pages.
 
@@ -117,8 +118,12 @@ class DynamoClient:
             descending: Whether the greatest sort key comes first.
             limit: The greatest number of items; None for all.
             consistent: As in `get_item`.
+            attributes: The attributes to return; empty for all. It costs as much, and is parsed faster.
         """
         request = build_partition_query(table, pk, min_sk, max_sk)
+        if attributes:
+            names = {f"#a{number}": name for number, name in enumerate(attributes)}
+            request |= {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
         request |= {"ScanIndexForward": not descending, "ConsistentRead": consistent}
         return self._collect(request, limit)
 

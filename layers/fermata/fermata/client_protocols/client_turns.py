@@ -12,12 +12,11 @@ from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ClientProtocol
 from fermata.domain.tools import ClientTool
-from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.start.turn_prompt import TurnPrompt, compute_content_identity
 from fermata.turns.turn import Turn, load_turn
-from fermata.turns.turn_log import LogEntry, read_end_type
+from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log
 from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import SnapshotBody
 from fermata.wire.http.routing import RequestContext
@@ -128,4 +127,4 @@ def find_client_turn(
 
 def read_started_entries(resources: Resources, started: StartedTurn) -> list[LogEntry]:
     """Return the entries that are known of a started turn."""
-    return read_entries_after(resources, started.turn, 0) if started.is_joined else [started.entry]
+    return read_whole_log(resources, started.turn.pk) if started.is_joined else [started.entry]

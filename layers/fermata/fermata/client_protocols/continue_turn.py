@@ -19,9 +19,8 @@ from fermata.tools.toolset import Toolset
 from fermata.turns.answer.submit_tool_result import submit_tool_result
 from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed
 from fermata.turns.approvals.decide_approval import decide_approval
-from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.turn import Turn
-from fermata.turns.turn_log import LogEntry, read_entries_from
+from fermata.turns.turn_log import LogEntry, read_entries_from, read_whole_log
 from fermata.turns.turn_toolset import CLIENT_TOOLSET, open_turn_toolset
 from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import SnapshotBody
@@ -66,7 +65,7 @@ class ClientTurn:
     def __post_init__(self) -> None:
         self.fold = make_turn_fold(self.resources, self.turn)
         self._toolset = open_turn_toolset(self.resources, self.turn)
-        self._add(read_entries_after(self.resources, self.turn, 0))
+        self._add(read_whole_log(self.resources, self.turn.pk))
 
     @classmethod
     def open(cls, context: RequestContext, turn: Turn, body: SnapshotBody | None = None) -> "ClientTurn":

@@ -24,10 +24,9 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.errors import BadGateway, Conflict, InvalidRequest
 from fermata.domain.events import CancelledEvent, ErrorEvent, TextEvent, ToolCallEvent
 from fermata.turns.end.stop_turn import stop_turn
-from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.read.log_stream import LogStream
 from fermata.turns.turn import Turn, load_turn
-from fermata.turns.turn_log import LogEntry, read_end_type
+from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log
 from fermata.wire.bodies.chat_clients import UiChatBody
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext
@@ -77,8 +76,8 @@ def stop_chat(context: RequestContext) -> Response:
     """End the turn that runs in a chat. Safe to repeat."""
     scope = find_agent_scope(context.caller, context.path_parameters["agentId"])
     conversation = find_chat(context.resources, context.caller, scope, context.path_parameters["chatId"])
-    turn = _find_running_turn(context, conversation)
-    if turn is None:
+    turn = _find_claiming_turn(context, conversation)
+    if turn is None or read_end_type(context.resources, turn):
         return Response(200, {"status": "idle"})
     return Response(200, {"status": stop_turn(context.resources, turn, CancelledEvent()), "bridgeId": turn.id})
 
@@ -171,20 +170,20 @@ def _go_on(context: RequestContext, body: UiChatBody, conversation: Conversation
 def _resume(context: RequestContext, agent_id: str, name: str) -> Response:
     scope = find_agent_scope(context.caller, agent_id)
     conversation = find_chat(context.resources, context.caller, scope, name)
-    turn = _find_running_turn(context, conversation)
-    if turn is None:
+    turn = _find_claiming_turn(context, conversation)
+    entries = read_whole_log(context.resources, turn.pk) if turn else []
+    if turn is None or not entries or entries[-1].state.phase == "ended":
         return Response(204)
-    entries = read_entries_after(context.resources, turn, 0)
     fold = make_turn_fold(context.resources, turn, _list_settled(entries))
     return _send(context, turn, entries, UiStreamRenderer(fold, sdk=_read_sdk(context)), is_returning=True)
 
 
-def _find_running_turn(context: RequestContext, conversation: Conversation | None) -> Turn | None:
+def _find_claiming_turn(context: RequestContext, conversation: Conversation | None) -> Turn | None:
+    """Return the turn that may write to a conversation. It may have ended."""
     if conversation is None or not conversation.claim:
         return None
     turn = load_turn(context.resources, context.caller.tenant, conversation.claim)
-    is_running = turn is not None and not turn.undone_turn and read_end_type(context.resources, turn) is None
-    return turn if is_running else None
+    return None if turn is None or turn.undone_turn else turn
 
 
 def _list_settled(entries: Sequence[LogEntry]) -> frozenset[str]:

@@ -130,6 +130,34 @@ def read_entries_from(resources: Resources, pk: str, first_number: int, limit: i
     return [log_entry_from_item(resources, item) for item in items]
 
 
+def read_whole_log(resources: Resources, pk: str) -> list[LogEntry]:
+    """Return all entries, oldest first; of all but the last one only what a reader sees, without the turn's state.
+
+    Args:
+        resources: The table, and the bucket of large entries.
+        pk: The partition of the turn.
+    """
+    last_entry = read_last_entry(resources, pk)
+    if last_entry is None:
+        return []
+    items = resources.tables.query_items(
+        resources.settings.bridges_table,
+        pk,
+        min_sk="e#",
+        max_sk=build_entry_key(last_entry.first_number - 1),
+        attributes=("sk", "count", "data", "blob"),
+    )
+    return [*(_build_shown_entry(resources, item) for item in items), last_entry]
+
+
+def _build_shown_entry(resources: Resources, item: Item) -> LogEntry:
+    data = resources.blobs.get_json(item["blob"]) if "blob" in item else json.loads(item["data"])
+    return LogEntry(int(item["sk"][2:]), item["count"], parse_events(data), _UNKNOWN_STATE, "", 0)
+
+
+_UNKNOWN_STATE = TurnState()
+
+
 def read_end_type(resources: Resources, turn: Turn) -> str | None:
     """Return the type of the terminal event (done, error or cancelled), or None while the turn runs."""
     last_entry = read_last_entry(resources, turn.pk)

@@ -14,6 +14,9 @@ from fermata.turns.turn_log import LogEntry
 HOLD_GRACE_SECONDS = 30
 """How long a reader stays connected while the turn waits for a person."""
 
+MAX_CHUNK_BYTES = 64_000
+"""What is known of a log is sent in pieces of about this size, because a piece for each entry takes longer."""
+
 EventRenderer: TypeAlias = Callable[[int, Event], bytes]
 """Render the event of a number for the reader's client; nothing, if the client does not receive it."""
 
@@ -75,9 +78,13 @@ class LogStream:
 
         It ends with the terminal event, at this reader's deadline, or `HOLD_GRACE_SECONDS` into a hold.
         """
-        last_entry = None
+        last_entry, known = None, bytearray()
         for last_entry in entries:
-            yield self._render_entry(last_entry)
+            known += self._render_entry(last_entry)
+            if len(known) > MAX_CHUNK_BYTES:
+                yield bytes(known)
+                known.clear()
+        yield bytes(known)
         if last_entry is not None and last_entry.state.phase != "ended" and not self._is_response_over():
             async with self._follow_log(last_entry) as queue:
                 async for chunk in self._send_new_entries(queue, last_entry):
