@@ -1,0 +1,1 @@
+"""Define the agent of the governed studio."""

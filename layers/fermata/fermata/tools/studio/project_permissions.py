@@ -1,0 +1,121 @@
+"""Say what a member or an API key may do in a project: which tools, models and locales. The unknown is denied."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from fermata.tools.studio.tool_rules import TOOL_RULES, ProjectRole
+
+WorkspaceRole = Literal["owner", "admin", "member"]
+_FULL_ROLES = ("owner", "admin")
+_LEAST_ROLE: ProjectRole = "viewer"
+_KEY_ROLES = ("viewer", "editor")
+
+
+@dataclass(frozen=True)
+class ProjectPermissions:
+    """What a caller may do in a project.
+
+    Attributes:
+        tools: The names of the tools that the caller may use.
+        allowed_models: The only models whose content the caller may read or write; None for all.
+        allowed_locales: The only locales; None for all.
+    """
+
+    workspace_role: WorkspaceRole
+    project_role: ProjectRole | None
+    tools: frozenset[str]
+    allowed_models: frozenset[str] | None = None
+    allowed_locales: frozenset[str] | None = None
+
+    @property
+    def merges_in_review(self) -> bool:
+        """Whether the caller's changes are merged although the project's workflow asks for a review."""
+        return self.workspace_role in _FULL_ROLES
+
+
+def resolve_member_permissions(
+    workspace_role: str, membership: Mapping[str, Any] | None, *, may_restrict_models: bool = True
+) -> ProjectPermissions:
+    """Return the permissions of a member of a workspace.
+
+    Args:
+        workspace_role: `owner`, `admin` or `member`. Anything else is a member.
+        membership: The member's row of the project: `role`, `specificModels`, `allowedModels`. None without one, which
+            permits nothing. A missing or unknown role is that of a viewer.
+        may_restrict_models: Whether the plan knows restrictions to models. Without, a restricted member sees no model,
+            because to drop the restriction would permit more than was meant.
+    """
+    if workspace_role in _FULL_ROLES:
+        return ProjectPermissions(cast(WorkspaceRole, workspace_role), None, frozenset(TOOL_RULES))
+    if membership is None:
+        return ProjectPermissions("member", None, frozenset())
+    role = _read_role(membership.get("role"))
+    models = None
+    if membership.get("specificModels"):
+        models = frozenset(membership.get("allowedModels") or ()) if may_restrict_models else frozenset()
+    return ProjectPermissions("member", role, _list_tools_of(role), models)
+
+
+def resolve_key_permissions(
+    role: str,
+    *,
+    allowed_tools: frozenset[str] | None = None,
+    allowed_models: frozenset[str] | None = None,
+    allowed_locales: frozenset[str] | None = None,
+) -> ProjectPermissions:
+    """Return the permissions of an API key. The role `admin` is that of a workspace's admin.
+
+    Args:
+        role: `viewer`, `editor` or `admin`. Anything else is a viewer.
+        allowed_tools: The only tools of the role that the key may use; None for all of them.
+        allowed_models: The only models; None for all.
+        allowed_locales: The only locales; None for all.
+    """
+    if role == "admin":
+        workspace_role, project_role, tools = cast(WorkspaceRole, "admin"), None, frozenset(TOOL_RULES)
+    else:
+        workspace_role = "member"
+        project_role = cast(ProjectRole, role) if role in _KEY_ROLES else _LEAST_ROLE
+        tools = _list_tools_of(project_role)
+    if allowed_tools is not None:
+        tools &= allowed_tools
+    return ProjectPermissions(workspace_role, project_role, tools, allowed_models, allowed_locales)
+
+
+def refuse_for_caller(tool_name: str, arguments: Mapping[str, Any], permissions: ProjectPermissions) -> str | None:
+    """Return the code of the reason why a call is refused, or None. It is asked when a call is executed.
+
+    Args:
+        tool_name: The tool.
+        arguments: The input of the call, with its defaults.
+        permissions: What the caller may do.
+    """
+    if tool_name not in permissions.tools:
+        return "permission_denied"
+    models = permissions.allowed_models
+    if models is not None and (model := _find_model(tool_name, arguments)) is not None and model not in models:
+        return "model_access_denied"
+    locales = permissions.allowed_locales
+    if locales is not None and any(locale not in locales for locale in _list_locales(arguments)):
+        return "locale_not_allowed"
+    return None
+
+
+def _find_model(tool_name: str, arguments: Mapping[str, Any]) -> str | None:
+    """Return the model that a call names: models have their own id in calls that change them."""
+    name = "id" if tool_name == "save_model" else "modelId" if tool_name == "list_submissions" else "model"
+    value = arguments.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _list_locales(arguments: Mapping[str, Any]) -> list[str]:
+    return [value for name in ("locale", "from", "to", "copyFrom") if isinstance(value := arguments.get(name), str)]
+
+
+def _list_tools_of(role: ProjectRole) -> frozenset[str]:
+    return frozenset(name for name, rule in TOOL_RULES.items() if role in rule.project_roles)
+
+
+def _read_role(value: Any) -> ProjectRole:
+    return cast(ProjectRole, value) if value in ("viewer", "reviewer", "editor") else _LEAST_ROLE
