@@ -7,7 +7,7 @@ import pytest
 from fermata.content.fields import NUMBER_TYPES, FieldDefinition, FieldType
 from fermata.content.validation.content_problem import is_valid
 from fermata.content.validation.unique_values import UniqueValues
-from fermata.content.validation.validate_content import MAX_DEPTH, validate_content, validate_dictionary
+from fermata.content.validation.validate_content import MAX_NESTED_FIELDS, validate_content, validate_dictionary
 
 
 def read_fields(fields: dict[str, Any]) -> dict[str, FieldDefinition]:
@@ -175,7 +175,7 @@ def test_every_type_refuses_what_is_no_value_of_it_and_takes_one_that_is(field_t
 def test_what_is_nested_too_deeply_is_refused_and_not_read() -> None:
     definition: dict[str, Any] = {"type": "array"}
     value: list[Any] = []
-    for _ in range(MAX_DEPTH + 5):
+    for _ in range(MAX_NESTED_FIELDS + 5):
         definition, value = {"type": "array", "items": definition}, [value]
     (problem,) = find_problems({"f": value}, {"f": definition})
     assert problem[1:] == ("error", "depth")

@@ -1,4 +1,4 @@
-"""What follows a write of the studio: a merge or a review, and what clients have to refresh."""
+"""Writes of the studio are merged or wait for a review, and say what clients have to refresh."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who may do what in a project of the studio: whatever is missing or unknown is denied."""
+"""Members and keys may do in a project what their role says. Whatever is missing or unknown is denied."""
 
 from typing import Any
 

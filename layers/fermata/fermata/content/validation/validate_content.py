@@ -11,7 +11,7 @@ from fermata.content.validation.semantic_checks import check_accepted_file, chec
 from fermata.content.validation.tenant_patterns import BadPatternError, contains_match
 from fermata.content.validation.unique_values import UniqueValues
 
-MAX_DEPTH = 10
+MAX_NESTED_FIELDS = 10
 
 
 def validate_content(
@@ -105,8 +105,10 @@ def _check_members(
 ) -> Iterator[ContentProblem]:
     if isinstance(value, list):
         yield from _check_range(len(value), definition, path, unit=" items")
-    if depth >= MAX_DEPTH:
-        yield ContentProblem(field=path, kind="depth", message=f"{path} is nested deeper than {MAX_DEPTH} levels.")
+    if depth >= MAX_NESTED_FIELDS:
+        yield ContentProblem(
+            field=path, kind="depth", message=f"{path} is nested deeper than {MAX_NESTED_FIELDS} levels."
+        )
     elif isinstance(value, list) and definition.items:
         for index, item in enumerate(value):
             yield from _check_value(item, definition.items, f"{path}[{index}]", depth + 1)

@@ -47,7 +47,7 @@ def resolve_member_permissions(
             because to drop the restriction would permit more than was meant.
     """
     if workspace_role in _FULL_ROLES:
-        return ProjectPermissions(cast(WorkspaceRole, workspace_role), None, frozenset(TOOL_RULES))
+        return ProjectPermissions(workspace_role, None, frozenset(TOOL_RULES))
     if membership is None:
         return ProjectPermissions("member", None, frozenset())
     role = _read_role(membership.get("role"))
