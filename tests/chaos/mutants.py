@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from fermata.turns.round import run_turn_steps
 from fermata.turns.turn_log import TurnEnded
 from fermata.usage.budgets.budget_accounts import BudgetDate
 from fermata.usage.rollups.edition_row import read_editions
@@ -31,6 +32,17 @@ def _never(*_: object, **__: object) -> None:
 
 def _nothing(*_: object, **__: object) -> tuple[Any, ...]:
     return ()
+
+
+def _run_and_raise_supersession(resources: Any, invocation: Any, connection: Any = None) -> None:
+    try:
+        context = run_turn_steps.open_turn_context(resources, invocation)
+        if context is not None:
+            run_turn_steps._run_steps(context, connection)
+    except TurnEnded:
+        context = None
+    if context is None:
+        resources.workflow.resume_execution(invocation.token, "finish")
 
 
 def _forget_supersession(log: Any) -> None:
@@ -123,6 +135,9 @@ MUTANTS: dict[str, Mutation] = {
     "an entry of others is taken for the own one": replace("fermata.turns.turn_log.new_id", lambda _size=21: _ENTRY_ID),
     "a lost race is not final": replace(f"{LOG}._check_may_write", _forget_supersession),
     "a pause changes whatever its version is": drop_condition("bridges", "p#"),
+    "a superseded function fails": replace(
+        "tests.chaos.platform_invocations.run_turn_steps", _run_and_raise_supersession
+    ),
     # a conversation has one turn at a time
     "a claim is taken from the turn that has it": drop_condition("conversations", "meta"),
     "a conversation is created whatever is there": change(
@@ -210,6 +225,7 @@ CATCHING_SEEDS = {
     "an entry of others is taken for the own one": 3,
     "a lost race is not final": 34,
     "a pause changes whatever its version is": 13,
+    "a superseded function fails": 8,
     "a claim is taken from the turn that has it": 6,
     "a conversation is created whatever is there": 0,
     "the same prompt starts another turn": 0,
