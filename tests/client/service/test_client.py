@@ -38,6 +38,20 @@ def test_every_call_carries_the_token_and_leaves_out_what_was_not_said() -> None
     assert json.loads(requests[0].content) == {"scope": "site", "modelId": "m"}
 
 
+def test_a_service_under_a_base_path_is_asked_there() -> None:
+    """A custom domain may map a path to the service."""
+    paths: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        paths.append(request.url.path)
+        return httpx.Response(201, json={"conversation": {"id": "c1"}, "tools": []})
+
+    with FermataClient("https://ai.example/fermata/", "secret", transport=httpx.MockTransport(answer)) as service:
+        service.create_conversation("site")
+        service.list_remote_tools()
+    assert paths == ["/fermata/admin/api/ai/conversations", "/fermata/tools"]
+
+
 ONE = {"conversation": {"id": "c"}, "credential": {"id": "k"}, "default": {"scope": "site"}}
 MANY: dict[str, object] = {"conversations": [], "credentials": [{"id": "k"}], "models": [{"id": "m"}], "defaults": {}}
 MANY["tools"] = [{"name": "list_modules"}]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
+from local.front_door.api_gateway_routing import ApiGateway
+from local.template import load_template
 from tests.proxy_events import make_proxy_event
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -41,13 +44,31 @@ def fill(operation: BaseOperation) -> tuple[str, dict[str, str]]:
     return operation.path.format(**values), values
 
 
+def find_resource(method: str, path: str) -> tuple[str, dict[str, str]]:
+    """Return the path of the template's route, which may be one for a subtree, and the values of its parameters."""
+    route = get_gateway().find_route(method, path)
+    assert route is not None
+    segments, values = path.strip("/").split("/"), dict[str, str]()
+    for index, part in enumerate(route.path_parts):
+        if part.endswith("+}"):
+            values[part[1:-2]] = "/".join(segments[index:])
+        elif part.startswith("{"):
+            values[part[1:-1]] = segments[index]
+    return "/" + "/".join(route.path_parts), values
+
+
+@cache
+def get_gateway() -> ApiGateway:
+    return ApiGateway(load_template())
+
+
 def make_custom_domain_event(operation: BaseOperation, base_path: str, method: str = "") -> dict[str, Any]:
     """Make an event of a custom domain: the path has the base path, the resource and the parameters do not."""
-    path, values = fill(operation)
+    path, _ = fill(operation)
     event = make_proxy_event(method or operation.method, base_path + path)
-    route = operation.route_path
-    event |= {"resource": route, "pathParameters": values or None}
-    event["requestContext"] |= {"path": base_path + path, "resourcePath": route, "domainName": "ai.example"}
+    resource, values = find_resource(method or operation.method, path)
+    event |= {"resource": resource, "pathParameters": values or None}
+    event["requestContext"] |= {"path": base_path + path, "resourcePath": resource, "domainName": "ai.example"}
     return event
 
 
