@@ -14,7 +14,7 @@ window.violations = [];
 const keep = ({violatedDirective, blockedURI}) => violations.push(`${violatedDirective} ${blockedURI}`);
 document.addEventListener("securitypolicyviolation", keep);
 """
-PAGES = ("editor", "usage", "turns", "approvals", "providers", "models", "budgets", "tools", "webhooks")
+PAGES = ("editor", "usage", "turns", "approvals", "policy", "providers", "models", "budgets", "tools", "webhooks")
 
 
 class ConsolePage:

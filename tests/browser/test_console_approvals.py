@@ -159,3 +159,53 @@ def play_approval(number: int) -> dict[str, object]:
         "requestedAt": "2026-11-29T10:00:00Z",
         "deadline": "2099-11-29T10:00:00Z",
     }
+
+
+def test_what_was_decided_last_is_listed_below_the_inbox(console: ConsolePage) -> None:
+    page = console.page
+    decision = {
+        "at": "2026-11-29T10:00:00Z",
+        "bridgeId": "b1",
+        "tool": "submit_edit_plan",
+        "outcome": "denied",
+        "decidedBy": "grace",
+        "reason": "Not before the fair.",
+    }
+    plan = play_approval(1) | {"toolName": "submit_edit_plan", "pendingPlanId": "p", "reasons": ["destructivePlan"]}
+    answers = {"approvals": {"approvals": [plan]}, "approval-decisions": {"decisions": [decision]}}
+
+    def answer(route: Route) -> None:
+        name = urlsplit(route.request.url).path.rpartition("/")[2]
+        body = answers.get(name, {"approval": plan})
+        route.fulfill(status=200, content_type="application/json", body=json.dumps(body))
+
+    page.route("**/ai/approval*", answer)
+    page.route("**/ai/approvals/*", answer)
+    console.open("approvals")
+    expect(page.get_by_role("group", name="Approval: Edit plan of ada")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="submit_edit_plan")
+    expect(row).to_contain_text("denied")
+    expect(row).to_contain_text("Not before the fair.")
+    assert console.find_accessibility_problems() == []
+    assert console.complaints == []
+
+
+def test_the_policy_is_shown_and_set(console: ConsolePage, cloud: LocalCloud) -> None:
+    page = console.page
+    console.open("policy")
+    rules = page.get_by_role("textbox", name="Rules")
+    expect(rules).to_have_value('{"effect":"ask","tools":["insertHtml"]}')
+    rules.fill('{"effect": "deny"')
+    page.get_by_role("button", name="Save the policy").click()
+    expect(page.get_by_role("alert")).to_contain_text("not valid JSON")
+    rules.fill('{"effect": "deny", "tools": ["insertHtml"]}\n{"effect": "ask", "capability": "write"}')
+    page.get_by_role("checkbox", name="and let it be another one").check()
+    page.get_by_role("spinbutton", name="Time to decide").fill("2")
+    page.get_by_role("button", name="Save the policy").click()
+    expect(page.get_by_text("Set by")).to_be_visible()
+    url, headers = f"{cloud.url}/admin/api/ai/approval-policy", {"authorization": f"Bearer {cloud.token}"}
+    stored = httpx.get(url, headers=headers, timeout=30).json()
+    assert [rule["effect"] for rule in stored["rules"]] == ["deny", "ask"]
+    assert (stored["separateApprover"], stored["waitSeconds"]) == (True, 7200)
+    assert console.find_accessibility_problems() == []
+    assert console.complaints == []

@@ -1,7 +1,7 @@
 /** Approvals: the calls of the whole workspace that wait for a decision. */
 
 import { APPROVAL_WORDS, ApprovalCard, adoptApprovalStyle, approvalFromService } from "@fermata/panel/approvals";
-import { emptyView, h, problemView, showLoaded } from "../dom.js";
+import { emptyView, h, problemView, showLoaded, table } from "../dom.js";
 import { formatInstant } from "../format.js";
 import { LANGUAGE, LANGUAGE_NAME, words } from "../words/index.js";
 
@@ -9,6 +9,7 @@ import { LANGUAGE, LANGUAGE_NAME, words } from "../words/index.js";
 
 const REFRESH_MS = 5_000;
 const PAGE_SIZE = 20;
+const SHOWN_DECISIONS = 20;
 
 /** @param {HTMLElement} target @param {PageContext} context */
 export async function show(target, context) {
@@ -42,6 +43,7 @@ class Inbox {
   #more;
   /** @type {string | undefined} */
   #next;
+  #decided = h("section", { "aria-label": words.approvals.decided });
   #pages = 1;
   #isRefreshing = false;
   isLoaded = false;
@@ -51,7 +53,7 @@ class Inbox {
     this.context = context;
     this.#more = h("button", { type: "button", class: "button more", onclick: () => this.#loadMore() });
     this.#more.textContent = words.approvals.more;
-    this.element = h("div", {}, this.#list, this.#empty, this.#problem, this.#more);
+    this.element = h("div", {}, this.#list, this.#empty, this.#problem, this.#more, this.#decided);
     const { client } = context;
     this.actions = {
       read: async (/** @type {string} */ id) => approvalFromService(await client.approvals.get(id)),
@@ -74,7 +76,9 @@ class Inbox {
       this.#next = answer.nextCursor;
       if (!this.#next) break;
     }
+    const { decisions } = await client.approvals.decisions({ limit: SHOWN_DECISIONS, signal });
     await this.#show(waiting);
+    this.#decided.replaceChildren(h("h2", {}, words.approvals.decided), decisionTable(decisions));
     this.isLoaded = true;
   }
 
@@ -113,7 +117,7 @@ class Inbox {
     const { approvalId, toolName, userId, scope } = approval;
     const actions = { ...this.actions, schema: (/** @type {string} */ name) => this.#schemaOf(scope, name) };
     const context = { words: APPROVAL_WORDS[LANGUAGE_NAME], language: LANGUAGE, actions };
-    const title = words.approvals.callOf(toolName, userId);
+    const title = approval.pendingPlanId ? words.approvals.planOf(userId) : words.approvals.callOf(toolName, userId);
     const card = new ApprovalCard(context, approvalFromService(approval), { title });
     this.#cards.set(approvalId, card);
     this.#list.append(h("li", {}, headOf(approval), card.element));
@@ -158,4 +162,23 @@ function headOf({ bridgeId, toolName, userId, scope, risk, capability, requested
     h("span", { class: "quiet-text" }, `${of(userId, scope)} · ${asked(formatInstant(requestedAt))}`),
     h("a", { href: `#/turns/${encodeURIComponent(bridgeId)}` }, turn),
   );
+}
+
+/** @param {any[]} decisions */
+function decisionTable(decisions) {
+  const { decided, decidedColumns, nothingDecided, nobody, outcomes } = words.approvals;
+  if (!decisions.length) return h("p", { class: "quiet-text" }, nothingDecided);
+  const { at, tool, outcome, by, reason } = decidedColumns;
+  const rows = decisions.map((decision) => [
+    formatInstant(decision.at),
+    h("a", { href: `#/turns/${encodeURIComponent(decision.bridgeId)}` }, decision.tool),
+    h(
+      "span",
+      { class: decision.outcome === "approved" ? "tag good" : "tag" },
+      outcomes[decision.outcome] ?? decision.outcome,
+    ),
+    decision.decidedBy ?? nobody,
+    decision.reason ?? "",
+  ]);
+  return table(decided, [at, tool, outcome, by, reason], rows);
 }

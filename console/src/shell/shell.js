@@ -22,6 +22,7 @@ export const PAGES = [
   { path: "usage", shape: "usage", load: () => import("../pages/usage.js") },
   { path: "turns", shape: "turns", load: () => import("../pages/turns.js") },
   { path: "approvals", shape: "approvals", load: () => import("../pages/approvals.js") },
+  { path: "policy", shape: "policy", load: () => import("../pages/policy.js") },
   { path: "providers", shape: "providers", load: () => import("../pages/providers.js") },
   { path: "models", shape: "models", load: () => import("../pages/models.js") },
   { path: "budgets", shape: "budgets", load: () => import("../pages/budgets.js") },

@@ -37,6 +37,7 @@ export const DE = {
       usage: "Verbrauch",
       turns: "Vorgänge",
       approvals: "Freigaben",
+      policy: "Regeln",
       providers: "Anbieter",
       models: "Modelle",
       budgets: "Budgets",

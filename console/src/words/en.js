@@ -35,6 +35,7 @@ export const EN = {
       usage: "Usage",
       turns: "Turns",
       approvals: "Approvals",
+      policy: "Policy",
       providers: "Providers",
       models: "Models",
       budgets: "Budgets",

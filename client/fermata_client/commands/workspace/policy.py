@@ -1,6 +1,7 @@
 """`fermata policy`: show which calls need a person, and set it from a file."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def set_policy(file: str, url: str | None, token: str | None) -> None:
 
 def _read_policy(file: str) -> dict[str, Any]:
     try:
-        text = click.get_text_stream("stdin").read() if file == "-" else Path(file).read_text("utf-8")
+        text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
         value = json.loads(text)
     except (OSError, ValueError) as error:
         raise click.UsageError(f"FILE cannot be read as JSON: {error}") from error
