@@ -47,7 +47,7 @@ def resolve_member_permissions(
             because to drop the restriction would permit more than was meant.
     """
     if workspace_role in _FULL_ROLES:
-        return ProjectPermissions(workspace_role, None, frozenset(TOOL_RULES))
+        return ProjectPermissions(cast(WorkspaceRole, workspace_role), None, frozenset(TOOL_RULES))
     if membership is None:
         return ProjectPermissions("member", None, frozenset())
     role = _read_role(membership.get("role"))
@@ -72,15 +72,12 @@ def resolve_key_permissions(
         allowed_models: The only models; None for all.
         allowed_locales: The only locales; None for all.
     """
-    if role == "admin":
-        workspace_role, project_role, tools = cast(WorkspaceRole, "admin"), None, frozenset(TOOL_RULES)
-    else:
-        workspace_role = "member"
-        project_role = cast(ProjectRole, role) if role in _KEY_ROLES else _LEAST_ROLE
-        tools = _list_tools_of(project_role)
+    is_admin = role == "admin"
+    project_role = None if is_admin else cast(ProjectRole, role) if role in _KEY_ROLES else _LEAST_ROLE
+    tools = frozenset(TOOL_RULES) if project_role is None else _list_tools_of(project_role)
     if allowed_tools is not None:
         tools &= allowed_tools
-    return ProjectPermissions(workspace_role, project_role, tools, allowed_models, allowed_locales)
+    return ProjectPermissions("admin" if is_admin else "member", project_role, tools, allowed_models, allowed_locales)
 
 
 def refuse_for_caller(tool_name: str, arguments: Mapping[str, Any], permissions: ProjectPermissions) -> str | None:
