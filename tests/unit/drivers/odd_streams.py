@@ -126,6 +126,10 @@ ODD_STREAMS = {
         ),
         "Hello there.",
     ),
+    "a list in place of a stream": Odd(
+        json.dumps([*chat.text_chunks("Al", "ive."), STOP], indent=1).encode(), "Alive."
+    ),
+    "a list of chunks in an event": Odd(encode([*chat.text_chunks("Al", "ive.")], [STOP], DONE), "Alive."),
     "arguments in a list of pieces": Odd(
         encode(fragment(['{"a":', " 1}"], "insertHtml", "call_a"), CALLS, DONE), calls=[("insertHtml", {"a": 1})]
     ),

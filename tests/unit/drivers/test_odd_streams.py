@@ -14,7 +14,7 @@ from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta
 from fermata.drivers.transport.http_connection import HttpConnection
-from tests.strict import anthropic, chat, ollama, openai
+from tests.strict import anthropic, chat, gemini, ollama, openai
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import ScriptedResponse
 from tests.unit.drivers.conversation_builders import (
@@ -459,6 +459,10 @@ def responses_call(*deltas: Any, **members: Any) -> bytes:
     return openai.encode_sse(openai.response_created(), added, fragments, done, openai.response_ended())
 
 
+def gemini_part(part: Any) -> bytes:
+    return gemini.encode_sse(gemini.make_chunk(part, finish="STOP"))
+
+
 def ollama_call(call: Any) -> bytes:
     return ollama.encode_ndjson(ollama.make_line(tool_calls=call), ollama.done_line())
 
@@ -478,6 +482,8 @@ OTHER_FORMS_OF_ARGUMENTS: dict[str, tuple[str, bytes]] = {
         ollama_call([{"function": {"name": "insertHtml", "parameters": {"a": 1}}}]),
     ),
     "Ollama, without wrapping": ("ollama", ollama_call([{"name": "insertHtml", "arguments": {"a": 1}}])),
+    "Gemini, another member": ("gemini", gemini_part({"functionCall": {"name": "insertHtml", "arguments": {"a": 1}}})),
+    "Gemini, as text": ("gemini", gemini_part({"functionCall": {"name": "insertHtml", "args": '{"a": 1}'}})),
     "Ollama, no list": ("ollama", ollama_call({"function": {"name": "insertHtml", "arguments": '{"a": 1}'}})),
 }
 
@@ -544,6 +550,10 @@ SHOWN_AT_ONCE = {
         f"{name}, types as names of events without blank lines": (provider, stream.replace(b"\n\n", b"\n"))
         for name, (provider, stream) in NAMED_EVENTS.items()
     },
+    "Gemini, a list in place of a stream": (
+        "gemini",
+        json.dumps([gemini.make_chunk(gemini.text_part("Hi.")), gemini.end_chunk()], indent=2).encode(),
+    ),
     "Ollama, indented": (
         "ollama",
         b"".join(

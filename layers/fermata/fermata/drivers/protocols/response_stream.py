@@ -175,15 +175,14 @@ def _iter_events(
         stream = _iter_data(itertools.chain([first], chunks), decoder)
     for data in stream:
         if data.startswith("{"):  # nearly always
-            yield _parse_event(label, data)
+            yield from _parse_events(label, data)
         elif data.strip(_AROUND_MARKER) == DONE_MARKER:
             accumulator.handle_done()
             return
         elif not _is_heartbeat(data):
-            yield _parse_event(label, data)
+            yield from _parse_events(label, data)
     for data in itertools.chain.from_iterable(map(_split_values, decoder.flush())):
-        if (event := _try_parse_event(data)) is not None:
-            yield event
+        yield from _try_parse_events(data) or ()
 
 
 def _is_json_body(first: bytes, response: "ProviderResponse", decoder: SseDecoder | NdjsonDecoder) -> bool:
@@ -260,23 +259,26 @@ def _is_heartbeat(data: str) -> bool:
     return not text.startswith("{") and not (text.startswith("[") and "{" in text)
 
 
-def _parse_event(label: str, data: str) -> dict[str, Any]:
-    event = _try_parse_event(data)
-    if event is None:
+def _parse_events(label: str, data: str) -> list[dict[str, Any]]:
+    events = _try_parse_events(data)
+    if events is None:
         raise Failure.SERVER_ERROR.to_error(f"{label} stream error: a frame was not readable")
-    return event
+    return events
 
 
-def _try_parse_event(data: str) -> dict[str, Any] | None:
-    """Return None for data that is no event; at the end of a stream it may be half of one."""
+def _try_parse_events(data: str) -> list[dict[str, Any]] | None:
+    """Return the event, or those of a list, as Google sends errors and whole streams.
+
+    Returns:
+        None for data that is no event. At the end of a stream it may be half of one.
+    """
     if has_too_many_members(data):
         return None
     try:
-        event = _VALUE_DECODER.decode(data)
+        value = _VALUE_DECODER.decode(data)
     except (ValueError, RecursionError):
         return None
-    if isinstance(event, list):  # Google sends its errors so
-        event = next((member for member in event if isinstance(member, dict)), None)
-    if not isinstance(event, dict) or is_nested_too_deeply(data, event):
+    events = [member for member in value if isinstance(member, dict)] if isinstance(value, list) else [value]
+    if not events or not isinstance(events[0], dict) or is_nested_too_deeply(data, value):
         return None
-    return name_unnamed_error(event)
+    return [*map(name_unnamed_error, events)]

@@ -8,7 +8,7 @@ from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.lenient_json import UnreadableJson, quote_shortened, read_plain_json, read_strict_json
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
 
-_ARGUMENT_MEMBERS = ("arguments", "parameters", "input")
+_ARGUMENT_MEMBERS = ("arguments", "parameters", "input", "args")
 """The member of the protocols, and those that servers put in its place."""
 MAX_ARGUMENT_DEPTH = 100
 """Levels of nesting that are read; no tool takes a tenth of them, and a deeper value cannot be stored."""

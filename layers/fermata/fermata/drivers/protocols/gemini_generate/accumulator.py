@@ -12,7 +12,7 @@ from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import to_token_count
-from fermata.drivers.protocols.tool_arguments import build_tool_call
+from fermata.drivers.protocols.tool_arguments import build_tool_call, find_arguments
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _REFUSALS = {
@@ -98,7 +98,8 @@ class GeminiAccumulator:
     def _add_candidate(self, candidate: dict[str, Any]) -> Iterator[StreamPart]:
         known = {name: value for name, value in candidate.items() if name != "content" and value is not None}
         self._candidate |= known
-        for part in as_dict_list(as_dict(candidate.get("content")).get("parts")):
+        parts = as_dict(candidate.get("content")).get("parts")
+        for part in as_dict_list([parts] if isinstance(parts, dict) else parts):
             yield from self._add_part(part)
 
     def _add_part(self, part: dict[str, Any]) -> Iterator[StreamPart]:
@@ -123,7 +124,7 @@ class GeminiAccumulator:
         return self._parts[-1]
 
     def _add_call(self, call: dict[str, Any], signature: str) -> None:
-        block = build_tool_call(as_name(call.get("id")), as_name(call.get("name")), call.get("args"))
+        block = build_tool_call(as_name(call.get("id")), as_name(call.get("name")), find_arguments(call))
         content = (block.tool_call_id, block.tool_name, json.dumps(block.input))
         if block.tool_call_id and content in self._known_calls:
             return

@@ -4,7 +4,8 @@ A model's content is followed by one with as many results as it has calls. A sig
 with; the accumulator stores it as reasoning before that part.
 """
 
-from typing import Any
+import re
+from typing import Any, TypeGuard
 
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
@@ -42,6 +43,8 @@ IMAGES_BESIDE_RESULTS = "images beside results"
 
 PLACEHOLDER_SIGNATURE = "skip_thought_signature_validator"
 """What Google documents for calls that come from another model."""
+_BASE64_QUANTUM = 4
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 _format_call_id = plain_id_formatter(64)
 _format_tool_name = plain_id_formatter(64)
 
@@ -147,7 +150,7 @@ class _ContentBuilder:
 
     def _get_signature(self, payload: _JsonObject) -> _JsonObject:
         signature = payload.get("thoughtSignature")
-        return {"thoughtSignature": signature} if self._with_signatures and isinstance(signature, str) else {}
+        return {"thoughtSignature": signature} if self._with_signatures and _is_base64(signature) else {}
 
     def _build_id(self, call_id: str) -> _JsonObject:
         return {"id": call_id} if self._with_ids else {}
@@ -183,3 +186,10 @@ def _build_user_parts(group: MessageGroup) -> list[_JsonObject]:
 
 def _build_image(mime_type: str, data: str) -> _JsonObject:
     return {"inlineData": {"mimeType": mime_type, "data": data}}
+
+
+def _is_base64(signature: object) -> TypeGuard[str]:
+    """Return whether the API can read a signature. It refuses the whole request otherwise, and each one after it."""
+    if not isinstance(signature, str) or len(signature) % _BASE64_QUANTUM:
+        return False
+    return _BASE64.fullmatch(signature) is not None
