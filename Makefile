@@ -125,8 +125,9 @@ template: install ## write the routes and the console's policy in template.yaml,
 instances-template: install ## write template-instances.yaml, whose streams run on managed instances (docs/deployment.md)
 	@.venv/bin/python -m local.instances_template
 
-docs: install ## write docs/tools.md, docs/modules.md and docs/scale.md from the code
+docs: install ## write docs/tools.md, docs/modules.md, docs/scale.md and docs/agents.schema.json from the code
 	@.venv/bin/python -m local.tools_page && .venv/bin/python -m local.modules_page && .venv/bin/python -m bench.scale_page
+	@.venv/bin/fermata agents schema > docs/agents.schema.json
 
 token: runtime ## print a token of the running service
 	@.venv/bin/fermata token

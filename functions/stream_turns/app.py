@@ -20,6 +20,7 @@ from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import get_resources, prepare_function
 from fermata.client_protocols.log_response import get_log_poller, handler_pool, send_log
 from fermata.conversations import conversation_store, message_views
+from fermata.domain.agent_context import NO_AGENT_CONTEXT
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import is_scope
@@ -88,6 +89,7 @@ def post_prompt(context: RequestContext) -> Response:
         snapshot=find_snapshot(context.resources, context.caller, body),
         revision=body.revision or "",
         has_browser_tools=body.browser_tools,
+        agent_context=body.context.to_agent_context() if body.context else NO_AGENT_CONTEXT,
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,

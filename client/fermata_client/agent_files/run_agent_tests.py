@@ -5,7 +5,7 @@ from typing import Any
 
 from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import FermataClientError
-from fermata_client.service.json_types import Event, JsonObject
+from fermata_client.service.json_types import JsonObject
 from fermata_client.turns.runner import run_turn
 
 
@@ -20,28 +20,16 @@ def run_agent_tests(client: FermataClient, tests: Sequence[JsonObject]) -> list[
 
 
 def _run_test(client: FermataClient, test: JsonObject) -> JsonObject:
-    texts: list[str] = []
-    tools: list[str] = []
-    problems: list[str] = []
-
-    def record(event: Event) -> None:
-        match event.get("type"):
-            case "text":
-                texts.append(str(event.get("text", "")))
-            case "toolCall":
-                tools.append(str(event.get("toolName", "")))
-            case "error":
-                problems.append(f"The turn failed: {event.get('message', event.get('error', ''))}")
-
+    name = test.get("name") or f"{test['agentId']}: {test['prompt']}"
     try:
-        run_turn(client, f"agent:{test['agentId']}", str(test["prompt"]), on_event=record)
+        outcome = run_turn(client, f"agent:{test['agentId']}", str(test["prompt"]))
     except FermataClientError as error:
-        problems.append(str(error))
-    answer = "".join(texts)
+        return {"name": name, "ok": False, "problems": [str(error)], "answer": "", "tools": []}
+    answer, tools = outcome.view.text, [call.name for call in outcome.view.tool_calls]
+    problems = [] if outcome.status == "done" else [f"The turn ended as {outcome.status}: {outcome.error or ''}"]
     expected: dict[str, Any] = test.get("expect") or {}
     if not problems:
         missing = [one for one in expected.get("contains", ()) if one not in answer]
         problems += [f"The answer does not contain {one!r}." for one in missing]
         problems += [f"The tool {one!r} was not called." for one in expected.get("tools", ()) if one not in tools]
-    name = test.get("name") or f"{test['agentId']}: {test['prompt']}"
     return {"name": name, "ok": not problems, "problems": problems, "answer": answer, "tools": tools}

@@ -8,7 +8,7 @@ AGENT = """agents:
   - id: a
     properties:
       instructions: {_ref: prompts/a.md}
-      fileSystem: {basePath: ./docs}
+      fileSystem: {basePath: ./book}
 """
 
 
@@ -23,20 +23,18 @@ def list_mistakes(files: AgentFiles) -> list[tuple[str, int, str]]:
 
 
 def test_instructions_are_included_and_folders_sent_along(tmp_path: Path) -> None:
-    write(tmp_path, {"agents.yaml": AGENT, "prompts/a.md": "Be kind.\n", "docs/x/one.md": "1", "docs/.hidden": "2"})
-    write(tmp_path, {"docs/.git/config": "not sent"})
+    write(tmp_path, {"agents.yaml": AGENT, "prompts/a.md": "Be kind.\n", "book/x/one.txt": "1", "book/.hidden": "2"})
+    write(tmp_path, {"book/.git/config": "not sent"})
     files = read_agent_files(tmp_path)
     assert files.mistakes == []
     assert files.documents["agents.yaml"].value["agents"][0]["properties"]["instructions"] == "Be kind.\n"
     body = files.to_body()
-    assert [one["path"] for one in body["folders"]["./docs"]] == [".hidden", "x/one.md"]
+    assert [one["path"] for one in body["folders"]["./book"]] == [".hidden", "x/one.txt"]
     assert body["files"][0]["lines"]["agents[0].id"] == 2
 
 
 def test_files_in_a_folder_belong_together_and_included_ones_are_no_files_of_their_own(tmp_path: Path) -> None:
-    write(
-        tmp_path, {"a.yaml": "agents: [{_ref: one/agent.yaml}]", "one/agent.yaml": "id: x", "b.yml": "connections: []"}
-    )
+    write(tmp_path, {"a.yaml": "agents: [{_ref: part.yaml}]", "part.yaml": "id: x", "b.yml": "connections: []"})
     files = read_agent_files(tmp_path)
     assert {name: one.value for name, one in files.documents.items()} == {
         "a.yaml": {"agents": [{"id": "x"}]},
@@ -62,8 +60,8 @@ def test_files_that_include_each_other_are_a_mistake(tmp_path: Path) -> None:
 
 
 def test_a_link_in_a_folder_of_files_is_refused_by_name(tmp_path: Path) -> None:
-    write(tmp_path, {"agents.yaml": AGENT, "prompts/a.md": "x", "docs/one.md": "1"})
-    (tmp_path / "docs" / "passwd").symlink_to("/etc/passwd")
+    write(tmp_path, {"agents.yaml": AGENT, "prompts/a.md": "x", "book/one.txt": "1"})
+    (tmp_path / "book" / "passwd").symlink_to("/etc/passwd")
     [(file, line, message)] = list_mistakes(read_agent_files(tmp_path))
     assert (file, line) == ("agents.yaml", 5)
     assert message.startswith("passwd is a link")

@@ -199,7 +199,7 @@ def _refuse_mistakes(files: AgentFiles, *, as_json: bool) -> None:
 
 def _report_problems(problems: list[Any], *, as_json: bool) -> int:
     """Print problems, and return how many of them are mistakes."""
-    errors = sum(problem["severity"] == "error" for problem in problems)
+    errors = len([problem for problem in problems if problem["severity"] == "error"])
     if as_json:
         print_json({"status": "failed" if errors else "ok", "problems": problems})
     else:

@@ -20,6 +20,8 @@ FermataError
 Any other exception is a bug: the response is a 500 without its text, and it is logged with its traceback.
 """
 
+from typing import Any
+
 from fermata.domain.model_io import TokenUsage
 
 
@@ -46,7 +48,7 @@ class ApiError(FermataError):
         self.message = message
         self.retry_after = retry_after
         self.reason = reason
-        self.details: dict[str, int | str] = {}
+        self.details: dict[str, Any] = {}
         """Further members of the response, for the client's program."""
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from fermata.agents.definitions.definition_names import TOOL_NAME_PATTERN
@@ -19,7 +20,12 @@ _OPERATOR = {"$ref": "#/$defs/Operator"}
 
 def build_definition_schema() -> dict[str, Any]:
     """Return the schema of a file that defines agents."""
-    models = (DefinitionFile, ModelConnectionProperties, McpConnectionProperties, *PROPERTIES_MODELS.values())
+    models: tuple[type[BaseModel], ...] = (
+        DefinitionFile,
+        ModelConnectionProperties,
+        McpConnectionProperties,
+        *PROPERTIES_MODELS.values(),
+    )
     _, generated = models_json_schema([(model, "validation") for model in models], by_alias=True)
     definitions: dict[str, Any] = generated["$defs"]
     for name, definition in definitions.items():

@@ -9,6 +9,7 @@ from fermata.aws.blob_store import conversation_folder
 from fermata.aws.dynamodb_items_and_writes import Item, Update
 from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources
+from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.base import StoredModel
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller
@@ -44,6 +45,7 @@ class QueuedPrompt(StoredModel):
     generation: EditorGeneration
     revision: str = ""
     has_browser_tools: bool = True
+    agent_context: AgentContext = NO_AGENT_CONTEXT
     max_rounds: int | None = None
     thinking_tokens: int | None = None
     user_limits: UseLimits
@@ -118,6 +120,7 @@ def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt
         generation=prompt.generation,
         revision=prompt.revision,
         has_browser_tools=prompt.has_browser_tools,
+        agent_context=prompt.agent_context,
         max_rounds=prompt.max_rounds,
         thinking_tokens=prompt.thinking_tokens,
         user_limits=prompt.limits.user,
@@ -176,6 +179,7 @@ def build_turn_prompt(resources: Resources, queued: QueuedPrompt) -> TurnPrompt:
         snapshot=None if snapshot is None else LazySnapshot.from_value(snapshot),
         revision=queued.revision,
         has_browser_tools=queued.has_browser_tools,
+        agent_context=queued.agent_context,
         idempotency_key=queued.idempotency_key or f"queued {queued.id}",
         sent_digest=queued.digest or f"queued {queued.id}",
         is_counted=queued.is_counted,

@@ -1,5 +1,6 @@
 """Open the agent that a prompt asks, with its properties for the caller's turn."""
 
+import json
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,10 +11,10 @@ from fermata.agents.registry import open_agent
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
-from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.agent_context import MAX_CONTEXT_CHARS, NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import Unprocessable
+from fermata.domain.errors import InvalidRequest, Unprocessable
 from fermata.domain.scopes import read_agent_id
 from fermata.turns.start.turn_prompt import TurnPrompt
 
@@ -41,6 +42,7 @@ def open_prompt_agent(resources: Resources, caller: Caller, prompt: TurnPrompt, 
 
     Raises:
         NotFound: The tenant has no such agent, or the caller may not ask it.
+        InvalidRequest: The page shares too much.
         Unprocessable: A property is not allowed as it came out for this turn.
     """
     agent_id = read_agent_id(prompt.scope)
@@ -52,17 +54,26 @@ def open_prompt_agent(resources: Resources, caller: Caller, prompt: TurnPrompt, 
 
     entry = find_entry_for_caller(read_agent_list(resources, caller.tenant, read_item), caller, agent_id)
     definition = load_definition(resources, caller.tenant, f"{agent_id}@{entry.version}")
+    _check_context_size(prompt.agent_context)
     context = prompt.agent_context.model_copy(
         update={"conversation_id": prompt.conversation_id, "user_id": caller.user}
     )
     written = {name: definition.properties[name] for name in definition.dynamic_properties}
     resolved = {name: value for name, value in resolve_operators(written, context, caller).items() if value is not None}
+    if len(json.dumps(resolved)) > MAX_CONTEXT_CHARS:
+        raise InvalidRequest(f"The properties of the agent {agent_id} came out larger than {MAX_CONTEXT_CHARS:,}.")
     load = partial(load_definition, resources)
     try:
         agent = open_agent(definition.reference, tenant=caller.tenant, definitions=load, resolved=resolved)
     except ValidationError as error:
         raise Unprocessable(_describe_problem(agent_id, error)) from None
     return PromptAgent(agent, context, resolved)
+
+
+def _check_context_size(context: AgentContext) -> None:
+    """Refuse what does not fit into the turn's row (decision 0360)."""
+    if len(json.dumps(context.to_wire())) > MAX_CONTEXT_CHARS:
+        raise InvalidRequest(f"The page may share {MAX_CONTEXT_CHARS:,} characters of JSON with an agent at most.")
 
 
 def choose_prompt_model(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
+from fermata.domain.agent_context import AgentContext
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import PayloadTooLarge
 from fermata.domain.image_header import MAX_INPUT_IMAGE_PIXELS, read_image_header
@@ -129,12 +130,28 @@ class SnapshotBody(LenientBody):
         return self
 
 
+class PageContext(StrictBody):
+    """What the page says of itself to an agent of the workspace: its id, the query of its address, what it shares.
+
+    `shared_state_read_only` is true for a page that takes no updates of what it shares.
+    """
+
+    page_id: Annotated[str, StringConstraints(max_length=500)] = ""
+    url_query: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+    shared_state: dict[str, Any] | None = None
+    shared_state_read_only: bool = False
+
+    def to_agent_context(self) -> AgentContext:
+        """Return the context of a turn."""
+        return AgentContext.model_validate(self.model_dump())
+
+
 class ChatBody(SnapshotBody):
     """A prompt: either `prompt`, as older clients send it, or `content`.
 
     `when_busy` says what happens while another turn of the conversation runs: the prompt is refused, waits for its end,
     or ends it. `browser_tools` is false for a client that carries out no tool requests: its turn is offered no tools of
-    the browser.
+    the browser. `context` is for agents of the workspace, whose properties can refer to it.
     """
 
     model_config = ConfigDict(json_schema_extra=_ONE_PROMPT | _ONE_SNAPSHOT)
@@ -144,6 +161,7 @@ class ChatBody(SnapshotBody):
     content: Annotated[list[PromptPart], Field(json_schema_extra={"maxItems": MAX_PROMPT_IMAGES + 1})] | None = None
     when_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
     browser_tools: bool = True
+    context: PageContext | None = None
 
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:

@@ -1,6 +1,7 @@
 """Convert exceptions to error responses."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.security_events import SecurityEvent, log_security_event
@@ -55,7 +56,7 @@ def response_from_error(error: Exception, request_id: str) -> Response:
 
 def _response_from_api_error(error: ApiError) -> Response:
     _log_refusal(error)
-    members: dict[str, str | int] = {} if error.code is None else {"code": error.code, **error.details}
+    members: dict[str, Any] = {} if error.code is None else {"code": error.code, **error.details}
     return _build_error_response(error.status, error.message, error.retry_after, members)
 
 
