@@ -11,6 +11,8 @@ from fermata_client.agent_files.yaml_document import MAX_DEFINITION_FILE_BYTES, 
 from fermata_client.service.json_types import JsonObject
 
 YAML_SUFFIXES = (".yaml", ".yml")
+MEMBERS = frozenset({"agents", "connections", "endpoints", "auth", "tests"})
+"""A YAML file of a folder that has none of them is not one of ours."""
 INCLUDE_OPERATOR = "_ref"
 """`{_ref: prompts/support.md}` stands for the content of a file: YAML and JSON as data, everything else as text."""
 MAX_INCLUDE_DEPTH = 10
@@ -42,6 +44,11 @@ class AgentFiles:
     folders: dict[str, dict[str, Path]] = field(default_factory=dict)
     mistakes: list[FileMistake] = field(default_factory=list)
 
+    @property
+    def has_agents(self) -> bool:
+        """Whether any file defines an agent. Without one, a push would remove all agents."""
+        return any(isinstance(one.value, dict) and one.value.get("agents") for one in self.documents.values())
+
     def to_body(self) -> JsonObject:
         """Return the files as the service takes them."""
         files = [{"name": name, "content": one.value, "lines": one.lines} for name, one in self.documents.items()]
@@ -62,7 +69,7 @@ def read_agent_files(place: Path) -> AgentFiles:
     paths = sorted(_iter_yaml_files(place)) if place.is_dir() else [place]
     included: set[Path] = set()
     for path in paths:
-        _read_file(root, path, files, included)
+        _read_file(root, path, files, included, is_named=path == place)
     for path in included:
         files.documents.pop(_name_of(root, path), None)
     for name, document in files.documents.items():
@@ -79,7 +86,7 @@ def _iter_yaml_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _read_file(root: Path, path: Path, files: AgentFiles, included: set[Path]) -> None:
+def _read_file(root: Path, path: Path, files: AgentFiles, included: set[Path], *, is_named: bool) -> None:
     name = _name_of(root, path)
     try:
         document = _parse_file(path)
@@ -87,12 +94,8 @@ def _read_file(root: Path, path: Path, files: AgentFiles, included: set[Path]) -
     except YamlMistake as mistake:
         files.mistakes.append(FileMistake(name, mistake.line, "", mistake.message))
         return
-    if (
-        isinstance(value, dict)
-        and not value.keys() & {"agents", "connections", "endpoints", "auth", "tests"}
-        and (len(files.documents) or path.parent != root)
-    ):
-        return  # some other YAML of the folder
+    if not is_named and not (isinstance(value, dict) and value.keys() & MEMBERS):
+        return  # another YAML file of the folder
     files.documents[name] = YamlDocument(value, document.lines)
 
 

@@ -126,3 +126,10 @@ def test_secrets_are_read_from_standard_input(service: ScriptedToolServer) -> No
     assert result.exit_code == 0, result.output
     assert service.calls[0].body == {"value": "sk-1"}
     assert "sk-1" not in result.output
+
+
+def test_a_push_of_a_place_without_agents_removes_nothing(tmp_path: Path, service: ScriptedToolServer) -> None:
+    (tmp_path / "compose.yaml").write_text("services: {}")
+    result = run("agents", "push", str(tmp_path), service=service)
+    assert (result.exit_code, service.calls) == (1, [])
+    assert "defines no agents" in result.stderr

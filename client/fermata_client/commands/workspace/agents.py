@@ -174,6 +174,8 @@ def _push(
 ) -> JsonObject:
     files = read_agent_files(place)
     _refuse_mistakes(files, as_json=as_json)
+    if not files.has_agents:
+        raise CommandError(f"{place} defines no agents. To remove an agent, use `fermata agents remove`.")
     body = files.to_body() | {"dryRun": is_trial} | ({} if expected is None else {"version": expected})
     with connect_to_service(url, token) as client:
         try:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from fermata.agents.definitions.connection_types import CONNECTION_TYPES
 from fermata.agents.definitions.definition_problems import DefinitionProblem, SourceDocument
 from fermata.agents.definitions.definition_store import (
     AgentChanges,
+    AgentList,
     compare_agents,
     load_definition,
     read_agent_list,
@@ -30,6 +32,9 @@ from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.turns.agent_connection import find_credential_by_name
 
 MAX_SHOWN_PROBLEMS = 200
+MAX_SHOWN_DIFFERENCES = 500
+MAX_SHOWN_CHARS = 1000
+"""Of each value of a difference."""
 
 
 class InvalidAgents(InvalidRequest):
@@ -97,20 +102,15 @@ def push_agents(resources: Resources, caller: Caller, push: AgentPush) -> Pushed
     before = read_agent_list(resources, caller.tenant)
     expected = before.version if push.expected_version is None else push.expected_version
     changes = compare_agents(resources, caller, before, definitions)
-    differences = {
-        agent_id: list_differences(
-            load_definition(resources, caller.tenant, f"{agent_id}@{before.agents[agent_id].version}").to_wire(),
-            definitions[agent_id].to_wire(),
-        )
-        for agent_id in changes.changed
-    }
+    differences = _compare_definitions(resources, caller.tenant, before, definitions, changes.changed)
     if not push.dry_run:
         for definition in definitions.values():
             if definition.files:
                 store_bundle(resources, caller.tenant, push.folders[definition.files.base_path])
         changes = replace_agents(resources, caller, definitions, expected_version=expected)
-    warnings = tuple(problem for problem in compiled.problems if problem.is_warning)
-    return PushedAgents(changes, (*warnings, *_check_names(resources, caller.tenant, definitions)), differences)
+    warnings = [problem for problem in compiled.problems if problem.is_warning]
+    warnings += _check_names(resources, caller.tenant, definitions)
+    return PushedAgents(changes, tuple(warnings[:MAX_SHOWN_PROBLEMS]), differences)
 
 
 def parse_pushed_files(files: Sequence[Mapping[str, Any]]) -> tuple[PushedFile, ...]:
@@ -145,6 +145,29 @@ def list_differences(before: Any, after: Any, path: str = "") -> list[dict[str, 
         inner = (list_differences(before.get(one), after.get(one), f"{path}.{one}" if path else one) for one in names)
         return [difference for differences in inner for difference in differences]
     return [] if before == after else [{"path": path, "before": before, "after": after}]
+
+
+def _compare_definitions(
+    resources: Resources,
+    tenant: str,
+    before: AgentList,
+    definitions: Mapping[str, AgentDefinition],
+    changed: Sequence[str],
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what differs in each changed agent. Long values are cut, and so is a long list of differences."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    room = MAX_SHOWN_DIFFERENCES
+    for agent_id in changed:
+        stored = load_definition(resources, tenant, f"{agent_id}@{before.agents[agent_id].version}")
+        differences = list_differences(stored.to_wire(), definitions[agent_id].to_wire())[:room]
+        room -= len(differences)
+        found[agent_id] = [{name: _shorten(value) for name, value in one.items()} for one in differences]
+    return found
+
+
+def _shorten(value: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return value if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
 def _compile(tenant: str, push: AgentPush) -> CompiledFiles:

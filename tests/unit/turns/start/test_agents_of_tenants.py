@@ -1,13 +1,15 @@
 """A tenant's own agent answers prompts: its model, instructions and key count, in the version of the turn's start."""
 
+import json
 from typing import Any
 
 import pytest
 
+from fermata.agents.definitions.definition_keys import build_definition_blob_key
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.domain.agent_context import AgentContext
 from fermata.domain.caller import Caller
-from fermata.domain.errors import NotFound, Unprocessable
+from fermata.domain.errors import InvalidRequest, NotFound, Unprocessable
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.unit.turns.stage import ADA, Stage
 
@@ -103,3 +105,28 @@ def test_an_agent_that_one_may_not_ask_answers_as_an_unknown_one(stage: Stage) -
     assert (refused.value.message, refused.value.status) == (unknown.value.message, unknown.value.status)
     stage.caller = Caller(**(ADA.model_dump() | {"capabilities": ADA.capabilities | {"editor"}}))
     assert start_agent_turn(stage, "helper").agent.startswith("helper@")
+
+
+def test_a_version_that_an_older_release_has_stored_keeps_its_name(stage: Stage) -> None:
+    definition = make_definition(credential=stage.credential.id)
+    push_definitions(stage.resources, ADA, definition)
+    stored = json.loads(definition.canonical_json)
+    del stored["mcp"]  # a member that the older release did not know
+    key = build_definition_blob_key(ADA.tenant, definition.reference)
+    stage.resources.blobs.put_file(key, json.dumps(stored).encode(), "application/json")
+    assert start_agent_turn(stage, "helper").agent == definition.reference
+    stage.script_replies("Done.")
+    assert stage.run_workflow() == "finished"
+
+
+def test_an_agent_whose_definition_is_gone_is_not_found(stage: Stage) -> None:
+    push_definitions(stage.resources, ADA, make_definition(credential=stage.credential.id))
+    stage.resources.blobs.delete_folder(f"agents/{ADA.tenant}")
+    with pytest.raises(NotFound, match="Push it again"):
+        start_agent_turn(stage, "helper")
+
+
+def test_a_page_shares_no_more_than_fits_into_a_turn(stage: Stage) -> None:
+    push_definitions(stage.resources, ADA, make_definition(credential=stage.credential.id))
+    with pytest.raises(InvalidRequest, match="characters"):
+        start_agent_turn(stage, "helper", agent_context=AgentContext(shared_state={"text": "x" * 100_000}))

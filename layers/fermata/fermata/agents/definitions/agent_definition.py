@@ -114,6 +114,7 @@ class AgentDefinition(DomainModel):
         dynamic_properties: The names of the properties that contain operators. They are resolved when a turn starts.
         endpoints: The endpoints that its tools and hooks name, by id.
         connections: The further connections that it names, by id: those of MCP sources and of the transcription.
+        stored_version: The version under which it was stored; empty for one that was compiled now.
     """
 
     id: str
@@ -131,6 +132,7 @@ class AgentDefinition(DomainModel):
     files: BundledFiles | None = None
     endpoints: dict[str, EndpointDefinition] = Field(default_factory=dict)
     connections: dict[str, ConnectionDefinition] = Field(default_factory=dict)
+    stored_version: str = Field(default="", exclude=True)
 
     @cached_property
     def canonical_json(self) -> bytes:
@@ -139,8 +141,11 @@ class AgentDefinition(DomainModel):
 
     @cached_property
     def version(self) -> str:
-        """The beginning of the SHA-256 of the definition."""
-        return hashlib.sha256(self.canonical_json).hexdigest()[:VERSION_CHARS]
+        """The beginning of the SHA-256 of the definition, as it was when it was stored.
+
+        A later release may know more members, and would compute another one.
+        """
+        return self.stored_version or hashlib.sha256(self.canonical_json).hexdigest()[:VERSION_CHARS]
 
     @property
     def reference(self) -> str:

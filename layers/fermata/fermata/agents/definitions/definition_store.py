@@ -130,7 +130,7 @@ def load_definition(resources: Resources, tenant: str, reference: str) -> AgentD
         stored = resources.blobs.find_json(key)
         if stored is None:
             raise LookupError(f"There is no agent {reference!r}.")
-        return AgentDefinition.from_wire(stored)
+        return AgentDefinition.from_wire(stored | {"storedVersion": reference.partition("@")[2]})
 
     return resources.cache.get_or_load(("agent definition", key), _DEFINITION_CACHE_SECONDS, load)
 

@@ -14,7 +14,7 @@ from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
 from fermata.domain.agent_context import MAX_CONTEXT_CHARS, NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import InvalidRequest, Unprocessable
+from fermata.domain.errors import InvalidRequest, NotFound, Unprocessable
 from fermata.domain.scopes import read_agent_id
 from fermata.turns.start.turn_prompt import TurnPrompt
 
@@ -53,7 +53,10 @@ def open_prompt_agent(resources: Resources, caller: Caller, prompt: TurnPrompt, 
     from fermata.agents.definitions.operators import resolve_operators
 
     entry = find_entry_for_caller(read_agent_list(resources, caller.tenant, read_item), caller, agent_id)
-    definition = load_definition(resources, caller.tenant, f"{agent_id}@{entry.version}")
+    try:
+        definition = load_definition(resources, caller.tenant, f"{agent_id}@{entry.version}")
+    except LookupError as error:  # the bucket was restored to an earlier time than the table
+        raise NotFound(f"The agent {agent_id} is incomplete. Push it again.") from error
     _check_context_size(prompt.agent_context)
     context = prompt.agent_context.model_copy(
         update={"conversation_id": prompt.conversation_id, "user_id": caller.user}
