@@ -59,6 +59,17 @@ class HttpConnection:
         cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         self._client = httpx.Client(transport=_Transport(self._scope, guard), timeout=timeout, cookies=cookies)
 
+    def open_sibling(self, seconds: float) -> "HttpConnection":
+        """Open a connection to the same servers, for a request beside those of this one.
+
+        Args:
+            seconds: The limit of a request, and of the wait for its next byte.
+        """
+        sibling = HttpConnection(stall_seconds=seconds, total_seconds=seconds, guard=self._guard)
+        sibling._named_origins = self._named_origins
+        sibling.learned_adjustments = self.learned_adjustments
+        return sibling
+
     @contextlib.contextmanager
     def call_scope(self) -> Iterator[None]:
         """Enclose one call, which may be several requests with delays in between; `total_seconds` count from here.

@@ -1,7 +1,7 @@
 """Send a round's model request, with its silent retries, and stream its text into the turn log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
@@ -9,11 +9,11 @@ from fermata.aws.security_events import SecurityEvent, log_security_event, make_
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import (
+    Event,
     ReasoningEvent,
     RequestFailedEvent,
     RequestStartedEvent,
     TextEvent,
-    WarningEvent,
 )
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import get_provider
@@ -66,8 +66,10 @@ class ModelRequestOutcome:
     """None when no request was sent."""
     forced_answer: ForcedAnswer | None = None
     """Why the request was sent without tools, if it was."""
-    warnings: tuple[WarningEvent, ...] = ()
-    """What the user reads about the request, once in a turn."""
+    warnings: tuple[Event, ...] = ()
+    """What the user reads about the request, once in a turn, and the title of the conversation."""
+    other_usages: tuple[RequestUsage, ...] = ()
+    """Of requests beside this one."""
     may_call_tools: bool = True
     """Whether calls of the response are run."""
     seconds_to_first_text: float | None = None
@@ -75,7 +77,7 @@ class ModelRequestOutcome:
 
     @property
     def request_usages(self) -> tuple[RequestUsage, ...]:
-        return (self.last_usage,) if self.last_usage else ()
+        return (*self.other_usages, self.last_usage) if self.last_usage else self.other_usages
 
 
 def send_model_request(context: TurnContext, connection: ProviderConnection) -> ModelRequestOutcome:
@@ -89,7 +91,16 @@ def send_model_request(context: TurnContext, connection: ProviderConnection) -> 
         endpoint = _open_endpoint(context)
     except ProviderError as refusal:
         return ModelRequestOutcome(refusal)
-    return _RequestSender(context).send(connection, endpoint)
+    if not context.agent.settings.generate_title:
+        return _RequestSender(context).send(connection, endpoint)
+    from fermata.turns.round.title_request import request_title  # few turns make a title
+
+    with request_title(context, connection, endpoint) as request:
+        outcome = _RequestSender(context).send(connection, endpoint)
+        if request is None:
+            return outcome
+        title = request.get_outcome()
+        return replace(outcome, warnings=(*outcome.warnings, *title.events), other_usages=title.usages)
 
 
 def _check_history_fits(context: TurnContext) -> None:
