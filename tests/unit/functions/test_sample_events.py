@@ -57,9 +57,9 @@ def test_a_function_handles_exactly_the_paths_that_the_template_routes_to_it(fun
     template = yaml.load((ROOT / "template.yaml").read_text(), Loader)
     events = template["Resources"][function]["Properties"]["Events"].values()
     template_paths = {event["Properties"]["Path"] for event in events if event["Type"] == "Api"}
-    streamed = {operation.path for operation in OPERATIONS if operation.function == "stream_turns"}
-    others = {"/{proxy+}"} | streamed if function == "ApiFunction" else set[str]()
-    own_paths = {route.operation.path for route in ROUTES_OF_FUNCTIONS[function]}
+    streamed = {operation.route_path for operation in OPERATIONS if operation.function == "stream_turns"}
+    others = streamed if function == "ToolResultFunction" else set[str]()
+    own_paths = {route.operation.route_path for route in ROUTES_OF_FUNCTIONS[function]}
     routed = {(path, one) for one in template_paths - others for path in own_paths if leads_to(one, path)}
     assert {path for path, _ in routed} == own_paths
     assert {one for _, one in routed} == template_paths - others

@@ -6,7 +6,17 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import api_keys, approvals, credentials, defaults, planner, privacy, remote_tools, webhooks
+from fermata.wire.operations import (
+    api_keys,
+    approvals,
+    credentials,
+    defaults,
+    openai,
+    planner,
+    privacy,
+    remote_tools,
+    webhooks,
+)
 from fermata.wire.operations.operation import BaseOperation
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import REGION, TABLE_NAMES
@@ -33,15 +43,18 @@ SHARED_OPERATIONS = (
 whoever may approve decides about the calls of others."""
 
 
-SESSION_OPERATIONS = tuple(one for one in AUTHENTICATED_OPERATIONS if one.path.startswith(planner.PLANNER_PATH))
-"""Sessions are names of the caller's own: another caller's session of the same name is another draft."""
+SESSION_OPERATIONS = tuple(
+    one for one in AUTHENTICATED_OPERATIONS if one.path.startswith((planner.PLANNER_PATH, openai.OPENAI_PATH))
+)
+"""Sessions, and conversations of OpenAI's clients, are names of the caller's own: another caller's session of the same
+name is another draft."""
 OWN_SESSION_STATUSES = (200, 400, 404, 409, 410)
 
 
 def refers_to_an_item(operation: BaseOperation) -> bool:
     """Say whether the operation is about one item, and not about everything that the caller owns."""
     segments = {segment for segment in operation.path.split("/") if segment.startswith("{")}
-    path_parameters = segments - {"{scope}", "{agentId}"}  # every tenant has the same ones
+    path_parameters = segments - {"{scope}", "{agentId}", "{model}"}  # every tenant has the same ones
     members = [*BODIES.get(operation.name, {}).values(), *QUERIES.get(operation.name, {}).values()]
     is_built_in = operation is remote_tools.TURN_ON_BUILT_IN_TOOL  # every tenant has the same ones
     return not is_built_in and (bool(path_parameters) or "" in members)
