@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import * as ai7 from "ai";
 import * as ai5 from "ai5";
 import * as ai6 from "ai6";
-import * as ai7 from "ai7";
 
 const { FERMATA_URL: BASE, FERMATA_TOKEN: TOKEN } = process.env;
 const SCRIPTS = JSON.parse(process.env.FERMATA_SCRIPTS ?? "{}");
