@@ -55,7 +55,7 @@ def test_an_agent_that_is_added_as_described_has_tools_and_conversations(tmp_pat
     responses = json.loads(done.stdout.splitlines()[-1])
     document, (_, scopes), (_, agents), (_, agent), (listed, tools), (created, conversation) = responses
     assert {"name": "kitchen"} in scopes["scopes"]
-    assert "kitchen" in document["components"]["schemas"]["NewConversation"]["properties"]["scope"]["enum"]
+    assert "kitchen" in document["components"]["schemas"]["NewConversation"]["properties"]["scope"]["anyOf"][0]["enum"]
     assert [listed_agent["id"] for listed_agent in agents["agents"]][:3] == ["site", "kitchen", "content"]
     assert [tool["name"] for tool in agent["agent"]["tools"]] == ["scale_recipe", "highlight_step"]
     assert (listed, [tool["name"] for tool in tools["tools"]]) == (200, ["scale_recipe", "highlight_step"])

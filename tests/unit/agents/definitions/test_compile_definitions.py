@@ -333,3 +333,9 @@ def test_agents_are_public_unless_a_rule_says_otherwise() -> None:
     }
     assert list_access({"public": ["open"]})["closed"] == nobody
     assert "does not exist" in the_error(compile_file(make_agent(), auth={"agents": {"roles": {"r": ["none"]}}}))
+
+
+def test_a_member_without_a_value_counts_as_left_out() -> None:
+    agent = make_agent(tools=None, mcp=None, hooks=None, title=None)
+    assert compile_file(agent).problems == ()
+    assert the_error(compile_file(make_agent() | {"connectionId": None})) == "agents[0]: 'connectionId' is missing."

@@ -95,11 +95,15 @@ class ProblemList:
     def check_model(self, place: Place, model: type[BaseModel], value: Any) -> Any:
         """Return the value as the model, with unknown members refused; None after its mistakes were added.
 
+        A member without a value counts as left out.
+
         Args:
             place: Where the value is.
             model: What it has to be.
             value: JSON.
         """
+        if isinstance(value, Mapping):
+            value = {name: member for name, member in value.items() if member is not None}
         try:
             return model.model_validate(value, extra="forbid", by_alias=True, by_name=False)
         except ValidationError as error:
