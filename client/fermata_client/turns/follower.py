@@ -146,15 +146,17 @@ class TurnFollower:
         self._tool_answers.answer(self._bridge_id, request)
 
     def _wait_while_held(self, retry_policy: RetryPolicy) -> None:
-        """Poll the bridge instead of listening, until the turn moves."""
-        poll_seconds = float((self._view.held or {}).get("retryAfter", DEFAULT_HELD_POLL_SECONDS))
-        first_state = None
+        """Poll the bridge instead of listening, until the turn moves.
+
+        It may have moved before the first poll, and rest again until this client answers it.
+        """
+        held = self._view.held or {}
+        poll_seconds = float(held.get("retryAfter", DEFAULT_HELD_POLL_SECONDS))
+        known_seq = held.get("seq", self._view.seq)
         while True:
             retry_policy.sleep(poll_seconds)
             bridge = retry_policy.call_with_retries(lambda: self._client.get_bridge(self._bridge_id))
-            state = (bridge.get("status"), bridge.get("seq"))
-            first_state = first_state or state
-            if state != first_state or bridge.get("status") not in RESTING_STATUSES:
+            if bridge.get("seq") != known_seq or bridge.get("status") not in RESTING_STATUSES:
                 self._view = replace(self._view, held=None)
                 return
 

@@ -172,12 +172,11 @@ export class Follower {
     const { service, signal, onConnection } = this.#options;
     onConnection("waiting");
     const path = pathOf("bridges", /** @type {string} */ (this.#bridgeId));
-    let first;
     for (;;) {
       await service.wait(pollSecondsOf(held) * 1000, signal);
       const { status, seq } = await service.persist("GET", path, { signal });
-      first ??= `${status} ${seq}`;
-      if (`${status} ${seq}` !== first || !RESTING.includes(status)) break;
+      // The turn may have moved before it is asked for the first time, and rest again: until this page answers it.
+      if (seq !== this.#seq || !RESTING.includes(status)) break;
     }
     this.#held = undefined;
   }

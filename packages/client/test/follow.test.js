@@ -157,6 +157,24 @@ test("a held turn is asked how it is until it moves, and then listened to again"
   assert.deepEqual(service.waits, [7000, 7000, 7000]);
 });
 
+test("a held turn that has moved on before it is first asked is listened to again, though it rests", async () => {
+  const request = { type: "toolRequest", requestId: "r", toolCallId: "c", toolName: "x", input: {}, seq: 4 };
+  const service = new FakeService()
+    .on(
+      "GET",
+      EVENTS,
+      () => stream([ready, { type: "held", until: "…", retryAfter: 30, seq: 1 }], { ending: "open" }),
+      () => stream([request, done(5)]),
+    )
+    .on("GET", "/bridges/t1", () => json(200, { bridgeId: "t1", status: "paused", seq: 4, pending: [] }));
+  const events = await collect(new Fermata(service.options).follow("t1"));
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ["bridgeReady", "held", "toolRequest", "done"],
+  );
+  assert.deepEqual(service.waits, [30_000]);
+});
+
 test("whoever follows from an event on gets only later ones", async () => {
   const service = new FakeService().on("GET", EVENTS, () => stream([text(8), done(9)]));
   const events = await collect(new Fermata(service.options).follow("t1", { afterSeq: 7 }));

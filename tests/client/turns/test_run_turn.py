@@ -330,6 +330,17 @@ def test_a_held_turn_is_asked_for_instead_of_listened_to() -> None:
     assert script.stream_starts == [0, last_seq]
 
 
+def test_a_held_turn_that_has_moved_on_before_it_is_first_asked_is_listened_to_again() -> None:
+    events = number_events(ready_event(), text_event("May I?"), text_event("Thanks."), done_event())
+    last_seq = events[1]["seq"]
+    events.insert(2, {"type": "held", "until": "2030-01-01T00:00:00Z", "retryAfter": 7, "seq": last_seq})
+    waits: list[float] = []
+    script = ServiceScript(events, bridge_states=deque([{"status": "paused", "seq": last_seq + 1}]))
+    outcome = run_script(script, patience=RetryPolicy(max_failures=5, first_delay=0.001, sleep=waits.append))
+    assert outcome.view.text == "May I?Thanks."
+    assert waits == [7.0]
+
+
 def test_a_turn_found_again_does_only_what_is_still_wanted() -> None:
     """A fresh process reads the whole log, in which the first request was answered by the one before it."""
     script, browser = ServiceScript(three_tool_turn()), Browser()

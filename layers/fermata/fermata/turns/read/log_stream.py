@@ -13,6 +13,8 @@ from fermata.turns.turn_log import LogEntry
 
 HOLD_GRACE_SECONDS = 30
 """How long a reader stays connected while the turn waits for a person."""
+HELD_RETRY_SECONDS = 10
+"""How often a client asks how the turn is from then on. What was decided elsewhere shows so late at most."""
 
 MAX_CHUNK_BYTES = 64_000
 """What is known of a log is sent in pieces of about this size, because a piece for each entry takes longer."""
@@ -143,7 +145,7 @@ class LogStream:
 
     def _render_hold(self, last_entry: LogEntry) -> bytes:
         until = self._clock.now_iso(last_entry.state.held_until - self._clock.time())
-        event = HeldEvent(until=until, retry_after=HOLD_GRACE_SECONDS)
+        event = HeldEvent(until=until, retry_after=HELD_RETRY_SECONDS)
         if self._entry_renderer:
             return self._entry_renderer.render_events([event])
         return self._render(self._last_sent_number, event)
