@@ -70,6 +70,24 @@ def test_a_sub_agent_without_a_task_reads_the_input_as_json(family: Family, monk
     assert asked.messages[0].content[0].text == '{"number": 3}'  # type: ignore[union-attr]
 
 
+def test_a_sub_agent_has_its_own_limit_of_steps_and_makes_no_title(family: Family, monkeypatch: Any) -> None:
+    monkeypatch.setitem(MARKS, "boss", "I am the boss.")
+    monkeypatch.setitem(MARKS, "helper", "I am the helper.")
+    helper = make_definition(
+        "helper", properties={"instructions": "I am the helper.", "maxSteps": 3, "generateTitle": True}
+    )
+    boss, _ = make_pair()
+    reference = boss.agents[0].model_copy(update={"version": helper.version})
+    push(family.stage, boss.model_copy(update={"agents": (reference,)}), helper)
+    turn = start_agent_turn(family.stage, "boss")
+    family.script("boss", reply_with_calls(tool_call_block("helper", task="Help")), "Done.")
+    family.script("helper", "Helped.")
+    family.run()
+    (child,) = family.children(turn)
+    assert (turn.max_rounds, child.max_rounds) == (10, 3)
+    assert len(family.driver.requests) == 3
+
+
 def test_an_agent_reads_its_files(stage: Stage) -> None:
     bundle = store_bundle(stage.resources, stage.caller.tenant, [PushedFile("menu.md", b"Bread and rolls")])
     push(stage, make_definition("helper", files={"basePath": "menu", "bundle": bundle}))

@@ -1,6 +1,7 @@
 """What sub-agents leave behind is exported, deleted and erased with the conversation of the user who asked."""
 
 import zlib
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_large_answer_is_read_as_text_from_the_bucket(family: Family) -> None:
 
 
 @pytest.mark.parametrize("kind", ["conversation", "user"])
-def test_an_erasure_ends_what_still_works_and_leaves_nothing(family: Family, kind: str) -> None:
+def test_an_erasure_ends_what_still_works_and_leaves_nothing(family: Family, kind: Any) -> None:
     resources = family.resources
     resources.blobs._client.put_bucket_versioning(
         Bucket=resources.settings.bucket, VersioningConfiguration={"Status": "Enabled"}
@@ -65,7 +66,7 @@ def test_an_erasure_ends_what_still_works_and_leaves_nothing(family: Family, kin
     assert len(find_private(resources)) > len(known)
     caller = family.stage.caller
     subject_id = family.stage.conversation.id if kind == "conversation" else caller.user
-    create_privacy_job(resources, "erasure", DataSubject(kind=kind, tenant=caller.tenant, id=subject_id))  # type: ignore[arg-type]
+    create_privacy_job(resources, "erasure", DataSubject(kind=kind, tenant=caller.tenant, id=subject_id))
     for _ in range(3):
         run_open_jobs(resources)
         family.stage.clock.advance(SETTLING_SECONDS)

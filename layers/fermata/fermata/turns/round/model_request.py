@@ -91,7 +91,7 @@ def send_model_request(context: TurnContext, connection: ProviderConnection) -> 
         endpoint = _open_endpoint(context)
     except ProviderError as refusal:
         return ModelRequestOutcome(refusal)
-    if not context.agent.settings.generate_title:
+    if not context.agent.settings.generate_title or context.turn.parent:
         return _RequestSender(context).send(connection, endpoint)
     from fermata.turns.round.title_request import request_title  # few turns make a title
 

@@ -246,7 +246,7 @@ def _build_turn(
         client_tools=prompt.client_tools or (),
         runs_confirmed_tools=prompt.runs_confirmed_tools,
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
-        max_rounds=_count_rounds(settings.max_rounds, prompt, agent),
+        max_rounds=count_max_rounds(settings.max_rounds, agent, prompt.max_rounds),
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
         has_budget=_is_budgeted(resources, caller, chosen_model, budgets),
         prompt_digest=prompt.content_digest,
@@ -256,10 +256,16 @@ def _build_turn(
     )
 
 
-def _count_rounds(max_rounds: int, prompt: TurnPrompt, agent: Agent) -> int:
-    """Return the lowest limit of rounds: of the deployment, the tenant and the agent."""
+def count_max_rounds(max_rounds: int, agent: Agent, tenant_max_rounds: int | None = None) -> int:
+    """Return the lowest limit of rounds.
+
+    Args:
+        max_rounds: The deployment's.
+        agent: The agent of the turn.
+        tenant_max_rounds: The tenant's, if it has one.
+    """
     steps = agent.settings.max_steps or (DEFAULT_STEP_LIMIT if agent.connection else max_rounds)
-    return min(max_rounds, prompt.max_rounds or max_rounds, agent.max_rounds or max_rounds, steps)
+    return min(max_rounds, tenant_max_rounds or max_rounds, agent.max_rounds or max_rounds, steps)
 
 
 def _pin_policy(resources: Resources, turn: Turn, agent: Agent, rows: PrefetchedRows) -> Turn:

@@ -27,7 +27,7 @@ from fermata.tools.tool_names import ToolNaming
 from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import RoundCall
-from fermata.turns.start.start_turn import MAX_SITUATION_CHARS, NO_BROWSER_TOOLS_NOTE
+from fermata.turns.start.start_turn import MAX_SITUATION_CHARS, NO_BROWSER_TOOLS_NOTE, count_max_rounds
 from fermata.turns.sub_agents.task_and_answer import build_task_prompt
 from fermata.turns.turn import Turn, TurnParent, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item
@@ -93,10 +93,11 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         known_tools=parent.known_tools,
         withheld_tools=_list_withheld_tools(context, child.agent),
         has_browser_tools=False,
+        runs_confirmed_tools=parent.runs_confirmed_tools,
         remote_tools=_pin_remote_tools(resources, parent, child.agent, scope),
         prompt_version=parent.prompt_version,
         situation=_build_situation(context, child.agent),
-        max_rounds=min(resources.settings.max_rounds, child.agent.max_rounds or resources.settings.max_rounds),
+        max_rounds=count_max_rounds(resources.settings.max_rounds, child.agent),
         thinking_tokens=parent.thinking_tokens,
         has_budget=parent.has_budget,
         started_ms=int(resources.clock.time() * 1000),
