@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, TooManyRequests
 from fermata.domain.events import CancelledEvent, PromptQueuedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, DEFAULT_USER_LIMITS
@@ -22,6 +23,7 @@ from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.conversation_claim import ConversationBusy
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.start.turn_prompt import TurnPrompt
+from fermata.wire.auth.api_key_store import create_api_key, revoke_api_key
 from tests.unit.turns import invariants
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
@@ -239,6 +241,23 @@ def test_prompts_count_when_they_are_queued_and_not_again_when_they_start(busy: 
 def count_stored_bytes(stage: Stage) -> int:
     keys = stage.resources.blobs.list_keys("conversations")
     return sum(len(stage.resources.blobs.get_bytes(key)) for key in keys)
+
+
+@pytest.mark.parametrize("is_revoked", [False, True])
+def test_a_prompt_of_a_key_that_was_revoked_meanwhile_does_not_start(busy: Stage, is_revoked: bool) -> None:
+    manager = Caller(tenant="bakery", user="root", capabilities=busy.caller.capabilities | {"ai.keys.manage"})
+    key, _ = create_api_key(busy.resources, manager, "Importer", ["ai.chat"])
+    caller = busy.caller.model_copy(update={"api_key": key.id})
+    prompt = busy.make_prompt("Second")
+    queued = start_or_enqueue(busy.resources, caller, prompt, partial(start_turn, busy.resources, caller))
+    assert isinstance(queued, QueuedPrompt)
+    if is_revoked:
+        revoke_api_key(busy.resources, "bakery", key.id)
+    end_turn(busy)
+    assert (start_next(busy) is None) == is_revoked
+    [view] = list_prompt_views(busy.resources, busy.caller, busy.conversation.id)
+    assert view["state"] == ("failed" if is_revoked else "started")
+    assert ("revoked" in view.get("error", "")) == is_revoked
 
 
 def test_a_prompt_starts_once_though_two_readers_see_the_end(busy: Stage) -> None:

@@ -40,6 +40,8 @@ class QueuedPrompt(StoredModel):
     scope: str
     capabilities: tuple[str, ...]
     label: str = ""
+    api_key: str = ""
+    """The id of the API key with which it was sent."""
     dialect: Dialect
     tool_names: ToolNameVariant
     generation: EditorGeneration
@@ -115,6 +117,7 @@ def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt
         scope=prompt.scope,
         capabilities=tuple(sorted(caller.capabilities)),
         label=caller.label,
+        api_key=caller.api_key,
         dialect=prompt.dialect,
         tool_names=prompt.tool_names,
         generation=prompt.generation,

@@ -4,10 +4,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from fermata.aws import observability
+from fermata.aws.api_key_rows import is_api_key_live
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
-from fermata.domain.errors import ApiError, Conflict, ServiceUnavailable, TooManyRequests
+from fermata.domain.errors import ApiError, Conflict, Forbidden, ServiceUnavailable, TooManyRequests
 from fermata.turns.prompt_queue.queued_prompt import (
     QUEUE_INDEX_PARTITION,
     QueuedPrompt,
@@ -50,6 +51,9 @@ def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> S
 
 
 def _start(resources: Resources, queued: QueuedPrompt, *, has_more: bool) -> StartedTurn:
+    if queued.api_key and not is_api_key_live(resources, queued.tenant, queued.api_key):
+        raise Forbidden("The API key with which this prompt was sent is revoked or has expired.")
+
     def build_start_writes(turn_id: str) -> tuple[Update, ...]:
         started = queued.model_copy(update={"state": "started", "turn": turn_id})
         return (build_change(resources, queued, started),)

@@ -9,6 +9,7 @@ with a key costs at most one read. The last use is stored in the usage table, as
 from collections.abc import Iterable
 
 from fermata.aws import observability
+from fermata.aws.api_key_rows import api_key_partition
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, Update
 from fermata.aws.resources import Resources
@@ -129,7 +130,7 @@ def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
     """
     update = Update(
         resources.settings.settings_table,
-        _api_key_partition(tenant),
+        api_key_partition(tenant),
         key_id,
         "SET revoked_at = if_not_exists(revoked_at, :now), version = version + :one",
         values={":now": int(resources.clock.time()), ":one": 1},
@@ -144,13 +145,13 @@ def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
 
 def list_api_keys(resources: Resources, tenant: str) -> list[ServerApiKey]:
     """Return all keys of a tenant, the newest first, also those that were revoked within a month."""
-    items = resources.tables.query_items(resources.settings.settings_table, _api_key_partition(tenant))
+    items = resources.tables.query_items(resources.settings.settings_table, api_key_partition(tenant))
     return sort_api_keys(map(ServerApiKey.from_row, items))
 
 
 def read_last_uses(resources: Resources, tenant: str) -> dict[str, str]:
     """Return when each key was last used, by its id. It is up to an hour behind."""
-    rows = resources.tables.query_items(resources.settings.usage_table, _api_key_partition(tenant), consistent=False)
+    rows = resources.tables.query_items(resources.settings.usage_table, api_key_partition(tenant), consistent=False)
     return {row["sk"]: row["last_used_at"] for row in rows}
 
 
@@ -178,7 +179,7 @@ def record_api_key_use(resources: Resources, caller: Caller) -> None:
     """
 
     def write() -> bool | None:
-        item: Item = {"pk": _api_key_partition(caller.tenant), "sk": caller.api_key, "v": 1}
+        item: Item = {"pk": api_key_partition(caller.tenant), "sk": caller.api_key, "v": 1}
         item |= {"last_used_at": resources.clock.now_iso(), "ttl": int(resources.clock.time()) + LAST_USE_SECONDS}
         try:
             resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
@@ -214,7 +215,7 @@ def _refuse_key_beyond_limit(resources: Resources, key: ServerApiKey) -> None:
     if _count_live(list_api_keys(resources, key.tenant)) > MAX_API_KEYS:
         condition, values = "version = :version", {":version": key.version}
         table = resources.settings.settings_table
-        resources.tables.write_items(Delete(table, _api_key_partition(key.tenant), key.id, condition, values))
+        resources.tables.write_items(Delete(table, api_key_partition(key.tenant), key.id, condition, values))
         raise _build_limit_refusal()
 
 
@@ -230,12 +231,12 @@ def _delete_long_revoked(resources: Resources, keys: Iterable[ServerApiKey], now
     for key in keys:
         if key.is_revoked_before(now - _REVOKED_SECONDS):
             resources.tables.write_items(
-                Delete(resources.settings.settings_table, _api_key_partition(key.tenant), key.id)
+                Delete(resources.settings.settings_table, api_key_partition(key.tenant), key.id)
             )
 
 
 def _read_api_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey | None:
-    item = resources.tables.get_item(resources.settings.settings_table, _api_key_partition(tenant), key_id)
+    item = resources.tables.get_item(resources.settings.settings_table, api_key_partition(tenant), key_id)
     return ServerApiKey.from_row(item) if item else None
 
 
@@ -277,8 +278,4 @@ def _api_key_to_item(key: ServerApiKey) -> Item:
     fields = key.model_dump(exclude_none=True) | {"capabilities": sorted(key.capabilities)}
     if key.scopes is not None:
         fields["scopes"] = sorted(key.scopes)
-    return {"pk": _api_key_partition(key.tenant), "sk": key.id, "v": 1, **fields}
-
-
-def _api_key_partition(tenant: str) -> str:
-    return f"t#{tenant}#apikeys"
+    return {"pk": api_key_partition(key.tenant), "sk": key.id, "v": 1, **fields}
