@@ -27,6 +27,7 @@ from fermata.drivers.protocols.flattened_history import flatten_messages
 from fermata.drivers.protocols.repair_marks import mark_response, take_mark
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
+from fermata.drivers.provider_options import OptionsEncoder, apply_thinking_budget, encode_no_options
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.sampling_fields import CHAT_SAMPLING, SAMPLING_ADJUSTMENTS, SamplingFields, encode_sampling
 from fermata.drivers.thinking_budget import default_thinking_allowance
@@ -108,6 +109,7 @@ class Provider:
         build_headers: Makes the headers of authentication from the model ("" for none) and the API key.
         make_decoder: Makes the decoder of the response stream.
         adjustments: How to change a request that one of its servers refuses.
+        encode_options: Adds the options of the agent to the body.
         requires_key: Whether a request without an API key is refused before it is sent.
         key_check_path: A path that only a valid key may read, if the model list is open to everybody.
         models: What is known of its models without asking.
@@ -124,6 +126,7 @@ class Provider:
     build_headers: Callable[[str, str], dict[str, str]] = build_bearer_headers
     make_decoder: Callable[[], SseDecoder | NdjsonDecoder] = SseDecoder
     adjustments: tuple[Adjustment, ...] = ()
+    encode_options: OptionsEncoder = encode_no_options
     requires_key: bool = True
     key_check_path: str | None = None
     models: ModelTraits = field(default_factory=ModelTraits)
@@ -248,10 +251,12 @@ class Provider:
         messages = flatten_messages(request.messages, applied)
         if messages is not request.messages:
             request = request.model_copy(update={"messages": messages})
+        request = apply_thinking_budget(request)
         adjustments = (*self.adjustments, *SAMPLING_ADJUSTMENTS)
         dropped = {adjustment.drops for adjustment in adjustments if adjustment.name in applied}
         fields = self.models.get_sampling_fields(request)
-        body = encode_sampling(self.build_body(request, applied), request.sampling, fields, dropped)
+        built = self.encode_options(self.build_body(request, applied), request)
+        body = encode_sampling(built, request.sampling, fields, dropped)
         kept = {name: value for name, value in body.items() if name not in dropped}
         return encode_body(kept)
 

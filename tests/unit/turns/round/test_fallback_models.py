@@ -91,6 +91,7 @@ def test_every_round_begins_with_the_first_model(stage: Stage) -> None:
         ({}, ()),
         ({"gateway": None}, ()),
         ({"gateway": {"fallbackModels": "a"}}, ()),
+        ({"gateway": {"models": ["a", "b"]}}, ("a", "b")),
         ({"gateway": {"fallbackModels": ["a", 7, "", "b", "a"]}}, ("a", "b")),
         ({"gateway": {"fallbackModels": [str(number) for number in range(99)]}}, tuple("01234567")),
     ],

@@ -25,6 +25,7 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
     has_bound_thinking,
 )
 from fermata.drivers.provider import ModelTraits, Provider
+from fermata.drivers.provider_options import encode_anthropic_options
 from fermata.drivers.sampling_fields import ANTHROPIC_SAMPLING, SamplingFields
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ PROVIDER = Provider(
     default_url="https://api.anthropic.com",
     path="/v1/messages",
     build_body=_build_body,
+    encode_options=encode_anthropic_options,
     make_accumulator=lambda request, body: MessagesAccumulator(request.model, body),
     build_headers=_build_headers,
     list_models=_list_models,

@@ -28,6 +28,7 @@ from fermata.drivers.protocols.gemini_generate.request import (
     build_request_body,
 )
 from fermata.drivers.provider import ModelTraits, Provider
+from fermata.drivers.provider_options import encode_gemini_options
 from fermata.drivers.sampling_fields import GEMINI_SAMPLING
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ PROVIDER = Provider(
     default_url="https://generativelanguage.googleapis.com",
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
     build_body=_build_body,
+    encode_options=encode_gemini_options,
     make_accumulator=lambda request, body: GeminiAccumulator(_NAME, _LABEL, request.model, body),
     build_headers=_build_headers,
     list_models=_list_models,

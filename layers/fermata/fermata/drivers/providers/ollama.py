@@ -18,6 +18,7 @@ from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
 from fermata.drivers.protocols.ollama_chat.request import build_request_body
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.provider_options import encode_ollama_options
 from fermata.drivers.providers.openai_compatible import (
     CHAT_ADJUSTMENTS,
     CHAT_PATH,
@@ -122,6 +123,7 @@ PROVIDER = Provider(
     label=_LABEL,
     path="/api/chat",
     build_body=_build_body,
+    encode_options=encode_ollama_options,
     make_accumulator=_make_accumulator,
     make_decoder=NdjsonDecoder,
     list_models=_list_models,

@@ -18,6 +18,7 @@ from fermata.drivers.model_entries import build_model_info, iter_model_entries
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.provider_options import encode_responses_options
 from fermata.drivers.sampling_fields import NO_SAMPLING, RESPONSES_SAMPLING, SamplingFields
 from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
 
@@ -99,6 +100,7 @@ PROVIDER = Provider(
     default_url="https://api.openai.com",
     path="/v1/responses",
     build_body=_build_body,
+    encode_options=encode_responses_options,
     make_accumulator=lambda request, body: ResponsesAccumulator(_NAME, request.model, body),
     list_models=_list_models,
     adjustments=(

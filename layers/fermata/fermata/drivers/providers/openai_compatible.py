@@ -32,6 +32,7 @@ from fermata.drivers.protocols.chat_completions.request import (
 )
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
 from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.provider_options import encode_chat_options
 from fermata.drivers.sampling_fields import CHAT_SAMPLING, NO_SAMPLING, SamplingFields
 from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
 
@@ -128,6 +129,7 @@ PROVIDER = Provider(
     label=_LABEL,
     path=CHAT_PATH,
     build_body=_build_body,
+    encode_options=encode_chat_options,
     make_accumulator=_make_accumulator,
     list_models=list_chat_models,
     requires_key=False,

@@ -24,6 +24,7 @@ from fermata.drivers.model_entries import (
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import ModelTraits, Provider
+from fermata.drivers.provider_options import encode_openrouter_options
 from fermata.drivers.sampling_fields import OPENROUTER_SAMPLING
 from fermata.drivers.thinking_budget import default_thinking_allowance, effort_from_tokens
 
@@ -96,6 +97,7 @@ PROVIDER = Provider(
     default_url="https://openrouter.ai/api",
     path="/v1/responses",
     build_body=_build_body,
+    encode_options=encode_openrouter_options,
     make_accumulator=lambda request, body: OpenRouterAccumulator(_NAME, request.model, body),
     list_models=_list_models,
     key_check_path="/v1/key",

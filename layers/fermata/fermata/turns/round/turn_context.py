@@ -201,6 +201,21 @@ class TurnContext:
         return open_turn_agent(self.resources, self.turn)
 
     @cached_property
+    def provider_options(self) -> dict[str, Any]:
+        """The options of the agent's provider, with the secrets that they name. They are never stored or logged.
+
+        Raises:
+            Conflict: A secret is not entered.
+        """
+        options = self.agent.settings.provider_options
+        if not options:
+            return {}
+        from fermata.agents.definitions.tenant_secrets import resolve_secrets  # few agents have options
+
+        resolved: dict[str, Any] = resolve_secrets(self.resources, self.turn.tenant, options)
+        return resolved
+
+    @cached_property
     def toolset(self) -> Toolset:
         """The tools of the turn's agent, as the turn's editor knows them, and the tenant's remote tools."""
         return add_find_tools(open_turn_toolset(self.resources, self.turn), self.turn)
