@@ -10,15 +10,15 @@ from tests.unit.turns.stage import ADA, Stage
 OPTIONS: dict[str, Any] = {"gateway": {"byok": {"anthropic": [{"apiKey": {"_secret": "BYOK"}}]}, "tags": ["a"]}}
 
 
-def start_turn_with_options(stage: Stage) -> None:
+def push_agent_with_options(stage: Stage) -> None:
     properties = {"providerOptions": OPTIONS}
     push_definitions(stage.resources, ADA, make_definition(credential=stage.credential.id, properties=properties))
-    start_agent_turn(stage, "helper", "Hello")
 
 
 def test_options_with_their_secrets_are_part_of_each_request_and_of_no_row(stage: Stage) -> None:
+    push_agent_with_options(stage)
     set_secret(stage.resources, ADA, "BYOK", "sk-of-the-tenant")
-    start_turn_with_options(stage)
+    start_agent_turn(stage, "helper", "Hello")
     stage.script_replies("Hi.")
     assert stage.run_workflow() == "finished"
     sent = stage.driver.requests[-1].provider_options
@@ -27,7 +27,8 @@ def test_options_with_their_secrets_are_part_of_each_request_and_of_no_row(stage
 
 
 def test_a_secret_that_is_not_entered_ends_the_turn_with_its_name(stage: Stage) -> None:
-    start_turn_with_options(stage)
+    push_agent_with_options(stage)
+    start_agent_turn(stage, "helper", "Hello")
     stage.run_workflow()
     end = stage.terminal_events()[-1]
     assert isinstance(end, ErrorEvent)
