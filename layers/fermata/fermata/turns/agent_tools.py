@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fermata.agents.definitions.configured_agent import ConfiguredAgent
 from fermata.agents.tool_sources.endpoint_tools import list_endpoint_tools
 from fermata.agents.tool_sources.file_tools import list_file_tools
-from fermata.agents.tool_sources.page_state import build_update_page_state_tool
+from fermata.agents.tool_sources.page_state import answer_at_service, build_update_page_state_tool
 from fermata.agents.tool_sources.sub_agents import list_sub_agent_tools
 from fermata.aws.resources import Resources
 from fermata.tools.tool import Tool
@@ -38,6 +38,8 @@ def _list_page_tools(turn: Turn) -> tuple[Tool, ...]:
         return ()
     context = turn.agent_context
     tool = build_update_page_state_tool(context.shared_state, is_read_only=context.shared_state_read_only)
+    if tool and turn.protocol == "agui":
+        return (answer_at_service(tool, context.shared_state or ()),)
     return (tool,) if tool else ()
 
 

@@ -4,9 +4,11 @@ The client carries it out. It takes only the keys that it has exposed, and answe
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from fermata.tools.tool import Access, Execution, JsonInput, Tool
+from fermata.domain.tools import ToolOutput
+from fermata.tools.tool import Access, Execution, JsonInput, Tool, ToolContext
 
 UPDATE_PAGE_STATE_NAME = "update-page-state"
 _LEAD = (
@@ -48,6 +50,22 @@ def build_update_page_state_tool(shared_state: Any, *, is_read_only: bool = Fals
         declared_schema=UPDATE_PAGE_STATE_SCHEMA,
         idempotent=True,
     )
+
+
+def answer_at_service(tool: Tool, exposed: Iterable[str]) -> Tool:
+    """Return the tool for clients that are told which state has changed: the service answers its calls (decision 0382).
+
+    Args:
+        tool: As clients carry it out.
+        exposed: The keys that the client has exposed.
+    """
+    keys = tuple(exposed)
+
+    def answer(tool_input: JsonInput, _context: ToolContext) -> ToolOutput:
+        updates = tool_input.arguments.get("updates")
+        return ToolOutput.success(answer_page_state_updates(keys, updates if isinstance(updates, dict) else {}))
+
+    return replace(tool, execution=Execution.SERVER, handler=answer, instant=True)
 
 
 def describe_kind(value: Any) -> str:

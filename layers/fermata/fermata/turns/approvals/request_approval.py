@@ -14,7 +14,6 @@ from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.scopes import read_agent_id
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, split_own_members
-from fermata.tools.tool import Execution, Tool
 from fermata.turns.approvals.approval_record import (
     ApprovalRecord,
     build_approval_id,
@@ -75,7 +74,7 @@ class CallJudge:
         if verdict.effect is Effect.DENY:
             return ToolOutput.failure(REFUSED_BY_POLICY)
         reasons = self._select_reasons(verdict)
-        if runs_unasked(self.context.turn, admitted.tool):
+        if runs_unasked(self.context.turn):
             reasons = tuple(reason for reason in reasons if reason is not ApprovalReason.TOOL)
         if not reasons:
             return None
@@ -135,12 +134,13 @@ class CallJudge:
         )
 
 
-def runs_unasked(turn: Turn, tool: Tool) -> bool:
-    """Return whether a tool that always asks runs unasked in a turn: one of a definition, where there is no page.
+def runs_unasked(turn: Turn) -> bool:
+    """Return whether tools that a definition lets ask run unasked in a turn, because there is no page to ask on.
 
-    What the workspace's policy asks for is asked for all the same (decision 0384).
+    What the workspace's policy asks for is asked for all the same. A tenant's own agent has no other tools that always
+    ask than those of its definition (decision 0384).
     """
-    return turn.runs_confirmed_tools and tool.execution is not Execution.REMOTE and bool(read_agent_id(turn.scope))
+    return turn.runs_confirmed_tools and bool(read_agent_id(turn.scope))
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def _is_decision_valid(context: TurnContext, call: RoundCall, admitted: Admitted
     """Return whether a call is what was approved, in case that the tool was changed since then (decision 0314)."""
     tool, approval = admitted.tool, call.approval
     if approval is None:
-        return tool.approval is not Approval.ALWAYS or runs_unasked(context.turn, tool)
+        return tool.approval is not Approval.ALWAYS or runs_unasked(context.turn)
     bound_to = (approval.agent, approval.tool_digest, approval.input_hash)
     input_hash = hash_call_input(tool.name, split_own_members(tool, admitted.arguments)[0])
     return approval.is_granted and bound_to == (context.agent.reference, tool.digest, input_hash)

@@ -32,6 +32,8 @@ from fermata.wire.renderers.ui_stream import CUT_OFF_WORDS, DENIED_WORDS, encode
 AguiEvent: TypeAlias = dict[str, Any]
 AGUI_PROTOCOL_VERSION = "1.0"
 AGUI_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+PAGE_STATE_TOOL = "update-page-state"
+"""The tool whose calls change the state that a client shares."""
 APPROVAL_RESPONSE_SCHEMA = {
     "type": "object",
     "properties": {
@@ -94,7 +96,7 @@ class AguiRenderer:
 
     def render_end(self) -> bytes:
         """Return what comes after the last entry of the run."""
-        events: list[AguiEvent] = []
+        events: list[AguiEvent] = [] if self._has_started else [*self._begin()]
         if not self._is_over:
             events += self._close_step()
             if self.is_response_over():
@@ -181,6 +183,17 @@ class AguiRenderer:
             content = step.output if isinstance(step.output, str) else json.dumps(step.output, ensure_ascii=False)
         ids = {"messageId": f"{step.call_id}-result", "toolCallId": step.call_id}
         yield {"type": "TOOL_CALL_RESULT", **ids, "content": content, "role": "tool"}
+        if delta := self._build_state_delta(step):
+            yield {"type": "STATE_DELTA", "delta": delta}
+
+    def _build_state_delta(self, step: CallAnswered) -> list[dict[str, Any]]:
+        """Return what a call has changed of the shared state, as JSON Patch."""
+        written = step.output.get("written") if isinstance(step.output, dict) else None
+        if step.tool_name != PAGE_STATE_TOOL or not step.ok or not isinstance(written, list):
+            return []
+        given = self._fold.calls[step.call_id].input
+        updates = given.get("updates", {}) if isinstance(given, dict) else {}
+        return [{"op": "add", "path": f"/{_escape_pointer(key)}", "value": updates[key]} for key in written]
 
     def _render_over(self, step: TurnOver) -> Iterator[AguiEvent]:
         yield from self._close_step()
@@ -230,6 +243,10 @@ class AguiRenderer:
         if self._open_step:
             yield {"type": "STEP_FINISHED", "stepName": self._open_step}
             self._open_step = ""
+
+
+def _escape_pointer(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _build_interrupt(call: FoldedCall) -> dict[str, Any]:

@@ -82,6 +82,9 @@ class UiStreamRenderer:
     def render_end(self) -> bytes:
         """Return what comes after the last entry of the response."""
         chunks: list[UiChunk] = []
+        if not self._has_started:  # nothing is new: an empty step, so that no client sends its results once more
+            chunks += [{"type": "start", "messageId": self._message_id or self._fold.bridge_id}]
+            chunks += [{"type": "start-step"}, {"type": "finish-step"}]
         if not self._is_over:
             chunks += self._close_step()
             reason = "tool-calls" if self._fold.waits_for_client else "other"
