@@ -1,0 +1,233 @@
+"""Requests of OpenAI's clients over HTTP: which conversation and turn they are about, and what is refused."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from fermata.conversations.conversation_store import list_conversations
+from fermata.conversations.message_store import load_messages
+from fermata.domain.blocks import TextBlock, ToolCallBlock, ToolResultBlock
+from tests.agent_definitions import make_definition, push_definitions
+from tests.tenant_tokens import make_tenant
+from tests.unit.client_protocols.conftest import Requester
+from tests.unit.turns.stage import Stage, make_provider_error, reply_with_calls, tool_call_block
+
+Json = dict[str, Any]
+CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+LOCATE: Json = {
+    "type": "function",
+    "function": {"name": "locate", "description": "Finds out where the user is.", "parameters": {"type": "object"}},
+}
+HELLO: Json = {"role": "user", "content": "Hello"}
+
+
+@pytest.fixture
+def rival(stage: Stage) -> Requester:
+    return Requester(make_tenant(stage.resources, "rival"))
+
+
+def ask(requester: Requester, *messages: Json, path: str = CHAT, **members: Any) -> httpx.Response:
+    body = {"model": "site", "messages": [*messages]} | members
+    return requester.send("POST", path, json=body, headers=members.pop("headers", {}))
+
+
+def read_answer(response: httpx.Response) -> Json:
+    assert response.status_code == 200, response.text
+    choice = response.json()["choices"][0]
+    return choice["message"] | {"finish_reason": choice["finish_reason"]}
+
+
+def read_error(response: httpx.Response) -> tuple[int, str, str]:
+    error = response.json()["error"]
+    assert error.keys() == {"message", "type", "param", "code"}
+    return response.status_code, error["type"], error["message"]
+
+
+def count_conversations(stage: Stage, scope: str = "site") -> int:
+    """Count the conversations besides the stage's own."""
+    return len(list_conversations(stage.resources, stage.caller, scope, limit=50).conversations) - 1
+
+
+def call_client_tool(stage: Stage, requester: Requester) -> list[Json]:
+    """Return the messages of a chat whose model has called the client's tool twice."""
+    calls = reply_with_calls(tool_call_block("locate", exact=True), tool_call_block("locate"))
+    stage.script_replies(calls, "You are in Bern.")
+    first = read_answer(ask(requester, HELLO, tools=[LOCATE]))
+    assert first["finish_reason"] == "tool_calls"
+    return [HELLO, {"role": "assistant", "content": None, "tool_calls": first["tool_calls"]}]
+
+
+def result(call: Json, content: str = "Bern") -> Json:
+    return {"role": "tool", "tool_call_id": call["id"], "content": content}
+
+
+def test_results_go_on_with_the_turn_and_may_be_sent_twice(stage: Stage, requester: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    messages += [result(call) for call in messages[-1]["tool_calls"]]
+    assert read_answer(ask(requester, *messages))["content"] == "You are in Bern."
+    assert read_answer(ask(requester, *messages))["content"] == "You are in Bern."
+    assert len(stage.driver.requests) == 2
+    assert count_conversations(stage) == 1
+    stored = load_messages(stage.resources, "bakery", stage.turn.conversation)
+    results = [block.data for row in stored for block in row.content if isinstance(block, ToolResultBlock)]
+    assert results == ["Bern", "Bern"]
+
+
+def test_one_result_of_two_is_refused_and_changes_nothing(stage: Stage, requester: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    first, second = messages[-1]["tool_calls"]
+    status, kind, message = read_error(ask(requester, *messages, result(first)))
+    assert (status, kind) == (400, "invalid_request_error")
+    assert second["id"] in message
+    assert first["id"] not in message
+    assert len(stage.driver.requests) == 1
+
+
+def test_results_of_calls_that_nobody_made_are_refused(stage: Stage, requester: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    turn = stage.turn.id
+    for call_id in ("toolu_1", f"call_{turn}_7", "call_nothing_0", f"call_{turn}x_0"):
+        response = ask(requester, *messages, {"role": "tool", "tool_call_id": call_id, "content": "x"})
+        assert read_error(response)[:2] == (400, "invalid_request_error"), call_id
+
+
+def test_results_for_a_turn_of_another_tenant_are_refused(stage: Stage, requester: Requester, rival: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    results = [result(call) for call in messages[-1]["tool_calls"]]
+    assert read_error(ask(rival, *messages, *results))[0] == 400
+    assert len(stage.driver.requests) == 1
+
+
+def test_messages_find_their_conversation_also_after_calls(stage: Stage, requester: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    messages += [result(call) for call in messages[-1]["tool_calls"]]
+    answer = read_answer(ask(requester, *messages))
+    stage.script_replies("Of course.")
+    again = [*messages, {"role": "assistant", "content": f"{answer['content']} "}, {"role": "user", "content": "Sure?"}]
+    assert read_answer(ask(requester, *again))["content"] == "Of course."
+    assert count_conversations(stage) == 1
+
+
+def test_a_changed_history_begins_a_conversation_that_holds_it(stage: Stage, requester: Requester) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "x"}'}}
+    stage.script_replies("Yes.")
+    said = [
+        {"role": "user", "content": "Look there"},
+        {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": '{"seen": true}'},
+        {"role": "assistant", "content": "It is there."},
+        {"role": "user", "content": "Really?"},
+    ]
+    assert read_answer(ask(requester, *said))["content"] == "Yes."
+    sent = stage.driver.requests[-1].messages
+    blocks = [block for message in sent for block in message.content]
+    assert [block.text for block in blocks if isinstance(block, TextBlock)][:4] == [
+        "Look there",
+        "I look.",
+        "It is there.",
+        "Really?",
+    ]
+    assert [block.input for block in blocks if isinstance(block, ToolCallBlock)] == [{"at": "x"}]
+    assert [block.data for block in blocks if isinstance(block, ToolResultBlock)] == [{"seen": True}]
+
+
+def test_a_long_history_that_is_not_known_is_refused(stage: Stage, requester: Requester) -> None:
+    pair = [HELLO, {"role": "assistant", "content": "Hi."}]
+    assert read_error(ask(requester, *pair * 201, HELLO))[0] == 400
+
+
+def test_a_conversation_of_another_caller_is_not_reached_by_its_id(
+    stage: Stage, requester: Requester, rival: Requester
+) -> None:
+    stage.script_replies("Hi.")
+    ask(requester, HELLO)
+    turn = stage.turn
+    assert ask(rival, HELLO, conversation=turn.conversation).status_code == 400
+    response = ask(rival, path=RESPONSES, input="Hello", previous_response_id=f"resp_{turn.id}")
+    assert read_error(response)[2].endswith("not found.")
+    assert len(load_messages(stage.resources, "bakery", turn.conversation)) == 2
+
+
+def test_the_same_idempotency_key_joins_the_turn(stage: Stage, requester: Requester) -> None:
+    stage.script_replies("Hi.", "Never.")
+    key = {"idempotency-key": "once"}
+    answers = [read_answer(ask(requester, HELLO, headers=key))["content"] for _ in range(2)]
+    assert answers == ["Hi.", "Hi."]
+    assert count_conversations(stage) == 1
+
+
+def test_instructions_reach_the_model_behind_those_of_the_agent(stage: Stage, requester: Requester) -> None:
+    stage.script_replies("Hi.")
+    ask(requester, {"role": "system", "content": "Rhyme."}, HELLO)
+    request = stage.driver.requests[-1]
+    assert "Rhyme." not in request.system
+    assert "Rhyme." in request.volatile
+
+
+def test_an_agent_of_the_tenant_is_a_model(stage: Stage, requester: Requester) -> None:
+    push_definitions(stage.resources, stage.caller, make_definition(credential=stage.credential.id))
+    for name in ("helper", "agent:helper"):
+        stage.script_replies("Hi.")
+        assert read_answer(ask(requester, HELLO, model=name))["content"] == "Hi."
+        assert stage.turn.scope == "agent:helper"
+    assert read_error(ask(requester, HELLO, model="nobody"))[0] == 404
+    assert read_error(ask(requester, HELLO, model="planner"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable", "status"),
+    [
+        ("provider_overloaded", True, 503),
+        ("provider_request", False, 400),
+        ("provider_quota", True, 429),
+        ("provider_quota", False, 402),
+    ],
+)
+def test_a_failure_has_a_status_by_which_clients_know_whether_to_repeat_it(
+    code: str, retryable: bool, status: int, stage: Stage, requester: Requester
+) -> None:
+    failed = make_provider_error(code, retryable=retryable)
+    stage.script_replies([failed], [failed], [failed])
+    assert read_error(ask(requester, HELLO))[0] == status
+
+
+def test_an_error_in_a_stream_is_its_last_event(stage: Stage, requester: Requester) -> None:
+    stage.script_replies([make_provider_error("provider_request", retryable=False)])
+    response = ask(requester, HELLO, stream=True)
+    assert response.status_code == 200
+    assert "error" in json.loads(response.text.strip().rpartition("data: ")[2])
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"response_format": {"type": "json_object"}},
+        {"n": 2},
+        {"tools": [{"type": "web_search"}]},
+        {"messages": []},
+        {"messages": "Hello"},
+    ],
+)
+def test_what_an_agent_cannot_do_is_refused_in_openais_form(members: Json, requester: Requester) -> None:
+    assert read_error(ask(requester, HELLO, **members))[:2] == (400, "invalid_request_error")
+
+
+@pytest.mark.parametrize("members", [{"temperature": 0.2}, {"max_tokens": 5}, {"unknown": {"a": 1}}, {"stream": None}])
+def test_what_says_nothing_to_an_agent_is_ignored(members: Json, stage: Stage, requester: Requester) -> None:
+    stage.script_replies("Hi.")
+    assert read_answer(ask(requester, HELLO, **members))["content"] == "Hi."
+
+
+def test_a_caller_without_a_token_gets_openais_error(requester: Requester) -> None:
+    response = requester.send("POST", CHAT, json={}, headers={"authorization": "Bearer wrong"})
+    assert read_error(response)[:2] == (401, "authentication_error")
+    assert response.json()["error"]["code"] == "invalid_api_key"
+
+
+def test_usage_counts_what_one_response_has_used(stage: Stage, requester: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    messages += [result(call) for call in messages[-1]["tool_calls"]]
+    usage = ask(requester, *messages).json()["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (10, 5, 15)
