@@ -88,6 +88,22 @@ def test_a_sub_agent_has_its_own_limit_of_steps_and_makes_no_title(family: Famil
     assert len(family.driver.requests) == 3
 
 
+def test_a_sub_agent_that_cannot_be_asked_is_an_error_result(family: Family, monkeypatch: Any) -> None:
+    monkeypatch.setitem(MARKS, "boss", "I am the boss.")
+    boss, helper = make_pair(credential="gone")
+    gone = boss.agents[0].model_copy(update={"version": "0" * 32, "name": "gone"})
+    push(family.stage, boss.model_copy(update={"agents": (*boss.agents, gone)}), helper)
+    turn = start_agent_turn(family.stage, "boss")
+    calls = [tool_call_block("helper", task="Help"), tool_call_block("gone", task="Help")]
+    family.script("boss", reply_with_calls(*calls), "Done.")
+    family.run()
+    errors = [event.error or "" for event in family.events() if isinstance(event, ToolResultEvent)]
+    assert errors[0].startswith("The agent helper has no model that can be asked: ")
+    assert errors[1] == "The agent helper cannot be asked now, so nothing was done."
+    assert family.children(turn) == []
+    assert isinstance(family.end(turn), DoneEvent)
+
+
 def test_an_agent_reads_its_files(stage: Stage) -> None:
     bundle = store_bundle(stage.resources, stage.caller.tenant, [PushedFile("menu.md", b"Bread and rolls")])
     push(stage, make_definition("helper", files={"basePath": "menu", "bundle": bundle}))

@@ -266,6 +266,17 @@ def test_a_prompt_leads_to_so_many_sub_agents_only(family: Family, monkeypatch: 
     assert len(family.children()) == 3
 
 
+def test_of_many_sub_agents_ten_work_at_a_time(family: Family) -> None:
+    turn = family.start()
+    family.script("site", reply_with_calls(*[ask("data", str(number)) for number in range(12)]), "Done.")
+    family.script("data", *["Yes."] * 12)
+    family.step(turn.id)
+    assert len(family.children()) == 10
+    family.run()
+    assert [result.ok for result in results(family)] == [True] * 12
+    assert isinstance(family.end(), DoneEvent)
+
+
 def test_what_a_sub_agent_did_not_use_of_its_allowance_is_used_later(family: Family) -> None:
     family.start()
     rounds = 20

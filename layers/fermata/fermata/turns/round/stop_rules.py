@@ -68,7 +68,7 @@ def run_hooks(context: TurnContext, terminal: TerminalEvent, final_round: FinalR
     Raises:
         TurnEnded, Superseded: Noticed while the endpoints worked.
     """
-    if not context.agent.settings.hooks.on_finish:
+    if not context.agent.settings.hooks.on_finish or context.turn.parent:
         return final_round
     from fermata.turns.hooks.finish_hooks import run_finish_hooks  # few turns have hooks
 

@@ -88,7 +88,8 @@ def continue_parent(context: TurnContext, parent: TurnParent) -> Invocation | No
         return None
     if not resources.workflow.send_heartbeat(pause.callback_token):
         return None  # the workflow has gone on without an answer, and reads it in its next state
-    observability.log_event("sub_agent.answered", turn=turn.id, child=invocation.turn)
+    observability.add_log_keys(turn=turn.id)
+    observability.log_event("sub_agent.answered", child=invocation.turn)
     return Invocation(
         tenant=turn.tenant,
         turn=turn.id,
