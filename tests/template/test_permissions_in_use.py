@@ -19,6 +19,9 @@ from fermata.agents.policy_store import set_policy
 from fermata.aws import uploads
 from fermata.aws.message_queue import MessageQueue
 from fermata.aws.resources import Resources
+from fermata.client_protocols.chat_conversations import open_chat
+from fermata.client_protocols.client_messages import ClientAnswer
+from fermata.client_protocols.continue_turn import ClientTurn
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
@@ -514,6 +517,25 @@ def test_a_call_waits_for_a_person(at: StageOf, functions: dict[str, Any], clock
     assert held.token
     if outcome == "approved":
         at("tool_result").answer_request(OK)
+    assert at("round").run_workflow() == "finished"
+
+
+def test_a_chat_client_decides_and_answers_where_it_is_streamed_to(at: StageOf, functions: dict[str, Any]) -> None:
+    stream, editor = functions["stream_turns"], at("api").caller
+    approver = editor.model_copy(update={"capabilities": editor.capabilities | {"ai.tools.approve"}})
+    set_policy(functions["credentials"], editor, ApprovalPolicy(rules=(PolicyRule(effect="ask"),)))
+    open_chat(stream, editor, "site", "a name")
+    turn = at("stream_turns").start_turn(LARGE, snapshot=SNAPSHOT, protocol="ui")
+    insert = tool_call_block("insertHtml", parentId="p", html=LARGE)
+    at("round").script_replies(reply_with_calls(insert), "Done.")
+    wake = at("round").advance_turn()
+    at("store_hold_token").advance_turn(holds=True, hint=at("round").workflow.outputs[wake.token]["hint"])
+    waiting = ClientTurn(stream, approver, turn)
+    approval = next(call.approval for call in waiting.fold.calls.values() if call.approval)
+    waiting.apply([ClientAnswer(insert.tool_call_id, approval_id=approval.approval_id, is_approved=True)])
+    snapshot = as_posted_snapshot(SNAPSHOT)
+    answered = ClientTurn(stream, approver, turn, snapshot)
+    answered.apply([ClientAnswer(insert.tool_call_id, output={"ok": True, "data": LARGE})])
     assert at("round").run_workflow() == "finished"
 
 
