@@ -127,6 +127,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     thinking_tokens: int = 0
     started_ms: int
     """Epoch milliseconds."""
+    written_ms: int = 0
+    """When a prompt that has waited was sent, or edited last; 0 for one that was sent when the turn started."""
     expires: int
     """Epoch seconds. After them the turn counts as gone, whether DynamoDB has deleted its rows yet or not."""
     has_budget: bool = False
@@ -210,6 +212,7 @@ _OMITTED_WHEN_EMPTY = (
     "client_tools",
     "parent",
     "message_cuts",
+    "written_ms",
     "runs_confirmed_tools",
 )
 

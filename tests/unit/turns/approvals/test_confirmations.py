@@ -1,11 +1,20 @@
 """A confirmation flag counts only if the user has written a message after the same call was refused."""
 
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fermata.tools.tool import Access, Approval, Execution, Risk, Tool, ToolContext, ToolInput
-from fermata.turns.approvals.confirmations import is_refusal
+from fermata.turns.approvals.approval_record import hash_call_input
+from fermata.turns.approvals.confirmations import ConfirmationCheck, is_refusal
+from fermata.turns.prompt_queue.change_queue import edit_queued_prompt
+from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
+from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
+from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt
+from fermata.turns.start.start_turn import start_turn
+from fermata.turns.turn import TurnParent
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
 
@@ -78,6 +87,42 @@ def test_a_message_of_the_user_after_the_refusal_confirms_it_once(site: Site) ->
     [result] = site.prompt("And again", {"slug": "about", "confirmed": True})
     assert result.data["requiresConfirmation"]
     assert site.deleted == ["about"]
+
+
+@pytest.mark.parametrize("parent", [None, TurnParent(turn="parent", effect_key="parent/1/0", depth=1, allowance=0)])
+def test_a_sub_agent_confirms_nothing(site: Site, parent: TurnParent | None) -> None:
+    """Its prompt is written by the model that asks it, which would be an answer of the model to itself."""
+    stage = site.stage
+    site.prompt("Delete the page about", {"slug": "about"})
+    stage.pass_time(5)
+    turn = stage.start_turn("Yes, delete it").model_copy(update={"parent": parent})
+    context: Any = SimpleNamespace(turn=turn, resources=stage.resources, history=None)
+    check = ConfirmationCheck(context)
+    key = check._build_key(hash_call_input("cms_deletePage", {"slug": "about"}))
+    assert check._was_asked_before(key) == (parent is None)
+
+
+@pytest.mark.parametrize("is_edited", [False, True], ids=["as it was sent", "edited after the question"])
+def test_a_prompt_that_was_queued_before_the_question_is_no_answer(site: Site, *, is_edited: bool) -> None:
+    """The user has written "and publish it" while the turn ran, and has not seen that a page is to be deleted."""
+    stage = site.stage
+    call = tool_call_block("cms_deletePage", slug="about")
+    stage.start_turn("Delete the page about")
+    queue_prompt = partial(start_or_enqueue, stage.resources, stage.caller, stage.make_prompt("And publish it"))
+    queued = queue_prompt(partial(start_turn, stage.resources, stage.caller))
+    assert isinstance(queued, QueuedPrompt)
+    stage.pass_time(5)
+    stage.script_replies(reply_with_calls(call), "Shall I?")
+    assert stage.run_workflow() == "finished"
+    stage.pass_time(5)
+    if is_edited:
+        edit_queued_prompt(stage.resources, stage.caller, stage.conversation.id, queued.id, "Yes", version=None)
+    started = start_next_prompt(stage.resources, stage.caller.tenant, stage.conversation.id)
+    assert started is not None
+    stage._turn, stage._waiting_token = started.turn, ""
+    stage.script_replies(reply_with_calls(tool_call_block("cms_deletePage", slug="about", confirmed=True)), "Done.")
+    assert stage.run_workflow() == "finished"
+    assert site.deleted == (["about"] if is_edited else [])
 
 
 def test_a_confirmation_is_for_the_same_input_only(site: Site) -> None:

@@ -73,20 +73,28 @@ class ConfirmationCheck:
         return ItemKey(table, conversation_partition(turn.tenant, turn.conversation), f"k#{input_hash[:32]}")
 
     def _was_asked_before(self, key: ItemKey) -> bool:
-        """Return whether an earlier turn was refused the same call, so that a message of the user came after it."""
+        """Return whether an earlier turn was refused the same call, and the user has written a message since."""
+        turn, now = self._context.turn, self._context.resources.clock.time()
         row = self._context.resources.tables.get_item_by_key(key)
-        now = self._context.resources.clock.time()
-        return row is not None and not row["used"] and row["turn"] != self._context.turn.id and row["until"] > now
+        if row is None or row["used"] or row["turn"] == turn.id or row["until"] <= now:
+            return False
+        if turn.parent:
+            return False  # its prompt is by a model, and the conversation's rows are those of the user's turns too
+        asked_ms = row.get("asked_ms", (row["until"] - CONFIRMATION_SECONDS) * 1000)
+        # A prompt that waited while the question was asked does not answer it, nor does that of a turn whose sub-agent
+        # was refused.
+        return bool((turn.written_ms or turn.started_ms) >= asked_ms)
 
     def _keep(self, key: ItemKey, *, is_used: bool) -> None:
-        context = self._context
+        context, now = self._context, self._context.resources.clock.time()
         item: Item = {
             "pk": key.pk,
             "sk": key.sk,
             "v": 1,
             "turn": context.turn.id,
             "used": is_used,
-            "until": int(context.resources.clock.time()) + CONFIRMATION_SECONDS,
+            "until": int(now) + CONFIRMATION_SECONDS,
+            "asked_ms": int(now * 1000),
         }
         # One call twice in a round is one row, which a transaction may write only once.
         self.puts = [put for put in self.puts if put.item["sk"] != key.sk]

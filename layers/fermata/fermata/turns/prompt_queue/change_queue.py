@@ -55,7 +55,8 @@ def edit_queued_prompt(
     queued = _find_waiting(resources, caller, conversation_id, prompt_id, version)
     key = store_edited_text(resources, queued, text)
     preview = preview_text((TextBlock(text=text),))
-    return _change(resources, queued, queued.model_copy(update={"edited_text_key": key, "text": preview}))
+    edited = {"edited_text_key": key, "text": preview, "written_ms": int(resources.clock.time() * 1000)}
+    return _change(resources, queued, queued.model_copy(update=edited))
 
 
 def drop_queued_prompt(

@@ -59,6 +59,8 @@ class QueuedPrompt(StoredModel):
     digest: str = ""
     """Of the request with this key."""
     content_key: str
+    written_ms: int = 0
+    """When it was sent, or edited last."""
     edited_text_key: str = ""
     """The blob of the text that has replaced that of the content."""
     text: str
@@ -130,6 +132,7 @@ def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt
         tenant_limits=prompt.limits.tenant,
         body_bytes=prompt.body_bytes,
         is_counted=True,
+        written_ms=int(now * 1000),
         idempotency_key=prompt.idempotency_key,
         digest=prompt.digest,
         content_key=store_prompt_content(
@@ -186,6 +189,7 @@ def build_turn_prompt(resources: Resources, queued: QueuedPrompt) -> TurnPrompt:
         idempotency_key=queued.idempotency_key or f"queued {queued.id}",
         sent_digest=queued.digest or f"queued {queued.id}",
         is_counted=queued.is_counted,
+        written_ms=queued.written_ms,
         max_rounds=queued.max_rounds,
         thinking_tokens=queued.thinking_tokens,
         limits=CallerLimits(user=queued.user_limits, tenant=queued.tenant_limits),

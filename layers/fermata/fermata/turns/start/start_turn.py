@@ -252,6 +252,7 @@ def _build_turn(
         prompt_digest=prompt.content_digest,
         is_cancelled_on_disconnect=prompt.is_cancelled_on_disconnect,
         started_ms=int(now * 1000),
+        written_ms=prompt.written_ms,
         expires=int(now) + settings.turn_lifetime_seconds,
     )
 

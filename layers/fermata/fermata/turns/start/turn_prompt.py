@@ -75,6 +75,8 @@ class TurnPrompt:
     """What the client says about the page, for an agent of the tenant."""
     sent_digest: str = ""
     """The digest of the request, where the prompt was edited since (decision 0399)."""
+    written_ms: int = 0
+    """When the prompt was sent or edited last, if it has waited since."""
     is_counted: bool = False
     """Whether the prompt and its bytes were counted when it was queued."""
 
