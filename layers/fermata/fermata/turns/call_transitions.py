@@ -56,6 +56,7 @@ def apply_outputs(
     now: float,
     nonce: str,
     compared_calls: Collection[str] = (),
+    max_outputs: int = MAX_OUTPUTS_PER_COMMIT,
 ) -> Transition:
     """Answer calls in the model's order, up to the first one that has to wait.
 
@@ -77,7 +78,7 @@ def apply_outputs(
             continue
         if is_behind_child and call.runner in ("browser", "server"):
             return transition
-        if len(transition.outputs) == MAX_OUTPUTS_PER_COMMIT:
+        if len(transition.outputs) == max_outputs:
             return transition
         output = outputs.get(call.effect_key)
         if output is None and call.runner == "settled" and call.known_output is not None:

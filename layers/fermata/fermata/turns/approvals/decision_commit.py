@@ -16,6 +16,8 @@ from fermata.turns.pause import Pause
 from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import RoundCommit
 
+MAX_OUTPUTS_BESIDE_DECISIONS = 25
+"""As many decisions as a round may have take two rows each of the 100 of a transaction, and each output takes one."""
 _KNOWN_TOOL_PREFIX = "tool:"
 
 
@@ -48,7 +50,14 @@ def build_decision_commit(
     cause = decisions[0].decision
     closed = [CallDecision(call, by_call.get(call.effect_key, cause)) for call in iter_closed_calls(pause, settled)]
     approved = [item.call.effect_key for item in decisions if item.decision.is_approved]
-    transition = apply_outputs(settled, {}, now=resources.clock.time(), nonce=new_id(12), compared_calls=approved)
+    transition = apply_outputs(
+        settled,
+        {},
+        now=resources.clock.time(),
+        nonce=new_id(12),
+        compared_calls=approved,
+        max_outputs=MAX_OUTPUTS_BESIDE_DECISIONS,
+    )
     writes = _build_writes(resources, pause, closed, head)
     events = tuple(build_decided_event(item.call, item.decision) for item in closed)
     return RoundCommit.for_pause(pause, transition, first_events=events, build_extra_writes=lambda _entry: writes)
