@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 
 from local.cloud import LocalCloud
 from tests.e2e.chat_session import open_http
+from tests.e2e.demo_model_client import DemoModelClient, script_marker, tool_call_step
 
 PAGES = [
     {
@@ -96,6 +98,8 @@ def test_a_destructive_plan_waits_and_is_applied_once(planner: PlannerClient) ->
     assert waiting["status"] == "plan_ready"
     assert waiting["destructiveReasons"]
     assert planner.get("draft/slugs").json()["slugs"] == ["/", "/faq"]
+    [plan] = planner.get("plans").json()["plans"]
+    assert (plan["pendingPlanId"], plan["approvalId"]) == (waiting["pendingPlanId"], waiting["approvalId"])
     wrong = planner.post("chat", executionMode="apply_pending_plan", pendingPlanId="other")
     assert (wrong.status_code, wrong.json()["status"]) == (409, "validation_error")
     agreed = {"executionMode": "apply_pending_plan", "pendingPlanId": waiting["pendingPlanId"]}
@@ -105,6 +109,29 @@ def test_a_destructive_plan_waits_and_is_applied_once(planner: PlannerClient) ->
     assert planner.get("draft/slugs").json()["slugs"] == ["/"]
     none = planner.post("chat", executionMode="apply_pending_plan")
     assert (none.status_code, none.json()["status"]) == (409, "needs_clarification")
+
+
+def test_a_chain_goes_on_with_its_next_step_and_ends(planner: PlannerClient, cloud: LocalCloud) -> None:
+    assert cloud.model is not None
+    heading = {"op": "update_props", "pageSlug": "/", "blockId": "b_hero", "patch": {"heading": "One"}}
+    plan = {"summary_for_user": "Begun.", "ops": [heading], "next_steps": [CHANGE]}
+    with closing(DemoModelClient(cloud.model.url)) as model:
+        marker = script_marker(model.add_script(tool_call_step(("submit_edit_plan", plan))))
+        begun = planner.chat(f"Rework the site. {marker}")
+    continuation = begun["continuation"]
+    assert (continuation["currentStep"], continuation["totalSteps"], continuation["nextStepLabel"]) == (1, 2, CHANGE)
+    going_on = {"executionMode": "continue_chain", "continuationChainId": continuation["chainId"]}
+    assert planner.post("chat", **going_on | {"continuationChainId": "other"}).status_code == 409
+    done = planner.chat(**going_on)
+    assert (done["status"], done.get("continuation")) == ("applied", None)
+    assert planner.heading() == "Good morning"
+    assert planner.post("chat", **going_on).status_code == 409
+
+
+def test_a_chain_that_is_not_held_is_not_continued(planner: PlannerClient) -> None:
+    for members in ({}, {"continuationChainId": "other"}):
+        refused = planner.post("chat", executionMode="continue_chain", **members)
+        assert (refused.status_code, refused.json()["status"]) == (409, "validation_error")
 
 
 def test_a_plan_that_waits_is_discarded_or_applied_by_a_stream(planner: PlannerClient) -> None:

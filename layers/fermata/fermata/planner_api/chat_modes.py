@@ -13,11 +13,14 @@ from fermata.planner_api.sessions import PLANNER_SCOPE, read_object
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.drafts.pending_plan import NO_PENDING_PLAN, load_pending_plan
+from fermata.plans.drafts.plan_chain import PlanChain, drop_chain, load_chain, require_chain
 from fermata.turns.approvals.decide_held_plan import apply_held_plan, discard_held_plan
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.wire.bodies.planner_requests import PlannerChatBody
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.planner_result import build_result
+
+WAITING_STEP = "The plan of the last step waits. Apply it or discard it first."
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,22 @@ def answer_without_turn(
         case "discard_pending_plan":
             return _answer_conflicts(lambda: _discard(resources, caller, location, body.pending_plan_id or ""))
         case "continue_chain":
-            return ChatAnswer(409, _describe_problem("validation_error", "There is no chain of plans to go on with."))
+            return _check_chain(resources, location, body)
         case _:
             if not body.message.strip():
                 raise InvalidRequest("message is required")
             return None
+
+
+def _check_chain(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
+    """Refuse to go on with a chain that is not there, or whose last plan still waits. Its next step is a turn."""
+    try:
+        require_chain(resources, location, body.continuation_chain_id or "")
+    except Conflict as conflict:
+        return ChatAnswer(409, _describe_problem("validation_error", conflict.message))
+    if load_pending_plan(resources, location) is not None:
+        return ChatAnswer(409, _describe_problem("validation_error", WAITING_STEP))
+    return None
 
 
 def _apply(resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
@@ -66,11 +80,14 @@ def _apply(resources: Resources, caller: Caller, location: DraftLocation, body: 
 
 def _apply_plan(resources: Resources, caller: Caller, location: DraftLocation, plan_id: str) -> dict[str, Any]:
     outcome = apply_held_plan(resources, caller, location, plan_id)
-    return build_result(outcome.to_wire(), "") | {"plannerSource": "pending"}
+    chain = load_chain(resources, location)
+    going_on = {"continuation": chain.to_continuation()} if chain else {}
+    return build_result(outcome.to_wire(), "") | {"plannerSource": "pending"} | going_on
 
 
 def _discard(resources: Resources, caller: Caller, location: DraftLocation, plan_id: str) -> dict[str, Any]:
     plan = discard_held_plan(resources, caller, location, plan_id)
+    drop_chain(resources, location)
     summary = "The plan was discarded." if plan else "There was no plan to discard."
     return _describe_problem("canceled", summary)
 
@@ -101,20 +118,35 @@ def build_prompt(
 
     Raises:
         InvalidRequest: A member that holds JSON is none.
+        Conflict: The chain that is to go on is gone.
     """
     limits = context.tenant.limits
+    chain = _find_chain(context.resources, location, body)
+    message = chain.remaining[0] if chain else body.message.strip()
+    snapshot = _build_snapshot(context.resources, location, body) | (_describe_step(chain) if chain else {})
     return TurnPrompt(
         scope=PLANNER_SCOPE,
         conversation_id=location.conversation,
-        content=(TextBlock(text=body.message.strip()),),
+        content=(TextBlock(text=message),),
         dialect="fermata",
-        snapshot=LazySnapshot.from_value(_build_snapshot(context.resources, location, body)),
+        snapshot=LazySnapshot.from_value(snapshot),
         idempotency_key=idempotency_key,
         max_rounds=limits.max_rounds,
         thinking_tokens=limits.thinking_tokens,
         limits=context.caller_limits,
         body_bytes=len(context.request.body),
     )
+
+
+def _find_chain(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> PlanChain | None:
+    """Return the chain whose next step is asked for; None for a message of the user."""
+    if body.execution_mode != "continue_chain":
+        return None
+    return require_chain(resources, location, body.continuation_chain_id or "")
+
+
+def _describe_step(chain: PlanChain) -> dict[str, Any]:
+    return {"message": chain.remaining[0], "chainId": chain.id, "chainStep": chain.step + 1}
 
 
 def _build_snapshot(resources: Resources, location: DraftLocation, body: PlannerChatBody) -> dict[str, Any]:

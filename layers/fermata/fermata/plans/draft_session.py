@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from fermata.aws.resources import Resources
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
-from fermata.plans.drafts.pending_plan import BuildListing, list_nowhere
+from fermata.plans.drafts.pending_plan import BuildListing, list_nowhere, make_pending_plan_id
+from fermata.plans.drafts.plan_chain import PlanChain, advance_chain, begin_chain
 from fermata.plans.page_model import SiteDraft
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.plans.submit_plan import PlanSubmission, submit_plan
@@ -31,6 +32,18 @@ class DraftSession:
         return load_draft(self.resources, self.location).draft
 
     def submit(self, submission: PlanSubmission) -> PlanOutcome:
-        """Take a plan, as `submit_plan`."""
+        """Take a plan, as `submit_plan`. If it is accepted and steps are left, its chain goes on."""
         listed = replace(submission, approval_id=self.make_approval_id(submission.effect_key))
-        return submit_plan(self.resources, self.location, listed, self.build_listing)
+        outcome = submit_plan(self.resources, self.location, listed, self.build_listing)
+        if outcome.status not in ("applied", "plan_ready"):
+            return outcome
+        chain = self._follow_chain(submission)
+        return outcome.model_copy(update={"continuation": chain.to_continuation()}) if chain else outcome
+
+    def _follow_chain(self, submission: PlanSubmission) -> PlanChain | None:
+        if submission.chain_id:
+            return advance_chain(self.resources, self.location, submission.chain_id, submission.chain_step)
+        if not submission.next_steps:
+            return None
+        plan_id = make_pending_plan_id(submission.effect_key)
+        return begin_chain(self.resources, self.location, plan_id, submission.next_steps)

@@ -17,6 +17,8 @@ class EditorState(DomainModel):
         only_plan: Hold the plan, whatever it changes.
         allow_structure: Whether plans may add, remove and move blocks and items.
         notes: What the site is about, for the model.
+        chain_id: Of the chain of plans whose step the turn is; empty for none.
+        chain_step: The number of that step.
     """
 
     slug: str = HOME_SLUG
@@ -27,6 +29,8 @@ class EditorState(DomainModel):
     active_block_id: str | None = None
     active_block_type: str | None = None
     active_editable_path: str | None = None
+    chain_id: str = ""
+    chain_step: int = 0
     notes: dict[str, Any] = Field(default_factory=dict)
     block_types: tuple[str, ...] = ()
 
@@ -34,11 +38,13 @@ class EditorState(DomainModel):
 def read_editor_state(snapshot: Any) -> EditorState:
     """Return the state that a snapshot holds. Members of other types than expected are ignored."""
     members = snapshot if isinstance(snapshot, dict) else {}
-    texts = ("message", "locale", "activeBlockId", "activeBlockType", "activeEditablePath")
+    texts = ("message", "locale", "chainId", "activeBlockId", "activeBlockType", "activeEditablePath")
     known: dict[str, Any] = {name: members[name] for name in texts if isinstance(members.get(name), str)}
     for name in ("onlyPlan", "allowStructure"):
         if isinstance(members.get(name), bool):
             known[name] = members[name]
+    if type(members.get("chainStep")) is int:
+        known["chainStep"] = members["chainStep"]
     notes = members.get("notes")
     types = members.get("blockTypes")
     return EditorState(

@@ -19,6 +19,7 @@ class PlanOutcome(DomainModel):
         normalized_from: What was changed about the operations that were submitted.
         applied_count: Of a plan that failed, how many operations came before the one that could not be applied.
         feedback: What the model is told to correct.
+        continuation: How far the chain of plans is to which the plan belongs, if steps are left.
         approval_id: Of the approval under which a plan that waits is listed.
     """
 
@@ -35,6 +36,7 @@ class PlanOutcome(DomainModel):
     approval_id: str | None = None
     expires_at: str | None = None
     destructive_reasons: tuple[DestructiveReason, ...] = ()
+    continuation: dict[str, Any] | None = None
     error_code: PlanErrorCategory | None = None
     applied_count: int | None = None
     feedback: str | None = None

@@ -43,6 +43,9 @@ class PlanSubmission:
         is_only_planned: Hold the plan, whatever it changes.
         allows_structure: Whether the editor lets plans add, remove and move blocks and items.
         effect_key: The same for every repetition of the call.
+        next_steps: What plans after this one are to do, if the request is too large for one.
+        chain_id: Of the chain of plans whose step this is; empty for none.
+        chain_step: The number of that step.
         approval_id: Of the approval under which the plan is listed if it has to wait; empty to list it nowhere.
     """
 
@@ -53,6 +56,9 @@ class PlanSubmission:
     turn: str = ""
     is_only_planned: bool = False
     allows_structure: bool = True
+    next_steps: tuple[str, ...] = ()
+    chain_id: str = ""
+    chain_step: int = 0
     approval_id: str = ""
 
 

@@ -1,6 +1,5 @@
 """Many calls of one round whose approvals end at once fit the limits of a transaction."""
 
-
 from tests.unit.turns import invariants
 from tests.unit.turns.approvals.bakery import NO, Bakery
 

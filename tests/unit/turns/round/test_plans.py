@@ -12,6 +12,7 @@ from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.drafts.pending_plan import load_pending_plan
+from fermata.plans.drafts.plan_chain import MAX_STEP_CHARACTERS, load_chain, read_steps
 from fermata.turns.start.start_turn import start_turn
 from tests.faults import ProcessDied
 from tests.unit.plans.page_samples import SITE
@@ -167,6 +168,49 @@ def test_a_plan_is_applied_once_though_the_function_dies_around_it(planner: Stag
     (plan,) = list_plans(planner)
     assert plan.outcome["previewVersion"] == 2
     assert len(planner.driver.requests) == 1
+
+
+def plan_with_steps(*operations: Any, steps: list[str]) -> Any:
+    return tool_call_block("submit_edit_plan", summary_for_user="Done.", ops=list(operations), next_steps=steps)
+
+
+def test_a_request_that_is_too_large_goes_on_step_by_step(planner: Stage) -> None:
+    start(planner)
+    planner.script_replies(reply_with_calls(plan_with_steps(HEADING, steps=["Add prices.", "Add a team page."])))
+    assert planner.run_workflow() == "finished"
+    first = list_plans(planner)[0].outcome["continuation"]
+    assert (first["currentStep"], first["totalSteps"], first["nextStepLabel"]) == (1, 3, "Add prices.")
+    seen = [first]
+    for step in (2, 3):
+        start(planner, seen[-1]["nextStepLabel"], chainId=first["chainId"], chainStep=step)
+        heading = {**HEADING, "patch": {"heading": f"Step {step}"}}
+        planner.script_replies(reply_with_calls(plan_with_steps(heading, steps=["Never mind."])))
+        assert planner.run_workflow() == "finished"
+        seen.append(list_plans(planner)[0].outcome.get("continuation"))
+    assert seen[1] == {**first, "currentStep": 2, "nextStepLabel": "Add a team page."}
+    assert seen[2] is None
+    assert load_chain(planner.resources, locate(planner)) is None
+
+
+@pytest.mark.parametrize(("contains", "when"), [("d#chain", "after"), ("editPlan", "before")])
+def test_a_chain_advances_once_though_the_function_dies_around_it(planner: Stage, contains: str, when: str) -> None:
+    start(planner)
+    planner.script_replies(reply_with_calls(plan_with_steps(HEADING, steps=["Two.", "Three."])))
+    assert planner.run_workflow() == "finished"
+    chain = list_plans(planner)[0].outcome["continuation"]
+    start(planner, "Two.", chainId=chain["chainId"], chainStep=2)
+    planner.script_replies(reply_with_calls(plan_call({**HEADING, "patch": {"heading": "Two"}})))
+    operation = "dynamodb.PutItem" if contains == "d#chain" else TRANSACT
+    planner.faults.kill_process(operation, when=when, contains=contains)
+    with pytest.raises(ProcessDied):
+        planner.run_workflow()
+    assert planner.run_workflow() == "finished"
+    assert list_plans(planner)[0].outcome["continuation"] == {**chain, "currentStep": 2, "nextStepLabel": "Three."}
+
+
+def test_steps_that_are_no_texts_are_none() -> None:
+    assert read_steps([" One. ", 2, "", None, *["x" * 900] * 20]) == ("One.", *["x" * MAX_STEP_CHARACTERS] * 9)
+    assert read_steps("One, two.") == ()
 
 
 def test_a_cancelled_turn_is_not_continued_by_its_plan(planner: Stage) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from fermata.domain.events import EditPlanEvent, Event
 from fermata.domain.tools import ToolOutput
 from fermata.plans.draft_session import DraftSession
+from fermata.plans.drafts.plan_chain import read_steps
 from fermata.plans.editor_state import read_editor_state
 from fermata.plans.submit_plan import PlanSubmission
 from fermata.tools.tool import ToolContext, ToolFailure, ToolInput
@@ -48,6 +49,9 @@ def submit_edit_plan(tool_input: ToolInput, context: ToolContext) -> ToolOutput:
         turn=context.turn,
         is_only_planned=editor.only_plan,
         allows_structure=editor.allow_structure,
+        next_steps=read_steps(getattr(tool_input, "next_steps", None)),
+        chain_id=editor.chain_id,
+        chain_step=editor.chain_step,
     )
     outcome = _open_draft(context).submit(submission)
     error = None if outcome.is_accepted else outcome.feedback or outcome.summary

@@ -38,6 +38,10 @@ class PlanInput(ToolInput):
     change_log: Any = Field(default=None, description="One short line for each change.")
     ops: Any = Field(default=None, description=_OPERATIONS)
     suggested_next_actions: Any = Field(default=None, description="Up to five short prompts that may come next.")
+    next_steps: Any = Field(
+        default=None,
+        description="Only if the request is too large for one plan: what each later plan is to do, a sentence each.",
+    )
 
 
 PLANNER_TOOLSET = Toolset(

@@ -50,6 +50,8 @@ def _describe_outcome(outcome: Mapping[str, Any]) -> dict[str, Any]:
     }
     copied = ("previewVersion", "pendingPlanId", "approvalId", "normalizedFrom", "errorCode", "expiresAt")
     result |= {name: outcome[name] for name in copied if outcome.get(name) not in (None, [])}
+    if outcome.get("continuation") and outcome["status"] == "applied":
+        result["continuation"] = outcome["continuation"]
     if outcome.get("destructiveReasons"):
         result["destructiveReasons"] = [reason["message"] for reason in outcome["destructiveReasons"]]
     applied = [one for one in outcome.get("outcomes", ()) if not one.get("skipped")]

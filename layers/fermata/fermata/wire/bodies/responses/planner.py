@@ -14,6 +14,15 @@ class NormalizedOperationView(ResponseModel):
     became: list[dict[str, Any]]
 
 
+class ContinuationView(ResponseModel):
+    """How far a chain of plans is. `continue_chain` with `chainId` plans the next step."""
+
+    chain_id: str
+    current_step: CountField
+    total_steps: CountField
+    next_step_label: str
+
+
 class PlannerResultResponse(ResponseModel):
     """What a chat or a list of operations has come to. `normalizedFrom` says what was changed about a plan."""
 
@@ -28,6 +37,7 @@ class PlannerResultResponse(ResponseModel):
     expires_at: InstantField | None = None
     destructive_reasons: list[str] | None = None
     normalized_from: list[NormalizedOperationView] | None = None
+    continuation: ContinuationView | None = None
     error_code: str | None = None
     focus_block_id: str | None = None
     updated_slug: str | None = None
