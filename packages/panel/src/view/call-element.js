@@ -71,9 +71,10 @@ export class CallElement {
   }
 
   /** @param {CallView} call @param {boolean} isOver */
-  #showApproval({ approval, name, input }, isOver) {
+  #showApproval({ approval, name, input, state }, isOver) {
     if (!approval) return;
-    const isLost = isOver && approval.state === "waiting";
+    // Only a plan waits though its call was answered: its turn has ended with it, and somebody may still agree to it.
+    const isLost = isOver && approval.state === "waiting" && state !== "ok";
     const shown = isLost ? { ...approval, state: /** @type {const} */ ("cancelled") } : approval;
     if (this.#card) return this.#card.update(shown);
     const { session, words, language } = this.context;
