@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from fermata.domain.blocks import ImageBlock
 from fermata.domain.model_io import ReasoningDelta
+from tests.images import make_image, to_base64
 from tests.unit.client_protocols.conftest import Requester, parse_chunks
 from tests.unit.turns.approvals.bakery import Bakery
 from tests.unit.turns.stage import Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
@@ -183,10 +185,18 @@ def test_an_agents_own_browser_tools_are_offered_only_if_the_front_end_has_them(
     assert [("locate" in one, "insertHtml" in one) for one in names] == [(True, False), (False, True)]
 
 
-def test_pictures_of_a_message_are_read_and_links_are_refused(stage: Stage, requester: Requester) -> None:
-    content = [{"type": "text", "text": "Look"}, {"type": "image", "source": {"type": "url", "value": "https://a.b/c"}}]
-    body = {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": content}]}
-    assert requester.send("POST", "/agui/site", json=body).status_code == 400
+def test_pictures_are_read_and_what_is_no_file_is_refused(stage: Stage, requester: Requester) -> None:
+    picture = to_base64(make_image(4, 4, "PNG"))
+    sources = [{"type": "data", "value": picture, "mimeType": "image/png"}, {"type": "url", "value": "file:///etc"}]
+    stage.script_replies("I see.")
+    statuses = []
+    for number, source in enumerate(sources):
+        content = [{"type": "text", "text": "Look"}, {"type": "image", "source": source}]
+        messages = [{"id": "m", "role": "user", "content": content}]
+        body = {"threadId": "t", "runId": f"r{number}", "messages": messages}
+        statuses.append(requester.send("POST", "/agui/site", json=body).status_code)
+    assert statuses == [200, 400]
+    assert any(isinstance(block, ImageBlock) for block in stage.driver.requests[-1].messages[-1].content)
 
 
 def test_rounds_are_steps_in_their_order(stage: Stage, requester: Requester) -> None:

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from fermata.client_protocols.client_messages import MAX_DOWNLOADED_BYTES, read_ui_prompt
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.model_io import ReasoningDelta
+from fermata.domain.run_settings import FileDownloadLimits
+from fermata.drivers.transport.file_download import DownloadedFile
 from fermata.turns.answer.submit_tool_result import submit_tool_result
 from tests.images import make_image
 from tests.unit.client_protocols.conftest import Requester, SdkChat, parse_chunks
@@ -309,7 +312,9 @@ def test_pictures_and_text_files_are_part_of_the_prompt(stage: Stage, chat: SdkC
     [
         ({"mediaType": "application/pdf", "filename": "c.pdf", "url": "data:application/pdf;base64,AAAA"}, "'c.pdf'"),
         ({"mediaType": "image/png", "filename": "d.png", "url": "data:image/png;base64,AAAA"}, "'d.png'"),
-        ({"mediaType": "image/png", "filename": "e.png", "url": "https://example.com/e.png"}, "data URL"),
+        ({"mediaType": "image/png", "filename": "e.png", "url": "https://127.0.0.1/e.png?key=1"}, "url_not_public"),
+        ({"mediaType": "image/png", "filename": "f.png", "url": "http://example.com/f.png"}, "url_not_https"),
+        ({"mediaType": "image/png", "filename": "g.png", "url": "file:///etc/passwd"}, "data URL"),
         ({"mediaType": "text/plain", "url": "data:text/plain;base64,%%"}, "base64"),
     ],
 )
@@ -317,6 +322,21 @@ def test_files_that_cannot_be_read_are_refused_by_name(chat: SdkChat, part: dict
     chat.messages.append({"id": "u", "role": "user", "parts": [{"type": "file", **part}]})
     refused = chat.post()
     assert (refused.status_code, words in refused.json()["error"]) == (400, True)
+
+
+def test_files_by_address_are_downloaded_within_one_limit_for_all_of_a_message() -> None:
+    asked: list[int] = []
+
+    def download(url: str, limits: FileDownloadLimits) -> DownloadedFile:
+        asked.append(limits.max_bytes)
+        return DownloadedFile(b"flour" * 1000, "text/plain" if url.endswith("a") else "")
+
+    part = {"type": "file", "mediaType": "text/markdown", "filename": "list"}
+    parts = [part | {"url": f"https://files.example/{name}"} for name in "ab"]
+    [block] = read_ui_prompt({"parts": parts}, download).content
+    assert isinstance(block, TextBlock)
+    assert block.text.count("Attached file: list") == 2
+    assert asked == [MAX_DOWNLOADED_BYTES, MAX_DOWNLOADED_BYTES - 5000]
 
 
 def test_a_path_without_a_page_is_no_agent_path_and_unknown_agents_are_all_the_same(chat: SdkChat) -> None:

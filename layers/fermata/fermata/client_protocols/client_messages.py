@@ -4,24 +4,32 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from pydantic import ValidationError
 
 from fermata.domain.blocks import Block, ImageBlock, TextBlock
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
+from fermata.domain.run_settings import FileDownloadLimits
 from fermata.domain.tools import ClientTool
+from fermata.drivers.transport.file_download import DownloadedFile, FileDownloadError, download_file
 from fermata.wire.bodies.chat_clients import ClientToolBody
 from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS, MAX_PROMPT_IMAGES, ImagePart
 
+MAX_DOWNLOADED_BYTES = 10 * 1024 * 1024
+"""Of all files of a message that are downloaded: the function has little memory."""
 MAX_CLIENT_TOOLS_CHARS = 100_000
 """Of the JSON of all tools that a client declares, which are part of the turn's row."""
+_WEB_ADDRESS = re.compile("https?:", re.IGNORECASE)
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w-]+=[^;,]*)*)(;base64)?,(.*)", re.DOTALL)
 _TEXT_TYPES = re.compile(r"text/.*|application/(.*\+)?(json|xml|yaml|x-yaml|javascript|sql|csv)|image/svg\+xml")
 _IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+DownloadFile: TypeAlias = Callable[[str, FileDownloadLimits], DownloadedFile]
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,12 @@ def find_last_message(messages: Sequence[Mapping[str, Any]], role: str) -> int:
     return max((index for index, message in enumerate(messages) if message.get("role") == role), default=-1)
 
 
-def read_ui_prompt(message: Mapping[str, Any]) -> ClientPrompt:
+def read_ui_prompt(message: Mapping[str, Any], download: DownloadFile = download_file) -> ClientPrompt:
     """Return the prompt in a user's message of the AI SDK.
+
+    Args:
+        message: The message.
+        download: Downloads a file that the message names by its address.
 
     Raises:
         InvalidRequest: It is empty, or has a file that cannot be read.
@@ -68,6 +80,7 @@ def read_ui_prompt(message: Mapping[str, Any]) -> ClientPrompt:
     parts = message.get("parts")
     if not isinstance(parts, list):
         parts = [{"type": "text", "text": message.get("content")}]
+    files = _FileReader(download)
     texts: list[str] = []
     images: list[ImageBlock] = []
     for part in parts:
@@ -76,18 +89,23 @@ def read_ui_prompt(message: Mapping[str, Any]) -> ClientPrompt:
         if part.get("type") == "text" and isinstance(part.get("text"), str):
             texts.append(part["text"])
         elif part.get("type") == "file":
-            _add_file(_read_ui_file(part), texts, images)
+            _add_file(files.read_ui_part(part), texts, images)
     return _build_prompt(texts, images)
 
 
-def read_agui_prompt(message: Mapping[str, Any]) -> ClientPrompt:
+def read_agui_prompt(message: Mapping[str, Any], download: DownloadFile = download_file) -> ClientPrompt:
     """Return the prompt in a user's message of AG-UI.
+
+    Args:
+        message: The message.
+        download: Downloads a file that the message names by its address.
 
     Raises:
         InvalidRequest: It is empty, or has a part that cannot be read.
         PayloadTooLarge: It is too long.
     """
     content = message.get("content")
+    files = _FileReader(download)
     texts: list[str] = []
     images: list[ImageBlock] = []
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
@@ -96,7 +114,7 @@ def read_agui_prompt(message: Mapping[str, Any]) -> ClientPrompt:
         if part.get("type") == "text":
             texts.append(str(part.get("text", "")))
         else:
-            _add_file(_read_agui_file(part), texts, images)
+            _add_file(files.read_agui_part(part), texts, images)
     return _build_prompt(texts, images)
 
 
@@ -107,33 +125,48 @@ class _File:
     content: bytes
 
 
-def _read_ui_file(part: Mapping[str, Any]) -> _File:
-    name, media_type, url = part.get("filename"), part.get("mediaType"), part.get("url")
-    shown = name if isinstance(name, str) and name else "a file"
-    return _read_data_url(shown[:200], media_type if isinstance(media_type, str) else "", url)
+class _FileReader:
+    """Reads the files of one message: from data URLs, or downloaded through the address guard (decision 0366)."""
 
+    def __init__(self, download: DownloadFile) -> None:
+        self._download = download
+        self._bytes_left = MAX_DOWNLOADED_BYTES
 
-def _read_agui_file(part: Mapping[str, Any]) -> _File:
-    kind = str(part.get("type"))[:40]
-    source = part.get("source")
-    if not isinstance(source, dict):
-        raise InvalidRequest(f"The part {kind!r} of the message cannot be read: it has no 'source'.")
-    media_type = str(source.get("mimeType") or source.get("mediaType") or "")
-    value = source.get("value", source.get("data", source.get("url")))
-    if source.get("type") == "data" and isinstance(value, str) and not value.startswith("data:"):
-        value = f"data:{media_type or 'application/octet-stream'};base64,{value}"
-    return _read_data_url(str(part.get("filename") or kind)[:200], media_type, value)
+    def read_ui_part(self, part: Mapping[str, Any]) -> _File:
+        name, media_type = part.get("filename"), part.get("mediaType")
+        shown = name if isinstance(name, str) and name else "a file"
+        return self._read(shown[:200], media_type if isinstance(media_type, str) else "", part.get("url"))
 
+    def read_agui_part(self, part: Mapping[str, Any]) -> _File:
+        kind = str(part.get("type"))[:40]
+        source = part.get("source")
+        if not isinstance(source, dict):
+            raise InvalidRequest(f"The part {kind!r} of the message cannot be read: it has no 'source'.")
+        media_type = str(source.get("mimeType") or source.get("mediaType") or "")
+        value = source.get("value", source.get("data", source.get("url")))
+        if source.get("type") == "data" and isinstance(value, str) and not value.startswith("data:"):
+            value = f"data:{media_type or 'application/octet-stream'};base64,{value}"
+        return self._read(str(part.get("filename") or kind)[:200], media_type, value)
 
-def _read_data_url(name: str, media_type: str, url: Any) -> _File:
-    matched = _DATA_URL.fullmatch(url) if isinstance(url, str) else None
-    if matched is None:
-        raise InvalidRequest(f"The file {name!r} cannot be read: send its content as a data URL.")
-    try:
-        content = base64.b64decode(matched[4], validate=True) if matched[3] else unquote_to_bytes(matched[4])
-    except (binascii.Error, ValueError):
-        raise InvalidRequest(f"The file {name!r} cannot be read: its data URL is no base64.") from None
-    return _File(name, (matched[1] or media_type or "text/plain").lower(), content)
+    def _read(self, name: str, media_type: str, url: Any) -> _File:
+        if isinstance(url, str) and _WEB_ADDRESS.match(url):
+            return self._fetch(name, media_type, url)
+        matched = _DATA_URL.fullmatch(url) if isinstance(url, str) else None
+        if matched is None:
+            raise InvalidRequest(f"The file {name!r} cannot be read: send its content as a data URL, or its address.")
+        try:
+            content = base64.b64decode(matched[4], validate=True) if matched[3] else unquote_to_bytes(matched[4])
+        except (binascii.Error, ValueError):
+            raise InvalidRequest(f"The file {name!r} cannot be read: its data URL is no base64.") from None
+        return _File(name, (matched[1] or media_type or "text/plain").lower(), content)
+
+    def _fetch(self, name: str, media_type: str, url: str) -> _File:
+        try:
+            file = self._download(url, FileDownloadLimits(max_bytes=max(1, self._bytes_left)))
+        except FileDownloadError as error:
+            raise InvalidRequest(f"The file {name!r} cannot be read ({error.code}): {error}") from None
+        self._bytes_left -= len(file.data)
+        return _File(name, (file.media_type or media_type or "text/plain").lower(), file.data)
 
 
 def _add_file(file: _File, texts: list[str], images: list[ImageBlock]) -> None:
