@@ -28,7 +28,7 @@ from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
 from fermata.remote_tools import remote_tool_caller
 from fermata.remote_tools.tool_registry import register_tool
-from fermata.tools.site import toolset as site_toolset
+from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.toolset import Toolset
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant import TenantLimits
@@ -353,7 +353,8 @@ def simulated_process(world: World) -> Iterator[None]:
         patch.setattr(url_guard, "_resolve", lambda *_: ("93.184.216.34",))
         if world.has_sub_agents:
             tool = build_sub_agent_tool("site", "site", name=SUB_AGENT_TOOL)
-            patch.setattr(site_toolset, "SITE_TOOLSET", Toolset("site", (*site_toolset.SITE_TOOLSET.tools, tool)))
+            toolset = Toolset("site", (*SITE_TOOLSET.tools, tool))
+            patch.setattr("fermata.tools.site.toolset.SITE_TOOLSET", toolset)
         for name in ("log_event", "log_warning", "log_audit_event", "emit_metrics"):
             patch.setattr(observability, name, lambda *_, **__: None)
         yield

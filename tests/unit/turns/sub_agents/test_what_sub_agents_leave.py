@@ -1,4 +1,4 @@
-"""What sub-agents leave behind is exported, deleted and erased with the conversation of the user who asked."""
+"""Rows and objects of sub-agents are exported, deleted and erased with the conversation of the user who asked."""
 
 import zlib
 from typing import Any
