@@ -48,7 +48,7 @@ def shown(session: ChatSession, number: int = -1) -> list[bytes]:
 
     def walk(value: Any) -> None:
         if isinstance(value, dict):
-            if value.get("type") == "base64":
+            if value.get("type") == "base64" or "mimeType" in value:
                 found.append(base64.b64decode(value["data"]))
             for child in value.values():
                 walk(child)
@@ -63,7 +63,7 @@ def shown(session: ChatSession, number: int = -1) -> list[bytes]:
 
 
 class TestAPromptsImages:
-    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "openai-compatible"])
+    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "gemini", "openai-compatible"])
     def test_images_reach_each_provider_in_its_own_format(self, session: ChatSession, provider: str) -> None:
         use(session, provider)
         parts = [

@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
-from fermata.agents.definitions.definition_store import get_definition_view, remove_agent, replace_agents
+from fermata.agents.definitions.definition_store import (
+    get_definition_view,
+    read_agent_list,
+    remove_agent,
+    replace_agents,
+)
 from fermata.agents.definitions.tenant_secrets import remove_secret, set_secret
 from fermata.agents.policy_store import set_policy
 from fermata.aws import uploads
@@ -22,6 +27,12 @@ from fermata.aws.resources import Resources
 from fermata.client_protocols.chat_conversations import open_chat
 from fermata.client_protocols.client_messages import ClientAnswer
 from fermata.client_protocols.continue_turn import ClientTurn
+from fermata.client_protocols.openai_conversations import (
+    find_response_conversation,
+    open_transcript_conversation,
+    store_transcript,
+)
+from fermata.client_protocols.openai_transcript import TranscriptMessage
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
@@ -272,6 +283,20 @@ def test_an_agent_of_a_tenant_is_pushed_and_asked(resources: Resources, at: Stag
         assert open_turn_agent(functions[function], turn).id == "helper"
     remove_agent(settings, caller, "helper")
     remove_secret(settings, caller, "ANTHROPIC_KEY")
+
+
+def test_the_messages_of_an_openai_client_are_stored_and_found_again(at: StageOf, functions: dict[str, Any]) -> None:
+    stream, caller = functions["stream_turns"], at("stream_turns").caller
+    said = (TranscriptMessage("user", "Hi"), TranscriptMessage("assistant", "Hello."))
+    imported = open_transcript_conversation(stream, caller, "site", said)
+    assert len(message_store.load_messages(stream, caller.tenant, imported.id)) == 2
+    turn = at("stream_turns").start_turn()
+    at("round").script_replies("Hello.")
+    at("round").advance_turn()
+    store_transcript(stream, caller, turn, said)
+    assert open_transcript_conversation(stream, caller, "site", said).id == turn.conversation
+    assert find_response_conversation(stream, caller, "site", f"resp_{turn.id}").id == turn.conversation
+    assert read_agent_list(functions["tool_result"], caller.tenant).agents == {}
 
 
 def _record_messages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -84,7 +84,7 @@ def store_transcript(resources: Resources, caller: Caller, turn: Turn, messages:
     """
     table, pk, sk = _build_key(resources, caller, turn.scope, messages)
     now = int(resources.clock.time())
-    item: Item = {"pk": pk, "sk": sk, "v": 1, "conversation": turn.conversation, "turn": turn.id}
+    item: Item = {"pk": pk, "sk": sk, "v": 1, "conversation": turn.conversation, "turn": turn.id, "digest": ""}
     resources.tables.put_newest(
         table, item | {"ttl": now + TRANSCRIPT_SECONDS, "stored_at": resources.clock.now_iso()}, "stored_at"
     )
