@@ -7,7 +7,7 @@ import pytest
 from fermata.agents.registry import get_toolset
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.hosts.host_record import HostRecord
-from fermata.turns.start.start_turn import NO_BROWSER_TOOLS_NOTE
+from fermata.turns.start.build_turn import NO_BROWSER_TOOLS_NOTE
 from tests.unit.turns.stage import ADA, Stage, reply_with_calls, tool_call_block
 
 HOST_TOOLS = {"list_post_types", "list_loop_sources"}

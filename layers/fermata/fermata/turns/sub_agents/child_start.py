@@ -27,7 +27,7 @@ from fermata.tools.tool_names import ToolNaming
 from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import RoundCall
-from fermata.turns.start.start_turn import MAX_SITUATION_CHARS, NO_BROWSER_TOOLS_NOTE, count_max_rounds
+from fermata.turns.start.build_turn import MAX_SITUATION_CHARS, NO_BROWSER_TOOLS_NOTE, count_max_rounds
 from fermata.turns.sub_agents.task_and_answer import build_task_prompt
 from fermata.turns.turn import Turn, TurnParent, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item
