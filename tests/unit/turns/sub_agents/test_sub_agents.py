@@ -6,6 +6,7 @@ from fermata.conversations import message_store
 from fermata.domain.blocks import TextBlock, ToolResultBlock
 from fermata.domain.events import DoneEvent, SubAgentStartedEvent, ToolResultEvent
 from fermata.drivers.protocols.block_encoding import encode_result
+from fermata.turns.read.turn_status import get_turn_status
 from tests.unit.turns.stage import reply_with_calls
 from tests.unit.turns.sub_agents.sub_agent_stage import Family, ask
 
@@ -94,6 +95,18 @@ def test_messages_of_a_sub_agent_are_stored_with_the_conversation_and_not_shown_
         f"s#{child.id}#m#00000001",
         f"s#{child.id}#meta",
     ]
+
+
+def test_a_turn_runs_while_its_sub_agent_works_whose_view_names_it(family: Family) -> None:
+    turn = family.start()
+    family.script("site", reply_with_calls(ask("data", "Count")), "Done.")
+    family.step(turn.id)
+    (child,) = family.children()
+    status = family.stage.show_turn()
+    assert (status["status"], status["pending"], "parentBridgeId" in status) == ("running", [], False)
+    shown = get_turn_status(family.resources, family.stage.caller, child.id)
+    assert (shown["status"], shown["parentBridgeId"]) == ("running", turn.id)
+    assert shown["conversationId"] == status["conversationId"]
 
 
 def test_the_log_of_a_turn_names_the_turns_of_its_sub_agents(family: Family) -> None:

@@ -8,7 +8,7 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.limits.running_turns import list_running_turns
-from fermata.turns.read.turn_status import read_open_turn_status
+from fermata.turns.read.turn_status import describe_origin, read_open_turn_status
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
 from fermata.usage.ledger.ledger_store import read_turn_requests
 from fermata.usage.ledger.recent_turns import RecentTurn, read_recent_turns
@@ -65,7 +65,7 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
         "providerId": turn.provider,
         "modelId": turn.model,
         "startedAt": turn.started_at,
-    } | ({"undoes": turn.undone_turn} if turn.undone_turn else {})
+    } | describe_origin(turn)
 
 
 def _read_turns(resources: Resources, tenant: str, ids: Sequence[str]) -> dict[str, Turn]:

@@ -44,7 +44,13 @@ def get_turn_status(
     }
     if approvals := _list_waiting_approvals(pause):
         status["approvals"] = approvals
-    return status | ({"undoes": turn.undone_turn} if turn.undone_turn else {})
+    return status | describe_origin(turn)
+
+
+def describe_origin(turn: Turn) -> dict[str, str]:
+    """Return the members of a view that say which other turn a turn undoes or answers."""
+    undoes = {"undoes": turn.undone_turn} if turn.undone_turn else {}
+    return undoes | ({"parentBridgeId": turn.parent.turn} if turn.parent else {})
 
 
 def _list_waiting_approvals(pause: Pause | None) -> list[dict[str, Any]]:
@@ -86,7 +92,8 @@ def read_open_turn_status(resources: Resources, turn: Turn) -> str | None:
 def _get_status(last_entry: LogEntry, pause: Pause | None) -> str:
     if last_entry.state.phase == "ended":
         return last_entry.events[-1].type
-    return "paused" if pause and pause.waits_until else "running"
+    call = pause.next_call if pause else None
+    return "paused" if call and call.waits_until and not call.has_running_child else "running"
 
 
 def _load_open_pause(resources: Resources, turn: Turn, last_entry: LogEntry) -> Pause | None:

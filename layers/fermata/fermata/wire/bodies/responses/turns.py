@@ -67,7 +67,8 @@ class TurnStatusResponse(ResponseModel):
     """The state of a turn. While it is `paused`, the requests in `pending` wait for answers, and `approvals`
     for decisions.
 
-    `seq` is the number of the last event. `undoes` is the bridge whose edits the turn takes back.
+    `seq` is the number of the last event. `undoes` is the bridge whose edits the turn takes back. `parentBridgeId` is
+    that of the turn which has asked, if it is a sub-agent's.
     """
 
     bridge_id: str
@@ -78,6 +79,7 @@ class TurnStatusResponse(ResponseModel):
     pending: list[PendingToolRequestView]
     approvals: list[WaitingApprovalView] | None = None
     undoes: str | None = None
+    parent_bridge_id: str | None = None
 
 
 class TurnUsageView(ResponseModel):
@@ -93,7 +95,7 @@ class TurnUsageView(ResponseModel):
 class TurnSummaryView(TurnUsageView):
     """A turn of the workspace. One whose rows have expired has no `startedAt`; it is `expired` if it never ended.
 
-    A turn that undoes another one's edits has `undoes` and asks no model.
+    A turn that undoes another one's edits has `undoes` and asks no model. That of a sub-agent has `parentBridgeId`.
     """
 
     bridge_id: str
@@ -107,6 +109,7 @@ class TurnSummaryView(TurnUsageView):
     ended_at: InstantField | None = None
     error_code: str | None = None
     undoes: str | None = None
+    parent_bridge_id: str | None = None
     rounds: CountField
     requests: CountField
 
