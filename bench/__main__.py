@@ -113,6 +113,28 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     Counts use the settings of template.yaml. Times use those of the local cloud, and a new one: an emulator becomes
     slower with what it stores.
     """
+    yield from measure_processor_times(size)
+    turn_limits = {
+        "MaxRounds": str(size.late_round + size.repetitions + 10),
+        "MaxRepeatedCalls": "0",
+        "MaxFailedRounds": "0",
+    }
+    yield from measure_counts(directory, size, turn_limits)
+    with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, parameters=turn_limits) as harness:
+        yield from measure_first_paint(harness, max(2, size.repetitions // 8))
+        yield from measure_times(harness, size)
+        workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)
+        yield audit_queries.measure_audit_bytes(workspace)
+        yield audit_queries.measure_audit_time(workspace, max(3, size.repetitions // 2))
+        yield large_site.measure_prompt_time(harness, size.repetitions)
+        yield large_site.measure_function_memory(harness)
+        yield workflow_counts.measure_state_size(harness)
+    yield from measure_simulated_aws(directory, size)
+    yield from measure_waiting_turns(directory, size)
+
+
+def measure_processor_times(size: BenchmarkSize) -> Iterator[ResultRow]:
+    """Time what needs no local cloud."""
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
     yield measure_tool_pipeline(10 * size.repetitions)
@@ -120,11 +142,16 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield from measure_package_sizes()
     yield measure_editor_tools(max(2, size.repetitions // 4))
     yield from measure_panel()
-    turn_limits = {
-        "MaxRounds": str(size.late_round + size.repetitions + 10),
-        "MaxRepeatedCalls": "0",
-        "MaxFailedRounds": "0",
-    }
+
+
+def measure_counts(directory: Path, size: BenchmarkSize, turn_limits: dict[str, str]) -> Iterator[ResultRow]:
+    """Count what turns ask of AWS, with the settings of template.yaml.
+
+    Args:
+        directory: Where the local cloud keeps its state.
+        size: How often to measure.
+        turn_limits: The parameters that let a turn have as many rounds as are measured.
+    """
     with open_harness(
         directory / "counts",
         minute_seconds=SCHEDULE_MINUTE_SECONDS,
@@ -136,16 +163,10 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield aws_call_counts.measure_kms_calls(harness)
         yield aws_call_counts.measure_conversation_list_calls(harness, size.conversation_count)
         yield from reference_turn_cost.measure_reference_turn(harness, size.turn_shape)
-    with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, parameters=turn_limits) as harness:
-        yield from measure_first_paint(harness, max(2, size.repetitions // 8))
-        yield from measure_times(harness, size)
-        workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)
-        yield audit_queries.measure_audit_bytes(workspace)
-        yield audit_queries.measure_audit_time(workspace, max(3, size.repetitions // 2))
-        yield large_site.measure_prompt_time(harness, size.repetitions)
-        yield large_site.measure_function_memory(harness)
-        yield workflow_counts.measure_state_size(harness)
-    yield from measure_simulated_aws(directory, size)
+
+
+def measure_waiting_turns(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
+    """Measure the memory of many turns that wait, and of their answers at once."""
     limits = {"idle_seconds": local_cloud_load.IDLE_SECONDS}
     clocks = local_cloud_load.WAITING_CLOCKS
     with open_harness(

@@ -30,12 +30,15 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from local.emulator import state_lock
 from local.emulator.object_files import finish_object_writes
 from local.listening_sockets import open_listener
 from local.request_signature import CREDENTIALS_VARIABLE
+
+if TYPE_CHECKING:
+    import uvicorn
 
 
 def main() -> None:
@@ -75,9 +78,21 @@ def configure_ministack(port: int, directory: str) -> None:
 
 async def serve_app(listener: socket.socket) -> None:
     """Serve the app with uvicorn, which costs a third per request of what MiniStack's own server costs."""
-    import uvicorn
-
     from local.emulator.app import open_app
+
+    async with open_app() as app:
+        server = _make_server(app)
+        loop = asyncio.get_running_loop()
+        stop = functools.partial(setattr, server, "should_exit", True)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        threading.Thread(target=_stop_at_end_of_input, args=(loop, stop), daemon=True).start()
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+        await server.serve([listener])
+
+
+def _make_server(app: Any) -> "uvicorn.Server":
+    import uvicorn
 
     class Server(uvicorn.Server):
         """Leaves signals to `serve_app`: uvicorn would raise them again before the work directory is removed."""
@@ -86,27 +101,19 @@ async def serve_app(listener: socket.socket) -> None:
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    async with open_app() as app:
-        config = uvicorn.Config(
-            app,
-            lifespan="on",
-            ws="none",
-            access_log=False,
-            log_level=os.environ["LOG_LEVEL"].lower(),
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=1,
-        )
-        server = Server(config)
-        loop = asyncio.get_running_loop()
-        stop = functools.partial(setattr, server, "should_exit", True)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop)
-        threading.Thread(target=_stop_at_end_of_input, args=(loop, stop), daemon=True).start()
-        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        await server.serve([listener])
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        ws="none",
+        access_log=False,
+        log_level=os.environ["LOG_LEVEL"].lower(),
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=1,
+    )
+    return Server(config)
 
 
 def run_event_loop(coroutine: Coroutine[Any, Any, None]) -> None:
