@@ -11,6 +11,7 @@ from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import prepare_function
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.remote_tools import tool_registry
@@ -246,7 +247,7 @@ def list_agent_definitions(context: RequestContext) -> Response:
 def put_agents(context: RequestContext) -> Response:
     body = context.parse_body(NewAgents)
     push = AgentPush(
-        documents=tuple(SourceDocument(file.name, file.content, file.lines) for file in body.files),
+        documents=tuple(SourceDocument(file.name, to_storable_json(file.content), file.lines) for file in body.files),
         folders={
             name: parse_pushed_files([file.model_dump(by_alias=True) for file in files])
             for name, files in body.folders.items()
@@ -260,13 +261,13 @@ def put_agents(context: RequestContext) -> Response:
 
 @router.handles(agent_definitions.SHOW_AGENT_DEFINITION)
 def show_agent_definition(context: RequestContext) -> Response:
-    agent_id = context.path_parameters["agentId"]
+    agent_id = context.path_parameters["id"]
     return Response(200, definition_store.get_definition_view(context.resources, context.caller.tenant, agent_id))
 
 
 @router.handles(agent_definitions.REMOVE_AGENT_DEFINITION)
 def remove_agent_definition(context: RequestContext) -> Response:
-    definition_store.remove_agent(context.resources, context.caller, context.path_parameters["agentId"])
+    definition_store.remove_agent(context.resources, context.caller, context.path_parameters["id"])
     return Response(200, {"ok": True})
 
 

@@ -14,6 +14,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from fermata.agents.definitions.definition_store import replace_agents
+from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store
@@ -49,6 +51,7 @@ from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from local.seed import WIDE_LIMITS
 from tests import images
+from tests.agent_definitions import make_definition
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
 from tests.unit.plans.page_samples import SITE
 from tests.unit.remote_tools.manifests import make_manifest_json
@@ -163,10 +166,17 @@ class Service:
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
             "deliveryId": DELIVERY.sort_key,
-            "name": self._find_tool_name(operation),
+            "name": self._find_name(operation, kind),
         }
 
-    def _find_tool_name(self, operation: BaseOperation) -> str:
+    def _push_agent(self) -> str:
+        """Push an agent again, which changes nothing where it is there."""
+        replace_agents(self.resources, self.stage.caller, {"helper": make_definition("helper")})
+        return "helper"
+
+    def _find_name(self, operation: BaseOperation, kind: str) -> str:
+        if kind == "secrets":
+            return str(set_secret(self.resources, self.stage.caller, operation.name, "a value")["name"])
         if operation is remote_tools.TURN_ON_BUILT_IN_TOOL:
             return "http_get"
         return self._register_tool() if "{name}" in operation.path else ""
@@ -204,6 +214,8 @@ class Service:
                 return create_api_key(self.resources, self.stage.caller, "Build server", ["ai.chat"])[0].id
             case "webhooks":
                 return self._add_webhook()
+            case "agent-definitions":
+                return self._push_agent()
             case _:
                 return "anthropic"
 

@@ -22,6 +22,8 @@ BODIES: dict[str, Any] = {
     "decideApprovals": {"decisions": [{"approvalId": "none.1.0.nonce", "approved": True}]},
     "editQueuedPrompt": {"prompt": "Add a header"},
     "setApprovalPolicy": {"rules": [{"effect": "ask", "risks": ["high"]}], "turnCostUsd": 5},
+    "pushAgents": {"files": [{"name": "agents.yaml", "content": {"agents": []}}], "dryRun": True},
+    "setSecret": {"value": "a value"},
     "takeUpload": {"kind": "snapshot", "bytes": 2, "sha256": "0" * 64},
     "createConversation": {"scope": "site", "title": "Home"},
     "changeConversation": {"title": "About us"},

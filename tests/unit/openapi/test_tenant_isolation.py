@@ -7,6 +7,7 @@ import pytest
 
 from fermata.domain.caller import Capability
 from fermata.wire.operations import (
+    agent_definitions,
     api_keys,
     approvals,
     credentials,
@@ -38,6 +39,9 @@ SHARED_OPERATIONS = (
     privacy.SHOW_ERASURE,
     approvals.SHOW_APPROVAL,
     approvals.DECIDE_APPROVAL,
+    agent_definitions.SHOW_AGENT_DEFINITION,
+    agent_definitions.REMOVE_AGENT_DEFINITION,
+    agent_definitions.REMOVE_SECRET,
 )
 """A tenant's credentials may be used by all of its users; its API keys and exports belong to its administrators, and
 whoever may approve decides about the calls of others."""
@@ -56,7 +60,8 @@ def refers_to_an_item(operation: BaseOperation) -> bool:
     segments = {segment for segment in operation.path.split("/") if segment.startswith("{")}
     path_parameters = segments - {"{scope}", "{agentId}", "{model}"}  # every tenant has the same ones
     members = [*BODIES.get(operation.name, {}).values(), *QUERIES.get(operation.name, {}).values()]
-    is_built_in = operation is remote_tools.TURN_ON_BUILT_IN_TOOL  # every tenant has the same ones
+    # Every tenant has the same built-in tools, and enters secrets of its own under any name.
+    is_built_in = operation in (remote_tools.TURN_ON_BUILT_IN_TOOL, agent_definitions.SET_SECRET)
     return not is_built_in and (bool(path_parameters) or "" in members)
 
 

@@ -1,7 +1,6 @@
 """Push the agents of a tenant: compile them, check what only the service knows, store their files, replace the list."""
 
 import base64
-import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -126,7 +125,7 @@ def parse_pushed_files(files: Sequence[Mapping[str, Any]]) -> tuple[PushedFile, 
     for file in files:
         try:
             content = base64.b64decode(file["content"], validate=True)
-        except binascii.Error:
+        except ValueError:
             raise InvalidRequest(f"The content of {file['path'][:200]!r} is no Base64.") from None
         parsed.append(PushedFile(path=file["path"], content=content, modified_ms=file["modifiedMs"]))
     return tuple(parsed)

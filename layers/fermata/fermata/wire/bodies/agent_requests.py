@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from fermata.wire.bodies.fields import StrictBody
 
+_Line = Annotated[int, Field(ge=0, le=10**9)]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
@@ -17,7 +18,7 @@ class AgentFile(StrictBody):
 
     name: _Name
     content: Any = None
-    lines: Annotated[dict[str, int], Field(max_length=100_000)] = {}  # noqa: RUF012 (never changed)
+    lines: Annotated[dict[str, _Line], Field(max_length=100_000)] = {}  # noqa: RUF012 (never changed)
 
 
 class FolderFile(StrictBody):
@@ -25,7 +26,7 @@ class FolderFile(StrictBody):
 
     path: _Name
     content: str
-    modified_ms: Annotated[int, Field(ge=0)] = 0
+    modified_ms: Annotated[int, Field(ge=0, le=10**14)] = 0
 
 
 class NewAgents(StrictBody):
@@ -36,7 +37,7 @@ class NewAgents(StrictBody):
 
     files: Annotated[list[AgentFile], Field(max_length=200)]
     folders: Annotated[dict[_Name, list[FolderFile]], Field(max_length=50)] = {}  # noqa: RUF012 (never changed)
-    version: Annotated[int, Field(ge=0)] | None = None
+    version: Annotated[int, Field(ge=0, le=10**9)] | None = None
     dry_run: bool = False
 
 

@@ -7,11 +7,11 @@ from fermata.wire.operations.operation import Operation, RequestParameter, Succe
 
 _CAN_MANAGE_AGENTS = (Capability.AGENTS,)
 _AGENTS_PATH = f"{API_PREFIX}/agent-definitions"
-_AGENT_PATH = f"{_AGENTS_PATH}/{{agentId}}"
+_AGENT_PATH = f"{_AGENTS_PATH}/{{id}}"
 _SECRETS_PATH = f"{API_PREFIX}/secrets"
 _SECRET_PATH = f"{_SECRETS_PATH}/{{name}}"
 _AGENT_ID = RequestParameter(
-    "agentId", "The agent's id.", {"type": "string", "maxLength": 100}, required=True, location="path"
+    "id", "The agent's id.", {"type": "string", "maxLength": 100}, required=True, location="path"
 )
 _SECRET_NAME = RequestParameter(
     "name", "The secret's name.", {"type": "string", "maxLength": 100}, required=True, location="path"

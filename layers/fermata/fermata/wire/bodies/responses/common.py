@@ -1,6 +1,6 @@
 """Define the base of response bodies, their common field types, and bodies that several operations have."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -20,13 +20,15 @@ class ErrorResponse(ResponseModel):
     """A sentence that says what is wrong and what to do, and a code where a program can do it.
 
     `logRewound`: the log of the turn ends before the event that the client named, at `lastSeq`. `invalid_manifest`: the
-    member `field` of a tool's manifest is wrong. The members behind `field` are of the planner (docs/edit-plans.md).
+    member `field` of a tool's manifest is wrong. `invalid_agents`: `problems` has each
+    mistake in files that define agents. The members behind `problems` are of the planner (docs/edit-plans.md).
     """
 
     error: str
-    code: Literal["logRewound", "invalid_manifest"] | None = None
+    code: Literal["logRewound", "invalid_manifest", "invalid_agents"] | None = None
     last_seq: CountField | None = None
     field: str | None = None
+    problems: list[dict[str, Any]] | None = None
     error_code: str | None = None
     status: str | None = None
     summary: str | None = None
