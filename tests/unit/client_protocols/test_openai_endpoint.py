@@ -231,3 +231,45 @@ def test_usage_counts_what_one_response_has_used(stage: Stage, requester: Reques
     messages += [result(call) for call in messages[-1]["tool_calls"]]
     usage = ask(requester, *messages).json()["usage"]
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (10, 5, 15)
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES])
+def test_tools_may_be_called_round_after_round(path: str, stage: Stage, requester: Requester) -> None:
+    stage.script_replies(
+        reply_with_calls(tool_call_block("locate"), text="One."),
+        reply_with_calls(tool_call_block("locate"), tool_call_block("locate"), text="Two."),
+        "Three.",
+    )
+    said: list[Json] = [HELLO]
+    texts = []
+    for expected in (1, 2, 0):
+        text, calls = run_step(requester, path, said)
+        texts.append(text)
+        assert len(calls) == expected
+    assert texts == ["One.", "Two.", "Three."]
+    assert len(stage.driver.requests) == 3
+
+
+def run_step(requester: Requester, path: str, said: list[Json]) -> tuple[str, list[Json]]:
+    """Send all messages or items, append the answer and results for its calls, and return text and calls."""
+    if path == CHAT:
+        message = read_answer(ask(requester, *said, tools=[LOCATE]))
+        calls = message.get("tool_calls", [])
+        said += [message, *map(result, calls)]
+        return message["content"], calls
+    tools = [{"type": "function", **LOCATE["function"]}]
+    output = requester.send("POST", path, json={"model": "site", "input": said, "tools": tools}).json()["output"]
+    calls = [item for item in output if item["type"] == "function_call"]
+    said += [*output, *({"type": "function_call_output", "call_id": one["call_id"], "output": "x"} for one in calls)]
+    return "".join(part["text"] for item in output if item["type"] == "message" for part in item["content"]), calls
+
+
+def test_a_result_and_a_new_prompt_at_once_begin_a_conversation_with_both(stage: Stage, requester: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    messages += [result(call) for call in messages[-1]["tool_calls"]]
+    stage.driver.scripts.clear()
+    stage.script_replies("In Bern, as I said.")
+    assert read_answer(ask(requester, *messages, {"role": "user", "content": "Where?"}))["content"].startswith(
+        "In Bern"
+    )
+    assert count_conversations(stage) == 2
