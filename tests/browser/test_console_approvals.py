@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from local.cloud import LocalCloud
 from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import ConsolePage
-from tests.browser.test_console_turns import canvas_of, expect_saved, insert_step, send
+from tests.browser.test_console_turns import body_id, canvas_of, expect_saved, insert_step, send
 from tests.e2e.demo_model_client import text_step, tool_call_step
 
 Prompt = Callable[..., str]
@@ -67,6 +67,18 @@ def test_a_held_call_outlives_a_reload_and_runs_once_it_is_approved_elsewhere(
     expect(page.locator("fermata-panel .call")).to_have_attribute("data-state", "ok", timeout=PATIENCE_MS)
     expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
     expect(page.locator("fermata-panel")).to_contain_text("It is there.", timeout=PATIENCE_MS)
+    assert console.complaints == []
+
+
+def test_an_element_that_a_turn_names_has_the_same_id_after_a_reload(console: ConsolePage) -> None:
+    console.open("editor")
+    page = console.page
+    expect_saved(page)
+    named = body_id(page)
+    page.reload()
+    page.locator("fermata-panel textarea").wait_for(state="attached")
+    canvas_of(page).locator("body").wait_for()
+    assert body_id(page) == named
     assert console.complaints == []
 
 

@@ -10,7 +10,7 @@ import { putSite } from "./make-editor.js";
 /** @typedef {"saved" | "changed" | "full" | "deleted" | "failed" | "temporary"} SaveState */
 
 const DELAY_MS = 600;
-const EVENTS = "update undo redo rte:disable page:add page:remove page:update";
+const EVENTS = "update undo redo rte:disable page:add page:remove page:update fermata:ids";
 
 export class Saver {
   #timer = 0;

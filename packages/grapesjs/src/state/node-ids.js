@@ -6,6 +6,8 @@ import { ancestorsOf, childrenOf, isTextNode, walk } from "./component-tree.js";
 const ID_MEMBER = "fermataId";
 const OWN_ID_MEMBER = "fermataOwnId";
 const SILENT = { silent: true };
+/** The event by which whoever saves the project learns that elements have got ids, which turns will name. */
+export const IDS_EVENT = "fermata:ids";
 
 /**
  * Ids of elements that stay: they are kept in the project's data, and not in the HTML (decision 0275).
@@ -13,6 +15,8 @@ const SILENT = { silent: true };
  * GrapesJS gives components new ids with each load, and adds an `id` attribute to what is selected.
  */
 export class NodeIds {
+  #isAnnounced = false;
+
   /** @param {any} editor */
   constructor(editor) {
     this.editor = editor;
@@ -31,7 +35,18 @@ export class NodeIds {
     const id = `n${Math.random().toString(36).slice(2, 9)}`;
     component.set(ID_MEMBER, id, SILENT);
     this.#noteOwnId(component, true);
+    this.#announce();
     return id;
+  }
+
+  /** Say once for all ids of a moment that there are new ones: without them a reloaded page has other elements. */
+  #announce() {
+    if (this.#isAnnounced) return;
+    this.#isAnnounced = true;
+    queueMicrotask(() => {
+      this.#isAnnounced = false;
+      this.editor.trigger(IDS_EVENT);
+    });
   }
 
   /**
