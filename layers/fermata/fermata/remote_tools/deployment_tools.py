@@ -15,9 +15,9 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError, InvalidRequest
 from fermata.drivers.transport.url_guard import UrlGuard
+from fermata.remote_tools.registration_checks import check_static_headers
 from fermata.remote_tools.tool_definition import RegisteredTool, ToolDefinition, ToolSecrets
 from fermata.remote_tools.tool_manifest import normalize_tool_name, parse_manifest
-from fermata.remote_tools.tool_registry import check_static_headers
 
 DEPLOYMENT_ID_PREFIX = "deployment."
 MAX_DEPLOYMENT_TOOLS = 64

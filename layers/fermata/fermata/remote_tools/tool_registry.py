@@ -1,6 +1,5 @@
 """Register, change, list and remove the remote tools of a tenant."""
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -8,12 +7,10 @@ from fermata.aws import observability
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled
 from fermata.aws.resources import Resources
-from fermata.aws.security_events import log_refused_address
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
-from fermata.domain.scopes import SCOPES
-from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.remote_tools.built_in_names import is_built_in_name
+from fermata.remote_tools.registration_checks import check_endpoint, check_scopes, check_static_headers
 from fermata.remote_tools.tool_definition import (
     MAX_SECRET_BYTES,
     RegisteredTool,
@@ -30,13 +27,9 @@ from fermata.remote_tools.tool_definition import (
 )
 from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name, parse_manifest
 from fermata.signed_requests.signature import make_signing_secret
-from fermata.signed_requests.signed_post import RESERVED_HEADERS
 
 MAX_TOOLS = 64
 MAX_RETIRED_VERSIONS = 200
-MAX_HEADERS = 20
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
-_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
 class StoredTool(NamedTuple):
@@ -89,8 +82,8 @@ def register_tool(
             just changed.
     """
     manifest = parse_manifest(manifest_json)
-    _check_endpoint(resources, endpoint)
-    _check_scopes(scopes)
+    check_endpoint(resources, endpoint)
+    check_scopes(scopes)
     sent_headers = check_static_headers(headers or {})
     key = normalize_tool_name(manifest.name)
     if is_built_in_name(manifest.name):
@@ -194,32 +187,6 @@ def read_definitions(resources: Resources, tenant: str, ids: Collection[str]) ->
     )
 
 
-def check_static_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers with lower-case names.
-
-    Raises:
-        InvalidRequest: A name or a value cannot be sent, or belongs to the service.
-    """
-    if len(headers) > MAX_HEADERS:
-        raise InvalidRequest(f"A tool has {MAX_HEADERS} headers at most.")
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or name.lower() in RESERVED_HEADERS:
-            raise InvalidRequest(f"The header {name[:100]!r} cannot be set.")
-        if not _HEADER_VALUE.fullmatch(value):
-            raise InvalidRequest(f"The value of the header {name!r} must be printable ASCII without blanks around it.")
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def _check_endpoint(resources: Resources, endpoint: str) -> None:
-    guard = UrlGuard(loopback=resources.settings.is_loopback_allowed, on_refusal=log_refused_address)
-    guard.check_url_and_host(endpoint)
-
-
-def _check_scopes(scopes: Collection[str]) -> None:
-    if unknown := sorted(set(scopes) - SCOPES.keys()):
-        raise InvalidRequest(f"There is no scope {', '.join(unknown)[:200]}. Scopes are {', '.join(SCOPES)}.")
-
-
 def make_definition(
     resources: Resources,
     tenant: str,
@@ -274,8 +241,8 @@ def _read_definition(resources: Resources, tenant: str, definition_id: str) -> T
 
 def _open_secrets(resources: Resources, tenant: str, definition_id: str) -> ToolSecrets:
     """Open the secrets of a version. If they cannot be opened any more, there are none, and a new one is made."""
-    opened = open_tool_secrets(resources, _read_definition(resources, tenant, definition_id))
-    return opened or ToolSecrets(headers={}, signing_secrets=())
+    definition = _read_definition(resources, tenant, definition_id)
+    return open_tool_secrets(resources, definition) or ToolSecrets(headers={}, signing_secrets=())
 
 
 def store_tool(
@@ -317,8 +284,7 @@ def store_tool(
 
 
 def _write_list(resources: Resources, tenant: str, changed: RegisteredTools, definition: ToolDefinition | None) -> None:
-    table = resources.settings.settings_table
-    is_new = changed.version == 1
+    table, is_new = resources.settings.settings_table, changed.version == 1
     put = Put(
         table,
         changed.to_item(tenant),
