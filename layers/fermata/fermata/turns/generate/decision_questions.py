@@ -66,7 +66,8 @@ class DecisionQuestion(DomainModel):
             members: dict[str, Any] = {"probability": share | {"description": "How likely the answer is yes."}}
         else:
             member = "choice" if self.choice is not None else "level"
-            members = {member: {"type": "string", "enum": list(self.names)}, "confidence": share}
+            listed = "One of: " + ", ".join(map(repr, self.names))
+            members = {member: {"type": "string", "description": listed}, "confidence": share}
         return {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
 
 

@@ -1,0 +1,268 @@
+"""Ask a model once, without a conversation: for a text, or for an object with a schema (decision 0367).
+
+The request has a ledger row and a budget hold of its own, as the only request of a turn that is stored nowhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fermata.aws.clock import new_id
+from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
+from fermata.aws.resources import Resources
+from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
+from fermata.credentials.open_endpoint import open_endpoint
+from fermata.domain.blocks import TextBlock
+from fermata.domain.caller import Caller
+from fermata.domain.errors import ApiError, BadGateway, ProviderError, ServiceUnavailable, Unprocessable
+from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
+from fermata.domain.messages import Message, Role
+from fermata.domain.model_io import (
+    DEFAULT_SAMPLING,
+    ModelRequest,
+    ModelResponse,
+    SamplingSettings,
+    TokenUsage,
+)
+from fermata.domain.run_settings import OutputFormat
+from fermata.drivers.registry import get_model_traits, get_provider
+from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
+from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.turns.accounting import (
+    ESTIMATED_CHARS_PER_TOKEN,
+    build_request_usage,
+    build_turn_outcome,
+    commit_with_budget_hold,
+)
+from fermata.turns.round.structured_answer import (
+    INVALID_OUTPUT_CODE,
+    build_output_instruction,
+    build_repair_request,
+    find_output_problem,
+    join_text,
+    read_structured_answer,
+)
+from fermata.turns.turn import Turn
+from fermata.turns.turn_state_from_log import TurnState
+from fermata.usage.budgets.budget_limits import get_budgets
+from fermata.usage.ledger.ledger_store import RequestUsage
+from fermata.usage.usage_writes import build_turn_end_writes
+
+DEFAULT_MAX_RETRIES = 2
+DEFAULT_MODEL_SCOPE = "content"
+"""The scope whose default model answers a request that names none."""
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """What is asked.
+
+    Attributes:
+        messages: The texts of users and assistants, in their order; a prompt is one of a user.
+        output: The schema of an object; None for a text.
+    """
+
+    messages: Sequence[tuple[Role, str]]
+    system: str = ""
+    scope: str = DEFAULT_MODEL_SCOPE
+    credential: str = ""
+    model: str = ""
+    output: OutputFormat | None = None
+    sampling: SamplingSettings = DEFAULT_SAMPLING
+    max_output_tokens: int | None = None
+    max_retries: int = DEFAULT_MAX_RETRIES
+    provider_options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GeneratedAnswer:
+    """The answer. `value` is that of a request with a schema."""
+
+    text: str
+    value: Any
+    finish_reason: str
+    usages: tuple[RequestUsage, ...]
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """The tokens of all requests, and what they cost in USD."""
+        tokens = [usage.tokens for usage in self.usages]
+        counts = {
+            "inputTokens": sum(used.context_tokens for used in tokens),
+            "outputTokens": sum(used.completion for used in tokens),
+            "cacheReadTokens": sum(used.cache_read for used in tokens),
+            "cacheWriteTokens": sum(used.cache_creation for used in tokens),
+        }
+        total = counts["inputTokens"] + counts["outputTokens"]
+        return {**counts, "totalTokens": total, "costUsd": float(sum(usage.cost for usage in self.usages))}
+
+
+def generate_answer(
+    resources: Resources, caller: Caller, asked: GenerateRequest, connection: ProviderConnection
+) -> GeneratedAnswer:
+    """Ask a model, and once more if its object breaks the schema.
+
+    Args:
+        resources: Of the process.
+        caller: Who asks, and for whom it counts.
+        asked: The request.
+        connection: Sends it, and limits its time.
+
+    Raises:
+        NotFound, InvalidRequest, Conflict: Of the credential and the model.
+        PaymentRequired: A budget does not cover the request.
+        Unprocessable: The model's answer breaks the schema.
+        BadGateway: The provider refuses the request.
+        ServiceUnavailable: The provider failed; the same request may succeed later.
+    """
+    choice = resolve_model_choice(resources, caller.tenant, asked.scope, asked.credential or None, asked.model or None)
+    generation = _Generation(resources, _build_turn(resources, caller, asked, choice), asked, connection)
+    return generation.run()
+
+
+class _Generation:
+    """One request, and its repetition after an answer that breaks the schema."""
+
+    def __init__(
+        self, resources: Resources, turn: Turn, asked: GenerateRequest, connection: ProviderConnection
+    ) -> None:
+        self._resources = resources
+        self._turn = turn
+        self._asked = asked
+        self._connection = connection
+        self._usages: list[RequestUsage] = []
+
+    def run(self) -> GeneratedAnswer:
+        request = self._build_request()
+        self._hold_budget(request)
+        error: ProviderError | None = None
+        try:
+            response = self._ask(request)
+            problem = self._find_problem(response)
+            if problem:
+                response = self._ask(build_repair_request(request, response, problem))
+                problem = self._find_problem(response)
+        except ProviderError as failure:
+            error = failure
+        terminal: TerminalEvent = DoneEvent()
+        if error is not None:
+            terminal = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable)
+        elif problem:
+            terminal = ErrorEvent(message=problem, code=INVALID_OUTPUT_CODE, retryable=False)
+        self._end(terminal)
+        if error is not None:
+            raise _to_answer_error(error)
+        if problem:
+            raise Unprocessable(f"The answer of {self._turn.model} does not have the required form: {problem}.")
+        text = join_text(response)
+        value = read_structured_answer(self._asked.output, text).value if self._asked.output else None
+        return GeneratedAnswer(text, value, response.stop.value, tuple(self._usages))
+
+    def _build_request(self) -> ModelRequest:
+        asked, turn = self._asked, self._turn
+        messages = tuple(
+            Message(position=number, role=role, content=(TextBlock(text=text),), turn=turn.id)
+            for number, (role, text) in enumerate(asked.messages)
+        )
+        return ModelRequest(
+            name=f"{turn.id}.1.1",
+            model=turn.model,
+            system=asked.system,
+            instruction=build_output_instruction(asked.output) if asked.output else "",
+            messages=messages,
+            max_tokens=asked.max_output_tokens or self._resources.settings.max_answer_tokens,
+            sampling=asked.sampling,
+            output=asked.output,
+            provider_options=asked.provider_options,
+            window_tokens=self._resources.settings.ollama_window_tokens,
+        )
+
+    def _hold_budget(self, request: ModelRequest) -> None:
+        chars = len(request.system) + sum(len(text) for _, text in self._asked.messages)
+
+        def commit(hold_writes: Sequence[Write]) -> None:
+            if not hold_writes:
+                return
+            try:
+                self._resources.tables.write_items(*hold_writes)
+            except TransactionCanceled as refused:
+                from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
+
+                raise AccountsChanged from refused
+
+        commit_with_budget_hold(self._resources, self._turn, chars // ESTIMATED_CHARS_PER_TOKEN, commit)
+
+    def _ask(self, request: ModelRequest) -> ModelResponse:
+        turn = self._turn
+        endpoint = open_endpoint(self._resources, turn.tenant, turn.credential, turn.credential_version)
+        policy = RetryPolicy(max_attempts=self._asked.max_retries + 1)
+        response: ModelResponse | None = None
+        try:
+            for part in stream_with_retries(
+                get_provider(turn.provider), request, self._connection, endpoint, self._note_failure, policy=policy
+            ):
+                response = part if isinstance(part, ModelResponse) else response
+        except ProviderError as error:
+            self._note_failure(error)
+            raise
+        if response is None:
+            raise ProviderError("provider_empty", "The provider ended its stream without an answer.", retryable=True)
+        self._add_usage(response.tokens, "ok", is_estimated=not response.tokens_known)
+        return response
+
+    def _note_failure(self, error: ProviderError) -> None:
+        self._add_usage(error.tokens or TokenUsage(), error.code)
+
+    def _add_usage(self, tokens: TokenUsage, outcome: str, *, is_estimated: bool = False) -> None:
+        usage = build_request_usage(
+            self._resources,
+            self._turn,
+            tokens,
+            round_=1,
+            attempt=1,
+            request_number=len(self._usages) + 1,
+            outcome=outcome,
+            billable=outcome == "ok",
+            estimated=is_estimated,
+        )
+        self._usages.append(usage)
+
+    def _find_problem(self, response: ModelResponse) -> str:
+        return find_output_problem(self._asked.output, response) if self._asked.output else ""
+
+    def _end(self, terminal: TerminalEvent) -> None:
+        """Write the ledger rows of all requests and of their end. What was held and not used is released."""
+        outcome = build_turn_outcome(self._resources, self._turn, terminal, TurnState(round=1))
+        self._resources.tables.write_items(*build_turn_end_writes(self._resources, outcome, self._usages))
+
+
+def _build_turn(resources: Resources, caller: Caller, asked: GenerateRequest, choice: ModelChoice) -> Turn:
+    """Return the turn that the request counts as. It is never stored."""
+    now = resources.clock.time()
+    budgets = get_budgets(resources, caller.tenant, refresh=True)
+    accounts = budgets.list_accounts(caller.tenant, caller.user, resources.clock.now_iso()[:7])
+    return Turn(
+        id=new_id(),
+        tenant=caller.tenant,
+        user=caller.user,
+        scope=asked.scope,
+        conversation="",
+        provider=choice.provider,
+        model=choice.model,
+        credential=choice.credential_id,
+        credential_version=choice.version,
+        capabilities=(),
+        dialect="fermata",
+        prompt_version="",
+        situation="",
+        max_rounds=1,
+        has_budget=bool(accounts) and not get_model_traits(choice.provider).are_free,
+        started_ms=int(now * 1000),
+        expires=int(now) + resources.settings.turn_lifetime_seconds,
+    )
+
+
+def _to_answer_error(error: ProviderError) -> ApiError:
+    if error.retryable:
+        return ServiceUnavailable(error.message, retry_after=max(1, int(error.retry_after or 1)))
+    return BadGateway(error.message)

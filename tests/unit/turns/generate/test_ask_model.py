@@ -1,0 +1,116 @@
+"""Requests to a model without a conversation: texts, objects, decisions, and what they cost."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from fermata.domain.errors import BadGateway, InvalidRequest, PaymentRequired, ServiceUnavailable, Unprocessable
+from fermata.domain.model_io import SamplingSettings
+from fermata.domain.run_settings import OutputFormat
+from fermata.turns.generate import ask_model
+from fermata.turns.generate.ask_model import GeneratedAnswer, GenerateRequest, generate_answer
+from fermata.turns.generate.decide import decide_questions
+from fermata.turns.generate.decision_questions import DecisionQuestion
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from tests.unit.turns.stage import ADA, Stage, make_provider_error, reply_with_text
+
+CITY = OutputFormat(json_schema={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
+
+
+@pytest.fixture(autouse=True)
+def scripted(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask_model, "get_provider", lambda _provider: stage.driver)
+
+
+def ask(stage: Stage, *replies: Any, **members: Any) -> GeneratedAnswer:
+    stage.script_replies(*replies)
+    asked = GenerateRequest((("user", "Where?"),), credential=stage.credential.id, model="model-1", **members)
+    return generate_answer(stage.resources, ADA, asked, stage.connection)
+
+
+def list_ledger_rows(stage: Stage) -> list[dict[str, Any]]:
+    rows = stage.resources.tables.query_index(
+        stage.resources.settings.usage_table, "byTime", ("gpk", f"t#bakery#{stage.resources.clock.now_iso()[:7]}")
+    )
+    return sorted(rows, key=lambda row: str(row["sk"]))
+
+
+def test_a_text_is_asked_for_with_its_settings(stage: Stage) -> None:
+    answer = ask(stage, "In Bern.", system="Be short.", sampling=SamplingSettings(temperature=0), max_output_tokens=50)
+    assert (answer.text, answer.value, answer.finish_reason) == ("In Bern.", None, "end")
+    assert (answer.usage["inputTokens"], answer.usage["outputTokens"], answer.usage["totalTokens"]) == (10, 5, 15)
+    [request] = stage.driver.requests
+    assert (request.system, request.max_tokens, request.sampling.temperature) == ("Be short.", 50, 0)
+
+
+def test_an_object_is_read_and_checked(stage: Stage) -> None:
+    assert ask(stage, '```json\n{"city": "Bern"}\n```', output=CITY).value == {"city": "Bern"}
+
+
+def test_an_object_that_breaks_the_schema_is_asked_for_once_more(stage: Stage) -> None:
+    answer = ask(stage, "Bern.", '{"city": "Bern"}', output=CITY)
+    assert answer.value == {"city": "Bern"}
+    assert answer.usage["totalTokens"] == 30
+
+
+def test_an_object_that_breaks_the_schema_twice_is_an_error(stage: Stage) -> None:
+    with pytest.raises(Unprocessable, match="city"):
+        ask(stage, "Bern.", "{}", output=CITY)
+    assert len(stage.driver.requests) == 2
+
+
+def test_every_request_is_in_the_ledger_once(stage: Stage) -> None:
+    ask(stage, [make_provider_error("provider_overloaded")], "In Bern.")
+    requests = [row for row in list_ledger_rows(stage) if "outcome" in row]
+    assert [(row["outcome"], row["billable"]) for row in requests] == [("provider_overloaded", False), ("ok", True)]
+    [end] = [row for row in list_ledger_rows(stage) if row["sk"] == "end"]
+    assert (end["how"], end["billable"]) == ("done", True)
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        (make_provider_error("provider_request", retryable=False), BadGateway),
+        (make_provider_error("provider_stalled"), ServiceUnavailable),
+    ],
+)
+def test_a_failure_of_the_provider_says_whether_to_try_again(stage: Stage, failure: Any, error: Any) -> None:
+    with pytest.raises(error):
+        ask(stage, [failure], max_retries=0)
+    [row] = [row for row in list_ledger_rows(stage) if "outcome" in row]
+    assert row["billable"] is False
+
+
+def test_a_budget_that_is_used_up_refuses_the_request(stage: Stage) -> None:
+    stage.set_price(input_per_mtok=1_000_000, output_per_mtok=1_000_000)
+    set_budgets(stage.resources, ADA, Budgets(tenant=BudgetLimits(daily_usd=Decimal("0.01"))))
+    with pytest.raises(PaymentRequired):
+        ask(stage, "In Bern.")
+    assert stage.driver.requests == []
+
+
+def test_questions_are_decided_in_their_terms(stage: Stage) -> None:
+    stage.script_replies(
+        reply_with_text('{"urgent": {"probability": 0.2}, "team": {"choice": "sales", "confidence": 0.9}}')
+    )
+    questions = {
+        "urgent": DecisionQuestion(yesno="Is it urgent?"),
+        "team": DecisionQuestion(choice="Which team?", options=("sales", "support")),
+    }
+    asked = GenerateRequest((), credential=stage.credential.id, model="model-1")
+    decided = decide_questions(stage.resources, ADA, {"mail": "Hello"}, questions, asked, stage.connection)
+    assert decided["urgent"] == {"answer": False, "probability": 0.2, "confidence": 0.8}
+    assert decided["team"] == {"choice": "sales", "confidence": 0.9, "probabilities": None}
+    assert decided["usage"]["totalTokens"] == 15
+    with pytest.raises(InvalidRequest):
+        decide_questions(stage.resources, ADA, "x", {"usage": DecisionQuestion(yesno="?")}, asked, stage.connection)
+
+
+def test_decide_01_a_model_that_answers_outside_the_options_has_not_answered(stage: Stage) -> None:
+    stage.script_replies(reply_with_text('{"x": {"choice": "c", "confidence": 1}}'))
+    questions = {"x": DecisionQuestion(choice="x", options=("a", "b"))}
+    asked = GenerateRequest((), credential=stage.credential.id, model="model-1")
+    decided = decide_questions(stage.resources, ADA, [], questions, asked, stage.connection)
+    assert decided["x"] == {"choice": None, "confidence": None, "probabilities": None}
+    assert len(stage.driver.requests) == 1
