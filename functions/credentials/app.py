@@ -23,6 +23,7 @@ from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.bodies.agent_requests import NewAgents, NewSecret
 from fermata.wire.bodies.approval_requests import NewApprovalPolicy
+from fermata.wire.bodies.generate_requests import GenerateBody
 from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
 from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
 from fermata.wire.bodies.webhook_requests import NewWebhook, WebhookSettings
@@ -33,6 +34,7 @@ from fermata.wire.operations import (
     agent_definitions,
     api_keys,
     credentials,
+    generate,
     policies,
     privacy,
     remote_tools,
@@ -344,6 +346,14 @@ def redeliver(context: RequestContext) -> Response:
 def _to_tool_body(stored: tool_registry.StoredTool) -> dict[str, Any]:
     secret = {"signingSecret": stored.signing_secret} if stored.signing_secret else {}
     return {"tool": stored.view} | secret
+
+
+@router.handles(generate.GENERATE)
+def generate_without_conversation(context: RequestContext) -> Response:
+    from fermata.turns.generate.answer_request import answer_generate_request  # few requests are of this kind
+
+    body = context.parse_body(GenerateBody)
+    return Response(200, answer_generate_request(context.resources, context.caller, body.to_generate_request()))
 
 
 handler = make_handler(router)

@@ -39,6 +39,7 @@ from fermata.credentials import credential_store, initial_defaults, last_used, m
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
+from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.messages import Message
 from fermata.hosts import registry
 from fermata.plans.drafts.draft_history import import_pages
@@ -62,6 +63,8 @@ from fermata.turns.approvals.decide_held_plan import apply_held_plan
 from fermata.turns.approvals.list_approvals import get_approval, list_waiting_approvals
 from fermata.turns.approvals.list_decisions import list_decisions
 from fermata.turns.end.stop_turn import cancel_turn
+from fermata.turns.generate import ask_model
+from fermata.turns.generate.answer_request import answer_generate_request
 from fermata.turns.prompt_queue import change_queue
 from fermata.turns.prompt_queue.change_queue import edit_queued_prompt
 from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
@@ -354,6 +357,18 @@ def test_hooks_of_an_agent_are_called_while_a_turn_runs_and_before_it_ends(
     paths = [call.headers["idempotency-key"].partition("/")[2] for call in server.calls]
     assert sorted(set(paths)) == ["finish/log", "start/log"]
     assert {call.headers["x-key"] for call in server.calls} == {"hook-secret"}
+
+
+def test_a_model_is_asked_without_a_conversation(functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = functions["stage"]
+    monkeypatch.setattr(ask_model, "get_provider", lambda _provider: stage.driver)
+    stage.set_price(input_per_mtok=1, output_per_mtok=1)
+    limits = BudgetLimits(monthly_usd=Decimal(500))
+    set_budgets(functions["api"], stage.caller, Budgets(tenant=limits, users={stage.caller.user: limits}))
+    for _ in range(2):
+        stage.script_replies("In Bern.")
+        asked = GenerateRequest((("user", "Where?"),), credential=stage.credential.id, model="model-1")
+        assert answer_generate_request(functions["credentials"], stage.caller, asked)["text"] == "In Bern."
 
 
 def test_a_webhook_decides_about_a_call(

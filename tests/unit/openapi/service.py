@@ -62,7 +62,12 @@ ROUTES: Routes = [
 ]
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
-MODELS = b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude-haiku-4-5"}],"has_more":false}'
+MODELS = (
+    b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude-haiku-4-5"}],"has_more":false,'
+    b'"type":"message","role":"assistant","content":[{"type":"text","text":"Fresh bread."}],"stop_reason":"end_turn",'
+    b'"usage":{"input_tokens":3,"output_tokens":2}}'
+)
+"""A list of models which is an answer too, because the provider answers every request with it."""
 
 
 PUBLISH_SITE = Tool(

@@ -29,6 +29,7 @@ BODIES: dict[str, Any] = {
     "changeConversation": {"title": "About us"},
     "setDefault": {"credentialId": "", "modelId": "claude-opus-4-5"},
     "createCredential": NEW_CREDENTIAL,
+    "generate": {"credentialId": "", "modelId": "claude-opus-4-5", "prompt": "Write a headline"},
     "changeCredential": {"displayLabel": "Ours"},
     "createApiKey": {"label": "Build server", "capabilities": ["ai.chat"]},
     "rotateApiKey": {"overlapSeconds": 60},

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from fermata.domain.decision_questions import DecisionQuestion
 from fermata.domain.errors import BadGateway, InvalidRequest, PaymentRequired, ServiceUnavailable, Unprocessable
+from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.model_io import SamplingSettings
 from fermata.domain.run_settings import OutputFormat
 from fermata.turns.generate import ask_model
-from fermata.turns.generate.ask_model import GeneratedAnswer, GenerateRequest, generate_answer
+from fermata.turns.generate.ask_model import GeneratedAnswer, generate_answer
 from fermata.turns.generate.decide import decide_questions
-from fermata.turns.generate.decision_questions import DecisionQuestion
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.unit.turns.stage import ADA, Stage, make_provider_error, reply_with_text
 
@@ -27,6 +28,11 @@ def ask(stage: Stage, *replies: Any, **members: Any) -> GeneratedAnswer:
     stage.script_replies(*replies)
     asked = GenerateRequest((("user", "Where?"),), credential=stage.credential.id, model="model-1", **members)
     return generate_answer(stage.resources, ADA, asked, stage.connection)
+
+
+def decide(stage: Stage, state: Any, questions: dict[str, DecisionQuestion]) -> dict[str, Any]:
+    asked = GenerateRequest(credential=stage.credential.id, model="model-1", state=state, questions=questions)
+    return decide_questions(stage.resources, ADA, asked, stage.connection)
 
 
 def list_ledger_rows(stage: Stage) -> list[dict[str, Any]]:
@@ -98,19 +104,17 @@ def test_questions_are_decided_in_their_terms(stage: Stage) -> None:
         "urgent": DecisionQuestion(yesno="Is it urgent?"),
         "team": DecisionQuestion(choice="Which team?", options=("sales", "support")),
     }
-    asked = GenerateRequest((), credential=stage.credential.id, model="model-1")
-    decided = decide_questions(stage.resources, ADA, {"mail": "Hello"}, questions, asked, stage.connection)
+    decided = decide(stage, {"mail": "Hello"}, questions)
     assert decided["urgent"] == {"answer": False, "probability": 0.2, "confidence": 0.8}
     assert decided["team"] == {"choice": "sales", "confidence": 0.9, "probabilities": None}
     assert decided["usage"]["totalTokens"] == 15
     with pytest.raises(InvalidRequest):
-        decide_questions(stage.resources, ADA, "x", {"usage": DecisionQuestion(yesno="?")}, asked, stage.connection)
+        decide(stage, "x", {"usage": DecisionQuestion(yesno="?")})
 
 
 def test_decide_01_a_model_that_answers_outside_the_options_has_not_answered(stage: Stage) -> None:
     stage.script_replies(reply_with_text('{"x": {"choice": "c", "confidence": 1}}'))
     questions = {"x": DecisionQuestion(choice="x", options=("a", "b"))}
-    asked = GenerateRequest((), credential=stage.credential.id, model="model-1")
-    decided = decide_questions(stage.resources, ADA, [], questions, asked, stage.connection)
+    decided = decide(stage, [], questions)
     assert decided["x"] == {"choice": None, "confidence": None, "probabilities": None}
     assert len(stage.driver.requests) == 1

@@ -4,7 +4,7 @@ The request has a ledger row and a budget hold of its own, as the only request o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import new_id
@@ -16,15 +16,9 @@ from fermata.domain.blocks import TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, BadGateway, ProviderError, ServiceUnavailable, Unprocessable
 from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
-from fermata.domain.messages import Message, Role
-from fermata.domain.model_io import (
-    DEFAULT_SAMPLING,
-    ModelRequest,
-    ModelResponse,
-    SamplingSettings,
-    TokenUsage,
-)
-from fermata.domain.run_settings import OutputFormat
+from fermata.domain.generate_request import GenerateRequest
+from fermata.domain.messages import Message
+from fermata.domain.model_io import ModelRequest, ModelResponse, TokenUsage
 from fermata.drivers.registry import get_model_traits, get_provider
 from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
 from fermata.drivers.transport.connection_interface import ProviderConnection
@@ -47,31 +41,6 @@ from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.budget_limits import get_budgets
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_turn_end_writes
-
-DEFAULT_MAX_RETRIES = 2
-DEFAULT_MODEL_SCOPE = "content"
-"""The scope whose default model answers a request that names none."""
-
-
-@dataclass(frozen=True)
-class GenerateRequest:
-    """What is asked.
-
-    Attributes:
-        messages: The texts of users and assistants, in their order; a prompt is one of a user.
-        output: The schema of an object; None for a text.
-    """
-
-    messages: Sequence[tuple[Role, str]]
-    system: str = ""
-    scope: str = DEFAULT_MODEL_SCOPE
-    credential: str = ""
-    model: str = ""
-    output: OutputFormat | None = None
-    sampling: SamplingSettings = DEFAULT_SAMPLING
-    max_output_tokens: int | None = None
-    max_retries: int = DEFAULT_MAX_RETRIES
-    provider_options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
+from fermata.domain.decision_questions import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.turns.generate.ask_model import GenerateRequest, generate_answer
-from fermata.turns.generate.decision_questions import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
+from fermata.turns.generate.ask_model import generate_answer
 
 MAX_QUESTIONS = 50
 _SYSTEM = (
@@ -21,27 +22,21 @@ _SYSTEM = (
 
 
 def decide_questions(
-    resources: Resources,
-    caller: Caller,
-    state: Any,
-    questions: Mapping[str, DecisionQuestion],
-    asked: GenerateRequest,
-    connection: ProviderConnection,
+    resources: Resources, caller: Caller, asked: GenerateRequest, connection: ProviderConnection
 ) -> dict[str, Any]:
     """Return the answer to each question by its id, and the usage.
 
     Args:
         resources: Of the process.
         caller: Who asks.
-        state: What the questions are about: JSON.
-        questions: By their ids.
-        asked: Which model answers, and its settings; messages and schema are made here.
+        asked: The state, the questions and the model; messages and schema are made here.
         connection: Sends the request.
 
     Raises:
         InvalidRequest: There is no question, or one has a reserved id.
         ApiError: As `generate_answer`.
     """
+    questions, state = asked.questions, asked.state
     if not questions or len(questions) > MAX_QUESTIONS:
         raise InvalidRequest(f"Ask 1 to {MAX_QUESTIONS} questions.")
     if RESERVED_QUESTION_ID in questions:

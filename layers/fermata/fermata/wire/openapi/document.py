@@ -24,6 +24,7 @@ from fermata.wire.bodies.responses import (
     credentials,
     defaults,
     editor,
+    generate,
     openai,
     planner,
     privacy,
@@ -47,7 +48,7 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, Re
 
 _RESPONSE_MODULES = (
     agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, common, conversations, credentials,
-    defaults, editor, openai, planner, privacy, remote_tools, turns, usage, webhooks,
+    defaults, editor, generate, openai, planner, privacy, remote_tools, turns, usage, webhooks,
 )  # fmt: skip
 _ERROR_MODEL = "ErrorResponse"
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")

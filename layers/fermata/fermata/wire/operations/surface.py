@@ -15,6 +15,7 @@ from fermata.wire.operations import (
     credentials,
     defaults,
     editor,
+    generate,
     openai,
     planner,
     policies,
@@ -30,7 +31,7 @@ from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, conversations, defaults,
-    credentials, api_keys, remote_tools, planner, chat_clients, openai, privacy, usage, service, webhooks,
+    credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service, webhooks,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

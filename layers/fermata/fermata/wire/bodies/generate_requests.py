@@ -1,0 +1,99 @@
+"""Define the body of a request to a model without a conversation."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from fermata.domain.decision_questions import DecisionQuestion
+from fermata.domain.generate_request import DEFAULT_GENERATE_RETRIES, GenerateRequest
+from fermata.domain.messages import Role
+from fermata.domain.model_io import SamplingSettings
+from fermata.domain.run_settings import OutputFormat
+from fermata.wire.bodies.fields import ResourceId, StrictBody
+
+MAX_GENERATE_CHARS = 400_000
+MAX_GENERATE_MESSAGES = 200
+MAX_GENERATE_QUESTIONS = 50
+_GenerateText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_GENERATE_CHARS)]
+_Share = Annotated[float, Field(strict=False, ge=0, le=1, allow_inf_nan=False)]
+_Penalty = Annotated[float, Field(strict=False, ge=-1, le=1, allow_inf_nan=False)]
+
+
+class GenerateMessage(StrictBody):
+    """A message of a request. A system message is refused unless the request allows it."""
+
+    role: Literal["user", "assistant", "system"]
+    content: _GenerateText
+
+
+class GenerateBody(StrictBody):
+    """A prompt or messages for a text; with `schema` for an object; or `state` and `questions` for decisions."""
+
+    credential_id: ResourceId | None = None
+    model_id: ResourceId | None = None
+    prompt: _GenerateText | None = None
+    messages: Annotated[list[GenerateMessage], Field(min_length=1, max_length=MAX_GENERATE_MESSAGES)] | None = None
+    system: Annotated[str, StringConstraints(max_length=MAX_GENERATE_CHARS)] | None = None
+    allow_system_in_messages: bool = False
+    output_schema: Annotated[dict[str, Any] | None, Field(alias="schema")] = None
+    schema_name: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = None
+    schema_description: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    state: Annotated[str, StringConstraints(max_length=MAX_GENERATE_CHARS)] | dict[str, Any] | list[Any] | None = None
+    questions: Annotated[dict[str, DecisionQuestion], Field(min_length=1, max_length=MAX_GENERATE_QUESTIONS)] | None = (
+        None
+    )
+    temperature: Annotated[float, Field(strict=False, ge=0, le=2, allow_inf_nan=False)] | None = None
+    top_p: _Share | None = None
+    top_k: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    frequency_penalty: _Penalty | None = None
+    presence_penalty: _Penalty | None = None
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    stop_sequences: Annotated[list[_GenerateText], Field(max_length=16)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=200_000)] | None = None
+    max_retries: Annotated[int, Field(ge=0, le=5)] = DEFAULT_GENERATE_RETRIES
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        kinds = [kind for kind in (self.prompt, self.messages, self.questions) if kind is not None]
+        if len(kinds) != 1:
+            raise ValueError("Send exactly one of prompt, messages and questions.")
+        if (self.questions is None) != (self.state is None):
+            raise ValueError("Questions are about a state, and a state needs questions.")
+        if self.questions is not None and self.output_schema is not None:
+            raise ValueError("Questions have a schema of their own.")
+        listed = self.messages or ()
+        if not self.allow_system_in_messages and any(message.role == "system" for message in listed):
+            raise ValueError("System messages are refused: use system, or set allowSystemInMessages.")
+        return self
+
+    def to_generate_request(self) -> GenerateRequest:
+        """Return what is asked. System messages follow the text of `system`."""
+        listed = self.messages or ()
+        system = [self.system or "", *(message.content for message in listed if message.role == "system")]
+        said: list[tuple[Role, str]] = [
+            ("assistant" if message.role == "assistant" else "user", message.content)
+            for message in listed
+            if message.role != "system"
+        ]
+        sampling = {name: getattr(self, name) for name in SamplingSettings.model_fields}
+        return GenerateRequest(
+            messages=[("user", self.prompt)] if self.prompt else said,
+            system="\n\n".join(part for part in system if part),
+            credential=self.credential_id or "",
+            model=self.model_id or "",
+            output=self._build_output(),
+            state=self.state,
+            questions=self.questions or {},
+            sampling=SamplingSettings(**(sampling | {"stop_sequences": tuple(self.stop_sequences or ())})),
+            max_output_tokens=self.max_output_tokens,
+            max_retries=self.max_retries,
+        )
+
+    def _build_output(self) -> OutputFormat | None:
+        if self.output_schema is None:
+            return None
+        return OutputFormat(
+            name=self.schema_name or "answer",
+            description=self.schema_description or "",
+            json_schema=self.output_schema,
+        )
