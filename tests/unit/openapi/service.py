@@ -42,7 +42,7 @@ from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import Routes
-from fermata.wire.operations import remote_tools, turns
+from fermata.wire.operations import chat_clients, remote_tools, turns
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
@@ -79,6 +79,9 @@ PUBLISH_SITE = Tool(
     approval=Approval.ALWAYS,
 )
 """A tool that needs a person."""
+
+
+CHAT_OPERATIONS = tuple(one for one in vars(chat_clients).values() if isinstance(one, BaseOperation))
 
 
 class ImmediateWorkflow(FakeWorkflow):
@@ -155,8 +158,13 @@ class Service:
     def token(self, *capabilities: str) -> str:
         return self.bakery.bearer_headers(capabilities=capabilities)["authorization"]
 
-    def real_ids(self, operation: BaseOperation) -> dict[str, str]:
-        """Return an existing id for each parameter and member that refers to something."""
+    def real_ids(self, operation: BaseOperation, status: int = 200) -> dict[str, str]:
+        """Return an existing id for each parameter and member that refers to something.
+
+        Args:
+            operation: The operation.
+            status: That of the response. With 204 there is nothing behind the id.
+        """
         kind = operation.path.removeprefix(f"{API_PREFIX}/").split("/")[0]
         return {
             "id": self._path_id(kind, deletes=operation.method == "DELETE" and "/queue/" not in operation.path),
@@ -172,7 +180,16 @@ class Service:
             **(self._open_planner_session() if kind == "planner" else {}),
             "deliveryId": DELIVERY.sort_key,
             "name": self._find_name(operation, kind),
+            **(self._name_chat(operation, status) if operation in CHAT_OPERATIONS else {}),
         }
+
+    def _name_chat(self, operation: BaseOperation, status: int) -> dict[str, str]:
+        """Return a chat in which a turn waits, where it is resumed, or one whose conversation is empty."""
+        is_resumed = operation in (chat_clients.RESUME_CHAT, chat_clients.RESUME_ON_PAGE) and status != 204
+        waiting = find_turn(self.resources, self.bakery.tenant, self.waiting_turn).conversation
+        chat = waiting if is_resumed else self.empty_conversation
+        path = f"home/site/{chat}/stream" if operation is chat_clients.RESUME_ON_PAGE else "home/site"
+        return {"agentId": "site", "chatId": chat, "id": chat, "threadId": chat, "path": path}
 
     def _push_agent(self) -> str:
         """Push an agent again, which changes nothing where it is there."""

@@ -14,6 +14,7 @@ from tests.unit.openapi.service import Service
 from tests.unit.remote_tools.manifests import make_manifest_json
 
 NEW_CREDENTIAL = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-ant-secret"}
+UI_MESSAGE = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}
 BODIES: dict[str, Any] = {
     "startTurn": {"conversationId": "", "prompt": "Add a footer"},
     "answerTool": {"bridgeId": "", "requestId": "", "result": {"ok": True, "data": {"nodeIds": ["n1"]}}},
@@ -63,6 +64,13 @@ BODIES: dict[str, Any] = {
         "messages": [{"role": "user", "content": "Hello"}],
         "stream": True,
         "conversation": "",
+    },
+    "chatOnPage": {"id": "", "messages": [UI_MESSAGE]},
+    "chatWithAgent": {"id": "", "messages": [UI_MESSAGE], "trigger": "submit-message"},
+    "runAgui": {
+        "threadId": "",
+        "runId": "a run",
+        "messages": [{"id": "m", "role": "user", "content": "Hello"}],
     },
     "createResponse": {"model": "site", "input": "Hello", "stream": True, "conversation": ""},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
@@ -121,9 +129,9 @@ def test_an_operation_succeeds_as_documented(
     service: Service, operation: BaseOperation, success: SuccessResponse
 ) -> None:
     accepts = {"Accept": "application/json"} if success.status == 202 else {}
-    case = make_case(operation, service.real_ids(operation))
+    case = make_case(operation, service.real_ids(operation, success.status))
     response = case.call_and_validate(headers=service.headers(operation) | accepts)
-    assert response.status_code == success.status
+    assert response.status_code == success.status, response.text
     check_stream_lines(response)
 
 
