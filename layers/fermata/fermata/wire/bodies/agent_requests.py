@@ -2,11 +2,17 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from fermata.wire.bodies.fields import StrictBody
 
-_Line = Annotated[int, Field(ge=0, le=10**9)]
+
+def _to_whole_number(value: Any) -> Any:
+    """Return 1 for 1.0, which is a whole number in JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_Line = Annotated[int, Field(ge=0, le=10**9), BeforeValidator(_to_whole_number)]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
@@ -26,7 +32,7 @@ class FolderFile(StrictBody):
 
     path: _Name
     content: str
-    modified_ms: Annotated[int, Field(ge=0, le=10**14)] = 0
+    modified_ms: Annotated[int, Field(ge=0, le=10**14), BeforeValidator(_to_whole_number)] = 0
 
 
 class NewAgents(StrictBody):
@@ -37,7 +43,7 @@ class NewAgents(StrictBody):
 
     files: Annotated[list[AgentFile], Field(max_length=200)]
     folders: Annotated[dict[_Name, list[FolderFile]], Field(max_length=50)] = {}  # noqa: RUF012 (never changed)
-    version: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    version: _Line | None = None
     dry_run: bool = False
 
 
