@@ -49,7 +49,9 @@ def test_on_good_days_decisions_count() -> None:
 )
 def test_the_judge_notices_a_broken_promise(bug: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if bug == "a denial lets the call run":
-        monkeypatch.setattr(settle_call, "_deny", lambda call, _output: call.model_copy(update={"state": "waiting"}))
+        # A call that keeps its approval is caught by the comparison before it is requested.
+        freed = {"state": "waiting", "approval": None}
+        monkeypatch.setattr(settle_call, "_deny", lambda call, _output: call.model_copy(update=freed))
     else:
         monkeypatch.setattr(decision_commit, "build_trail_writes", lambda *_: ())
     problems = [problem for seed in range(1_000, 1_012) for problem in run(seed, faults=0)[0]]
