@@ -12,6 +12,7 @@ from fermata.wire.operations import (
     approvals,
     credentials,
     defaults,
+    generate,
     openai,
     planner,
     privacy,
@@ -29,6 +30,7 @@ CAPABILITIES_OF_A_USER = [name for name in CAPABILITIES if name != Capability.TU
 """Without the capability to manage the turns of others."""
 SHARED_OPERATIONS = (
     credentials.LIST_MODELS,
+    generate.GENERATE,
     defaults.SET_DEFAULT,
     api_keys.ROTATE_API_KEY,
     api_keys.REVOKE_API_KEY,
