@@ -89,6 +89,7 @@ def test_only_blobs_executions_and_a_rollouts_functions_have_resource_wildcards_
     assert open_ended == {
         "Bucket/turns/*",
         "Bucket/conversations/*",
+        "Bucket/agents/*",
         "Bucket/uploads/*",
         "Bucket/exports/*",
         "execution:turn:*",

@@ -145,7 +145,9 @@ def test_a_former_version_of_an_object_is_kept_for_days_and_not_for_ever(bucket:
         if "NoncurrentVersionExpiration" in rule and rule["Status"] == "Enabled"
     }
     recovery = {"Ref": "BlobRecoveryDays"}
-    assert former == {"turns/": recovery, "conversations/": recovery, "uploads/": 1, "exports/": 1}
+    assert former == {
+        "turns/": recovery, "conversations/": recovery, "agents/": recovery, "uploads/": 1, "exports/": 1
+    }  # fmt: skip
     assert any(rule.get("ExpiredObjectDeleteMarker") for rule in rules)
 
 
