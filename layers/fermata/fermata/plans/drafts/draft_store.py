@@ -27,8 +27,8 @@ from fermata.plans.drafts.draft_rows import (
 )
 from fermata.plans.page_model import Page, SiteDraft
 
-MAX_CHANGED_PAGES = 19
-"""Each takes up to five writes of a transaction, which has a hundred at most."""
+MAX_CHANGED_PAGES = 18
+"""Each takes up to five of the hundred writes of a transaction; seven are for head, log and a plan that was decided."""
 MAX_DRAFT_PAGE_BYTES = 300_000
 MAX_CHANGED_BYTES = 3_000_000
 MAX_PAGES = 500
