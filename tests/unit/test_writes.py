@@ -31,7 +31,7 @@ UNCONDITIONAL: dict[str, str] = {
     "aws/blob_store.py:put_compressed_json": "its key is the digest of its content",
     "aws/blob_store.py:put_bytes": "its key is the digest of its content",
     "aws/blob_store.py:_delete": "deletes what is never written again",
-    "aws/blob_store.py:put_file": "its key is of one export, and its content the same each time",
+    "aws/blob_store.py:put_file": "its key is of one export or version of an agent, and its content the same each time",
     "privacy/erase_content.py:erase_partition": "deletes what an erased person or tenant may not leave",
     "privacy/erase_tenant.py:_erase_registration": "deletes what an erased tenant may not leave",
     "privacy/erase_tenant.py:_erase_row": "deletes what an erased tenant may not leave",
