@@ -220,12 +220,13 @@ def test_the_rollup_function_uses_only_the_usage_table(function_roles: dict[str,
     assert used == {"RollupLogs", "*", "UsageTable", "UsageTable/stream", "RollupDeadLetters"}
 
 
-def test_only_the_stream_and_recover_functions_start_executions_and_none_stops_one(
+def test_only_the_stream_recover_and_round_functions_start_executions_and_none_stops_one(
     function_roles: dict[str, Role],
 ) -> None:
     assert functions_that_may(function_roles, "states:StartExecution", "stateMachine:turn") == {
         "stream_turns",
         "recover",
+        "round",  # turns of sub-agents
     }
     assert functions_that_may(function_roles, "states:StopExecution", "execution:turn:a-1") == set()
 
