@@ -13,7 +13,6 @@ from fermata.content.validation.content_problem import ContentProblem, ProblemKi
 
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+")
 _URL = re.compile(r"https?://.+|/.*", re.DOTALL)
 _COLOR = re.compile(r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})|(?:rgb|hsl)a?\([^()]*\)|[a-zA-Z]+")
 _PHONE = re.compile(r"\+?[0-9\s().-]+")
@@ -53,6 +52,12 @@ def _is_datetime(text: str) -> bool:
         return False
 
 
+def _is_email_address(text: str) -> bool:
+    local, _, host = text.partition("@")
+    labels = host.split(".")
+    return bool(local) and len(labels) > 1 and all(labels) and "@" not in host and not any(map(str.isspace, text))
+
+
 def _is_phone_number(text: str) -> bool:
     return _PHONE.fullmatch(text) is not None and sum(map(str.isdigit, text)) >= _FEWEST_PHONE_DIGITS
 
@@ -63,7 +68,7 @@ _TEXT_ERRORS: dict[FieldType, tuple[ProblemKind, Callable[[str], object], str]] 
     FieldType.DATETIME: ("datetime", _is_datetime, "has to be a time such as 2026-01-31T09:30:00Z"),
 }
 _TEXT_WARNINGS: dict[FieldType, tuple[ProblemKind, Callable[[str], object], str]] = {
-    FieldType.EMAIL: ("email", _EMAIL.fullmatch, "may not be an e-mail address"),
+    FieldType.EMAIL: ("email", _is_email_address, "may not be an e-mail address"),
     FieldType.URL: ("url", _URL.fullmatch, "may not be an address: it begins neither with http(s):// nor with /"),
     FieldType.COLOR: ("color", _COLOR.fullmatch, "may not be a colour: #rrggbb, rgb(), hsl() or its name"),
     FieldType.PHONE: ("phone", _is_phone_number, "may not be a phone number"),
