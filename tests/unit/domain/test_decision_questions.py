@@ -85,6 +85,7 @@ def test_an_answer_is_read_in_the_terms_of_its_question(
     "question",
     [
         {},
+        {"choice": "x", "options": None},
         {"choice": "x", "options": ["a"]},
         {"choice": "x", "options": ["a", "a"]},
         {"choice": "x", "options": [str(number) for number in range(256)]},

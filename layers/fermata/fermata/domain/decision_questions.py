@@ -19,8 +19,8 @@ _NAME = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _QuestionText = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 
 
-def _ensure_distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(names)) < len(names):
+def _ensure_distinct(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if names is not None and len(set(names)) < len(names):
         raise ValueError("The names have to be different.")
     return names
 

@@ -1,10 +1,11 @@
 """Define the body of a request to a model without a conversation."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, ValidationError
 
 from fermata.domain.decision_questions import DecisionQuestion
+from fermata.domain.errors import InvalidRequest
 from fermata.domain.generate_request import DEFAULT_GENERATE_RETRIES, GenerateRequest
 from fermata.domain.messages import Role
 from fermata.domain.model_io import SamplingSettings
@@ -39,7 +40,7 @@ class GenerateBody(StrictBody):
     schema_name: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = None
     schema_description: Annotated[str, StringConstraints(max_length=2000)] | None = None
     state: Annotated[str, StringConstraints(max_length=MAX_GENERATE_CHARS)] | dict[str, Any] | list[Any] | None = None
-    questions: Annotated[dict[str, DecisionQuestion], Field(min_length=1, max_length=MAX_GENERATE_QUESTIONS)] | None = (
+    questions: Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=MAX_GENERATE_QUESTIONS)] | None = (
         None
     )
     temperature: Annotated[float, Field(strict=False, ge=0, le=2, allow_inf_nan=False)] | None = None
@@ -52,22 +53,13 @@ class GenerateBody(StrictBody):
     max_output_tokens: Annotated[int, Field(ge=1, le=200_000)] | None = None
     max_retries: Annotated[int, Field(ge=0, le=5)] = DEFAULT_GENERATE_RETRIES
 
-    @model_validator(mode="after")
-    def _check_kind(self) -> Self:
-        kinds = [kind for kind in (self.prompt, self.messages, self.questions) if kind is not None]
-        if len(kinds) != 1:
-            raise ValueError("Send exactly one of prompt, messages and questions.")
-        if (self.questions is None) != (self.state is None):
-            raise ValueError("Questions are about a state, and a state needs questions.")
-        if self.questions is not None and self.output_schema is not None:
-            raise ValueError("Questions have a schema of their own.")
-        listed = self.messages or ()
-        if not self.allow_system_in_messages and any(message.role == "system" for message in listed):
-            raise ValueError("System messages are refused: use system, or set allowSystemInMessages.")
-        return self
-
     def to_generate_request(self) -> GenerateRequest:
-        """Return what is asked. System messages follow the text of `system`."""
+        """Return what is asked. System messages follow the text of `system`.
+
+        Raises:
+            InvalidRequest: Members contradict each other, or a question is not as described.
+        """
+        self._check_kind()
         listed = self.messages or ()
         system = [self.system or "", *(message.content for message in listed if message.role == "system")]
         said: list[tuple[Role, str]] = [
@@ -83,11 +75,25 @@ class GenerateBody(StrictBody):
             model=self.model_id or "",
             output=self._build_output(),
             state=self.state,
-            questions=self.questions or {},
+            questions={name: _parse_question(name, question) for name, question in (self.questions or {}).items()},
             sampling=SamplingSettings(**(sampling | {"stop_sequences": tuple(self.stop_sequences or ())})),
             max_output_tokens=self.max_output_tokens,
             max_retries=self.max_retries,
         )
+
+    def _check_kind(self) -> None:
+        kinds = [kind for kind in (self.prompt, self.messages, self.questions) if kind is not None]
+        if len(kinds) != 1:
+            raise InvalidRequest("Send exactly one of prompt, messages and questions.")
+        if (self.questions is None) != (self.state is None):
+            raise InvalidRequest("Questions are about a state, and a state needs questions.")
+        if self.questions is not None and self.output_schema is not None:
+            raise InvalidRequest("Questions have a schema of their own: leave out schema.")
+        listed = self.messages or ()
+        if not self.allow_system_in_messages and any(message.role == "system" for message in listed):
+            raise InvalidRequest("System messages are refused: use system, or set allowSystemInMessages.")
+        if self.messages is not None and all(message.role == "system" for message in listed):
+            raise InvalidRequest("Send a message of a user.")
 
     def _build_output(self) -> OutputFormat | None:
         if self.output_schema is None:
@@ -97,3 +103,13 @@ class GenerateBody(StrictBody):
             description=self.schema_description or "",
             json_schema=self.output_schema,
         )
+
+
+def _parse_question(name: str, question: dict[str, Any]) -> DecisionQuestion:
+    try:
+        return DecisionQuestion.from_wire(question)
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        path = ".".join(map(str, (name, *detail["loc"])))[:200]
+        problem = str(detail["msg"]).removeprefix("Value error, ").rstrip(".")
+        raise InvalidRequest(f"The question {path} is not as described: {problem}.") from None
