@@ -101,9 +101,10 @@ def test_what_cannot_be_read_is_refused_by_name(message: Any, words: str) -> Non
         read_chat_transcript([message])
 
 
-def test_an_image_has_to_be_a_data_url() -> None:
-    said = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/x.png"}}]}]
-    with pytest.raises(InvalidRequest, match="data URL"):
+@pytest.mark.parametrize("url", ["http://a.example/x.png", "https://127.0.0.1/x.png", "file:///etc/passwd", "x", None])
+def test_an_image_that_is_neither_a_data_url_nor_at_a_public_address_is_refused(url: Any) -> None:
+    said = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
+    with pytest.raises(InvalidRequest, match="cannot be read"):
         read_chat_transcript(said).prompt.to_prompt()
 
 
@@ -127,3 +128,13 @@ def test_functions_are_tools_in_both_forms_and_may_be_withheld() -> None:
 def test_other_tools_are_refused(tool: Any) -> None:
     with pytest.raises(InvalidRequest):
         read_client_tools([tool], None)
+
+
+def test_files_of_earlier_messages_are_not_downloaded() -> None:
+    parts = [{"type": "image_url", "image_url": {"url": url}} for url in ("https://a.example/x.png", PNG)]
+    (message,) = read_chat_transcript(
+        [{"role": "user", "content": [{"type": "text", "text": "Look"}, *parts]}]
+    ).messages
+    text, image = message.without_addresses().to_prompt().content
+    assert text == TextBlock(text="Look\n\n[Here was a file that is not part of this conversation.]")
+    assert isinstance(image, ImageBlock)

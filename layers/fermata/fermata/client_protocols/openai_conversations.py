@@ -139,7 +139,7 @@ def _build_content(message: TranscriptMessage) -> tuple[Block, ...]:
             )
             return (*text, *calls)
         case _:
-            return message.to_prompt().content if message.text.strip() or message.parts else ()
+            return message.without_addresses().to_prompt().content if message.text.strip() or message.parts else ()
 
 
 def _read_arguments(arguments: str) -> Any:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ TranscriptRole = Literal["user", "assistant", "tool"]
 _INSTRUCTION_ROLES = ("system", "developer")
 _TEXT_TYPES = ("text", "input_text", "output_text")
 _MAX_NAMED_CHARS = 40
+FILE_NOTE = "[Here was a file that is not part of this conversation.]"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,13 @@ class TranscriptMessage:
     def identify(self) -> list[Any]:
         """Return what makes the message the same one. Clients write arguments anew, and trim texts."""
         return [self.role, self.text.strip(), [*self.parts], [call.call_id for call in self.calls], self.call_id]
+
+    def without_addresses(self) -> "TranscriptMessage":
+        """Return the message with a note in place of files that it only names. Earlier messages may name very many."""
+        kept = tuple(part for part in self.parts if str(part["source"].get("value")).startswith("data:"))
+        if len(kept) == len(self.parts):
+            return self
+        return replace(self, text=f"{self.text}\n\n{FILE_NOTE}".strip(), parts=kept)
 
     def to_prompt(self) -> ClientPrompt:
         """Return the message of a user as a prompt.
