@@ -33,6 +33,7 @@ def commit_with_budget_hold(
     *,
     round_: int = 1,
     attempt: int = 1,
+    answer_tokens: int | None = None,
 ) -> _Committed:
     """Call `commit` with the writes that hold the highest possible cost of a request (decision 0055).
 
@@ -41,6 +42,7 @@ def commit_with_budget_hold(
 
     Args:
         commit: As for `reserve_budget_and_commit`.
+        answer_tokens: The limit of the answer, where it is not the deployment's.
 
     Raises:
         PaymentRequired: A budget does not cover it.
@@ -51,7 +53,7 @@ def commit_with_budget_hold(
 
     request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt, turn.model)
     return holds.reserve_budget_and_commit(
-        resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit
+        resources, request, _compute_max_cost(resources, turn, prompt_tokens, answer_tokens), commit
     )
 
 
@@ -67,7 +69,9 @@ def estimate_prompt_tokens(content: Sequence[Block], situation: str, context_tok
     return context_tokens + text_tokens + image_tokens
 
 
-def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> Decimal | None:
+def _compute_max_cost(
+    resources: Resources, turn: Turn, prompt_tokens: int, answer_tokens: int | None
+) -> Decimal | None:
     """Return the USD that the request costs at most; None if that is unknown."""
     if get_model_traits(turn.provider).are_free:
         return Decimal(0)
@@ -75,7 +79,7 @@ def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> D
     if price is None:
         return None
     thinking_tokens = get_model_traits(turn.provider).thinking_allowance(turn.model, turn.thinking_tokens)
-    completion_tokens = resources.settings.max_answer_tokens + thinking_tokens
+    completion_tokens = (answer_tokens or resources.settings.max_answer_tokens) + thinking_tokens
     return max(compute_max_cost(price, prompt_tokens, completion_tokens), MIN_HOLD_USD)
 
 

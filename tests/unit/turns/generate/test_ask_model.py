@@ -96,6 +96,14 @@ def test_a_budget_that_is_used_up_refuses_the_request(stage: Stage) -> None:
     assert stage.driver.requests == []
 
 
+def test_what_is_held_covers_the_longest_answer_that_is_allowed(stage: Stage) -> None:
+    stage.set_price(input_per_mtok=1, output_per_mtok=1)
+    set_budgets(stage.resources, ADA, Budgets(tenant=BudgetLimits(daily_usd=Decimal("0.05"))))
+    assert ask(stage, "In Bern.", max_output_tokens=10_000).text == "In Bern."
+    with pytest.raises(PaymentRequired):
+        ask(stage, "In Bern.", max_output_tokens=100_000)
+
+
 def test_questions_are_decided_in_their_terms(stage: Stage) -> None:
     stage.script_replies(
         reply_with_text('{"urgent": {"probability": 0.2}, "team": {"choice": "sales", "confidence": 0.9}}')

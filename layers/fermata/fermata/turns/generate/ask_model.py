@@ -159,7 +159,8 @@ class _Generation:
 
                 raise AccountsChanged from refused
 
-        commit_with_budget_hold(self._resources, self._turn, chars // ESTIMATED_CHARS_PER_TOKEN, commit)
+        tokens = chars // ESTIMATED_CHARS_PER_TOKEN
+        commit_with_budget_hold(self._resources, self._turn, tokens, commit, answer_tokens=request.max_tokens)
 
     def _ask(self, request: ModelRequest) -> ModelResponse:
         turn = self._turn

@@ -291,6 +291,7 @@ class _RequestSender:
             append,
             round_=state.round,
             attempt=state.request_attempts,
+            answer_tokens=context.step_settings.max_output_tokens,
         )
         try:
             writer.append(commit)

@@ -16,10 +16,11 @@ from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.messages import Message
-from fermata.domain.run_settings import RunHooks
+from fermata.domain.run_settings import RunSettings
 from fermata.limits.count_use import UseCounter
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.hooks.hook_points import build_hook_flags
+from fermata.turns.round.step_settings import build_step_settings
 from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.start.build_turn import TurnBuilder, build_situation
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
@@ -106,7 +107,7 @@ class _TurnStart:
             counter.read_again()
         builder = TurnBuilder(resources, caller, prompt, self.turn_id, self.rows)
         turn = builder.build_turn(opened, chosen_model, situation)
-        started = self._commit_with_hold(turn, conversation, content, counter, opened.agent.settings.hooks)
+        started = self._commit_with_hold(turn, conversation, content, counter, opened.agent.settings)
         start_workflow(resources, turn)
         observability.emit_metrics({"TurnsStarted": 1})
         _log_start(turn)
@@ -136,7 +137,7 @@ class _TurnStart:
         conversation: Conversation,
         content: Sequence[Block],
         counter: UseCounter,
-        hooks: RunHooks,
+        settings: RunSettings,
     ) -> StartedTurn:
         """Write START with the budget hold of the first request."""
         key = build_webhooks_key(self.resources, self.caller.tenant)
@@ -144,11 +145,12 @@ class _TurnStart:
             revision=self.prompt.revision,
             has_queued_prompts=self.prompt.has_queued_prompts,
             has_webhooks=RegisteredWebhooks.from_item(self.rows.read_item(key)).has_enabled,
-            hook_flags=build_hook_flags(hooks),
+            hook_flags=build_hook_flags(settings.hooks),
         )
         prompt_tokens = estimate_prompt_tokens(self.prompt.content, turn.situation, conversation.context_tokens)
         commit = partial(self._commit, turn, conversation, content, counter, state)
-        return commit_with_budget_hold(self.resources, turn, prompt_tokens, commit)
+        answer_tokens = build_step_settings(settings, 1).max_output_tokens
+        return commit_with_budget_hold(self.resources, turn, prompt_tokens, commit, answer_tokens=answer_tokens)
 
     def _commit(
         self,
