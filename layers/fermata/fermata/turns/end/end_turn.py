@@ -21,6 +21,7 @@ from fermata.limits.count_use import build_turn_removals
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
 from fermata.turns.approvals.approval_record import build_cancelled_approvals
 from fermata.turns.call_transitions import build_closing_events
+from fermata.turns.end.log_turn_end import log_turn_end
 from fermata.turns.pause import Pause, load_pause
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, read_entries_from
@@ -66,7 +67,7 @@ def end_turn(
     end = _EndCommit(resources, turn, terminal, final_round)
     log_entry = _append_end(log, end, is_expected)
     end.confirm()
-    _log_end(turn, terminal, log_entry.state)
+    log_turn_end(turn, terminal, log_entry.state)
     values = {"TurnsEnded": 1.0, "Errors": int(isinstance(terminal, ErrorEvent))}
     observability.emit_metrics(values, {"how": terminal.type})
     return log_entry
@@ -279,27 +280,4 @@ def _build_usage_event(after: TurnState) -> UsageEvent:
         cost_usd=round_usd(after.cost_usd),
         cache_read_tokens=after.cache_read_tokens,
         cache_creation_tokens=after.cache_creation_tokens,
-    )
-
-
-def _log_end(turn: Turn, terminal: TerminalEvent, after: TurnState) -> None:
-    """Write the turn's last line of the audit. A cancelled turn counts as completed: its user wanted it."""
-    error = terminal if isinstance(terminal, ErrorEvent) else None
-    observability.log_audit_event(
-        f"ai.{'undo' if turn.undone_turn else 'chat'}.{'failed' if error else 'completed'}",
-        tenant=turn.tenant,
-        user=turn.user,
-        scope=turn.scope,
-        conversation=turn.root_conversation,
-        turn=turn.id,
-        provider=turn.provider,
-        model=turn.model,
-        how=terminal.type,
-        rounds=after.round,
-        prompt=after.prompt_tokens,
-        completion=after.completion_tokens,
-        cache_read=after.cache_read_tokens,
-        cache_creation=after.cache_creation_tokens,
-        cost=after.cost,
-        code=error.code if error else None,
     )

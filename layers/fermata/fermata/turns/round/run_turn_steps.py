@@ -250,16 +250,13 @@ def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool
     if pause.callback_token == invocation.token and is_short:
         workflow.send_heartbeat(invocation.token)
         return False
-    if call.has_running_child and _look_after_children(context, pause):
-        return True
+    if call.has_running_child:
+        from fermata.turns.sub_agents.look_after_children import look_after_children  # most turns ask no other agent
+
+        if look_after_children(context, pause):
+            return True
     workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.invocation_hint)
     return False
-
-
-def _look_after_children(context: TurnContext, pause: Pause) -> bool:
-    from fermata.turns.sub_agents.look_after_children import look_after_children  # most turns ask no other agent
-
-    return look_after_children(context, pause)
 
 
 def _store_hold_token(context: TurnContext, pause: Pause) -> bool:
