@@ -17,6 +17,7 @@ from fermata.domain.errors import Gone, InvalidRequest, NotFound
 from fermata.domain.scopes import AGENT_ID_PATTERN, SCOPES, make_agent_scope, read_agent_id
 
 NO_AGENT = "There is no such agent."
+MAX_CHAT_NAME_CHARS = 200
 DELETED_CHAT = "This chat was deleted. Use another name."
 SCOPES_WITHOUT_CHATS = ("planner",)
 """Their conversations belong to sessions."""
@@ -49,7 +50,12 @@ def find_chat(resources: Resources, caller: Caller, scope: str, name: str) -> Co
         caller: Whose chat it is.
         scope: The agent's.
         name: As the client names the chat.
+
+    Raises:
+        InvalidRequest: The name is too long, or the conversation is of another agent.
     """
+    if len(name) > MAX_CHAT_NAME_CHARS:
+        raise InvalidRequest(f"The name of a chat has at most {MAX_CHAT_NAME_CHARS} characters.")
     for conversation_id in (name, _make_chat_id(caller, scope, name)):
         if is_valid_id(conversation_id) and (found := _find(resources, caller, conversation_id)):
             if found.scope != scope:

@@ -84,9 +84,10 @@ def stop_chat(context: RequestContext) -> Response:
 
 def _answer_chat(context: RequestContext, agent_id: str, page: str) -> Response:
     body = context.parse_body(UiChatBody)
+    _read_sdk(context)  # refused before anything is started
     scope = find_agent_scope(context.caller, agent_id)
     name = context.request.query.get("conversationId") or body.id
-    if not name or len(name) > 200:
+    if not name:
         raise InvalidRequest("The chat has no name: send 'id', or 'conversationId' in the query.")
     if not body.messages:
         raise InvalidRequest("'messages' is empty.")
@@ -168,6 +169,7 @@ def _go_on(context: RequestContext, body: UiChatBody, conversation: Conversation
 
 
 def _resume(context: RequestContext, agent_id: str, name: str) -> Response:
+    sdk = _read_sdk(context)
     scope = find_agent_scope(context.caller, agent_id)
     conversation = find_chat(context.resources, context.caller, scope, name)
     turn = _find_claiming_turn(context, conversation)
@@ -175,7 +177,7 @@ def _resume(context: RequestContext, agent_id: str, name: str) -> Response:
     if turn is None or not entries or entries[-1].state.phase == "ended":
         return Response(204)
     fold = make_turn_fold(context.resources, turn, _list_settled(entries))
-    return _send(context, turn, entries, UiStreamRenderer(fold, sdk=_read_sdk(context)), is_returning=True)
+    return _send(context, turn, entries, UiStreamRenderer(fold, sdk=sdk), is_returning=True)
 
 
 def _find_claiming_turn(context: RequestContext, conversation: Conversation | None) -> Turn | None:
