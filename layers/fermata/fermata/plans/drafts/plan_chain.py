@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import Conflict
@@ -50,11 +50,8 @@ def read_steps(value: Any) -> tuple[str, ...]:
 
 
 def load_chain(resources: Resources, location: DraftLocation) -> PlanChain | None:
-    """Return the chain of a session; None if there is none or its hour is over."""
-    item = resources.tables.get_item(resources.settings.conversations_table, location.pk, CHAIN_KEY)
-    if item is None or item["ttl"] <= resources.clock.time():
-        return None
-    return PlanChain.from_wire(json.loads(item["chain"]))
+    """Return the chain of a session; None if there is none, if nothing is left of it, or if its hour is over."""
+    return _read_open_chain(resources, _load_row(resources, location))
 
 
 def require_chain(resources: Resources, location: DraftLocation, chain_id: str) -> PlanChain:
@@ -76,7 +73,7 @@ def require_chain(resources: Resources, location: DraftLocation, chain_id: str) 
     return chain
 
 
-def begin_chain(resources: Resources, location: DraftLocation, plan_id: str, steps: Sequence[str]) -> PlanChain:
+def begin_chain(resources: Resources, location: DraftLocation, plan_id: str, steps: Sequence[str]) -> PlanChain | None:
     """Store that steps follow the plan which was accepted now. An older chain is given up.
 
     Args:
@@ -84,13 +81,15 @@ def begin_chain(resources: Resources, location: DraftLocation, plan_id: str, ste
         location: The draft.
         plan_id: Of the plan, the same for every repetition of its call.
         steps: At least one.
+
+    Returns:
+        The chain; None if it was given up in the meantime.
     """
     chain = PlanChain(id=plan_id, step=1, remaining=tuple(steps))
-    stored = load_chain(resources, location)
-    if stored is not None and stored.id == plan_id:
-        return stored  # the call is repeated
-    resources.tables.write_items(Put(resources.settings.conversations_table, _to_item(resources, location, chain)))
-    return chain
+    row = _load_row(resources, location)
+    if row is not None and row["id"] == plan_id:
+        return _read_open_chain(resources, row)  # the call is repeated
+    return chain if _replace_chain(resources, location, row, chain) else None
 
 
 def advance_chain(resources: Resources, location: DraftLocation, chain_id: str, step: int) -> PlanChain | None:
@@ -105,27 +104,54 @@ def advance_chain(resources: Resources, location: DraftLocation, chain_id: str, 
     Returns:
         The chain with what is left; None if nothing is, or if it was given up.
     """
-    stored = load_chain(resources, location)
+    row = _load_row(resources, location)
+    stored = _read_open_chain(resources, row)
     if stored is None or stored.id != chain_id or stored.step > step:
         return None
     if stored.step == step:
         return stored
-    table = resources.settings.conversations_table
     after = PlanChain(id=chain_id, step=step, remaining=stored.remaining[1:])
-    condition, names = "id = :id AND #step = :step", {"#step": "step"}
-    values: Item = {":id": chain_id, ":step": stored.step}
-    put = Put(table, _to_item(resources, location, after), condition=condition, values=values, names=names)
-    delete = Delete(table, location.pk, CHAIN_KEY, condition=condition, values=values, names=names)
-    try:
-        resources.tables.write_items(put if after.remaining else delete)
-    except ConditionFailed:
-        return None
-    return after if after.remaining else None
+    return after if _replace_chain(resources, location, row, after) and after.remaining else None
 
 
 def drop_chain(resources: Resources, location: DraftLocation) -> None:
     """Give up the chain of a session, if there is one."""
-    resources.tables.write_items(Delete(resources.settings.conversations_table, location.pk, CHAIN_KEY))
+    row = _load_row(resources, location)
+    if (stored := _read_open_chain(resources, row)) is not None:
+        _replace_chain(resources, location, row, stored.model_copy(update={"remaining": ()}))
+
+
+def _load_row(resources: Resources, location: DraftLocation) -> Item | None:
+    return resources.tables.get_item(resources.settings.conversations_table, location.pk, CHAIN_KEY)
+
+
+def _read_open_chain(resources: Resources, row: Item | None) -> PlanChain | None:
+    if row is None or row["ttl"] <= resources.clock.time():
+        return None
+    chain = PlanChain.from_wire(json.loads(row["chain"]))
+    return chain if chain.remaining else None
+
+
+def _replace_chain(resources: Resources, location: DraftLocation, row: Item | None, chain: PlanChain) -> bool:
+    """Store a chain in place of the row that was read. The row stays when nothing is left, for an hour.
+
+    A copy of a write that lands late therefore finds another row, and cannot bring back a chain that is done.
+
+    Returns:
+        Whether it is stored. If not, the row has changed in the meantime.
+    """
+    table, item = resources.settings.conversations_table, _to_item(resources, location, chain)
+    if row is None:
+        put = Put(table, item, if_absent=True)
+    else:
+        values: Item = {":id": row["id"], ":step": row["step"], ":chain": row["chain"]}
+        condition = "id = :id AND #step = :step AND chain = :chain"
+        put = Put(table, item, condition=condition, values=values, names={"#step": "step"})
+    try:
+        resources.tables.write_items(put)
+    except ConditionFailed as error:
+        return error.item is not None and error.item["chain"] == item["chain"]
+    return True
 
 
 def _to_item(resources: Resources, location: DraftLocation, chain: PlanChain) -> Item:
