@@ -6,7 +6,7 @@ To add an agent, add its line to SCOPES (docs/agents.md).
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import StringConstraints
+from pydantic import AfterValidator, WithJsonSchema
 
 SCOPES: dict[str, str] = {
     "site": "fermata.agents.site.agent:SITE_AGENT",
@@ -47,11 +47,18 @@ def is_scope(scope: str) -> bool:
     return scope in SCOPES or bool(read_agent_id(scope))
 
 
+def _require_scope(scope: str) -> str:
+    if is_scope(scope):
+        return scope
+    names = ", ".join(repr(name) for name in SCOPES)
+    raise ValueError(f"must be {names} or 'agent:' and the id of an agent of the workspace")
+
+
 if TYPE_CHECKING:
     ScopeName = str
     ConversationScope = str
 else:
     ScopeName = Literal[tuple(SCOPES)]
     """A name in SCOPES, as the models of requests and responses check and document it."""
-    ConversationScope = ScopeName | Annotated[str, StringConstraints(pattern=AGENT_SCOPE_PATTERN)]
+    ConversationScope = Annotated[str, AfterValidator(_require_scope), WithJsonSchema(build_scope_schema())]
     """The same, or the scope of an agent of the tenant."""
