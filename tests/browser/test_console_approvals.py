@@ -92,9 +92,9 @@ def test_a_denial_with_a_reason_is_read_by_the_person_and_by_the_model(
     inbox = open_inbox(console)
     waiting = inbox.get_by_role("listitem").filter(has_text="Added once")
     waiting.get_by_role("button", name="Deny").click(timeout=PATIENCE_MS)
-    inbox.keyboard.type("The page is frozen this week.")
+    inbox.keyboard.type("Frozen until Monday.")
     waiting.get_by_role("button", name="Deny it").click()
-    expect(card_of(page)).to_contain_text("Denied: The page is frozen this week.", timeout=PATIENCE_MS)
+    expect(card_of(page)).to_contain_text("Denied: Frozen until Monday.", timeout=PATIENCE_MS)
     expect(page.locator("fermata-panel")).to_contain_text("Then I leave it.", timeout=PATIENCE_MS)
     expect(canvas_of(page).locator(".added")).to_have_count(0)
     assert console.complaints == []
