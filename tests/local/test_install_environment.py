@@ -15,7 +15,7 @@ from local.processes import ROOT
 
 EMULATOR_PACKAGES = {"ministack", "samtranslator", "uvloop"}
 """They are in the emulator's own environment."""
-PROJECT_PACKAGES = {"fermata", "fermata_client", "functions", "local"}
+PROJECT_PACKAGES = {"fermata", "fermata_client", "fermata_command", "functions", "local"}
 
 
 def read_lock(name: str) -> dict[str, str]:

@@ -141,7 +141,8 @@ def judge_departure(evidence: Evidence, turn: ClientTurn, end: Sequence[LoggedEv
     for logged in end:
         at = logged.at_ms / 1000
         away = [left for left, back in turn.absences + frozen if left - 5 < at < back + MAX_REQUEST_SECONDS]
-        if logged.event["type"] == "cancelled" and not away:
+        is_departure = logged.event["type"] == "cancelled" and logged.event.get("reason") != SUPERSEDED
+        if is_departure and not away:
             yield "it was cancelled, and its reader was there"
 
 
