@@ -31,7 +31,7 @@ from bench.import_time import measure_import_ratio
 from bench.package_sizes import measure_package_sizes
 from bench.panel_page import measure_panel
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
-from bench.resumed_stream import measure_resumed_stream
+from bench.resumed_stream import EVENT_COUNT, measure_resumed_stream
 from bench.sub_agents import measure_sub_agent
 from bench.synthetic_ledger import ROW_COUNT
 from bench.tool_pipeline import measure_tool_pipeline
@@ -66,6 +66,9 @@ class BenchmarkSize:
     simulations: tuple[str, ...] = tuple(SIMULATIONS)
     stream_lengths: tuple[int, ...] = STREAM_LENGTHS
     turn_shape: TurnShape = field(default_factory=TurnShape)
+    resumed_events: int = EVENT_COUNT
+    are_pages_measured: bool = True
+    """Whether pages are timed in a browser."""
 
 
 SHORT_TURN = TurnShape(text_seconds=1, first_byte_seconds=0.1, phase_seconds=0.2)
@@ -80,6 +83,8 @@ QUICK = BenchmarkSize(
     simulations=("aws-template",),
     stream_lengths=(100, 1000),
     turn_shape=SHORT_TURN,
+    resumed_events=50,
+    are_pages_measured=False,
 )
 
 
@@ -121,7 +126,8 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     }
     yield from measure_counts(directory, size, turn_limits)
     with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, parameters=turn_limits) as harness:
-        yield from measure_first_paint(harness, max(2, size.repetitions // 8))
+        if size.are_pages_measured:
+            yield from measure_first_paint(harness, max(2, size.repetitions // 8))
         yield from measure_times(harness, size)
         workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)
         yield audit_queries.measure_audit_bytes(workspace)
@@ -140,8 +146,9 @@ def measure_processor_times(size: BenchmarkSize) -> Iterator[ResultRow]:
     yield measure_tool_pipeline(10 * size.repetitions)
     yield measure_agent_compilation(size.repetitions // 4)
     yield from measure_package_sizes()
-    yield measure_editor_tools(max(2, size.repetitions // 4))
-    yield from measure_panel()
+    if size.are_pages_measured:
+        yield measure_editor_tools(max(2, size.repetitions // 4))
+        yield from measure_panel()
 
 
 def measure_counts(directory: Path, size: BenchmarkSize, turn_limits: dict[str, str]) -> Iterator[ResultRow]:
@@ -195,7 +202,7 @@ def measure_times(harness: BenchHarness, size: BenchmarkSize) -> Iterator[Result
     yield from latency.measure_latencies(harness, latency.LOCAL_CONDITIONS, size.repetitions)
     yield from latency.measure_server_round(harness, size.repetitions, size.late_round)
     yield from measure_sub_agent(harness, size.repetitions)
-    yield measure_resumed_stream(harness, size.repetitions // 2 + 1)
+    yield measure_resumed_stream(harness, size.repetitions // 2 + 1, size.resumed_events)
     yield fault_and_load.measure_killed_function(harness, max(1, size.repetitions // 10))
     yield fault_and_load.measure_long_conversation(harness, size.message_count)
     yield fault_and_load.measure_concurrent_turns(harness, size.concurrent_turns)

@@ -472,7 +472,7 @@ def test_a_state_from_before_the_journal_is_loaded_and_its_streams_go_on(kept: K
     assert not list(kept.directory.glob("state/*.json"))
 
 
-@pytest.mark.parametrize("kill_at", [1, 12, 40])
+@pytest.mark.parametrize("kill_at", [1, 12])
 def test_a_deployment_that_was_killed_can_be_repeated(kept: KeptEmulator, kill_at: int) -> None:
     """It is killed after some of its events."""
 

@@ -198,7 +198,9 @@ class TestImageEstimate:
     def test_a_hold_includes_the_tokens_of_images(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         held: list[int] = []
 
-        def record_prompt_tokens(_resources: Any, _turn: Any, prompt_tokens: int, commit: Any) -> Any:
+        def record_prompt_tokens(
+            _resources: Any, _turn: Any, prompt_tokens: int, commit: Any, answer_tokens: int | None = None
+        ) -> Any:
             held.append(prompt_tokens)
             return commit(())
 

@@ -166,9 +166,9 @@ class TestToolResult:
 
 class TestOtherBodies:
     def test_an_error_about_an_unknown_scope_names_the_scopes(self) -> None:
-        assert (
-            get_error(NewConversation, {"scope": "shop"})
-            == "'scope' must be 'site', 'content', 'data', 'plugin' or 'planner'."
+        assert get_error(NewConversation, {"scope": "shop"}) == (
+            "'scope' must be 'site', 'content', 'data', 'plugin', 'planner' "
+            "or 'agent:' and the id of an agent of the workspace."
         )
 
     def test_a_title_is_trimmed_and_not_blank(self) -> None:
