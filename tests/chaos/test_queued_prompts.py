@@ -14,7 +14,7 @@ from tests.chaos.judge.queued_prompts import judge_queued_prompts
 from tests.chaos.world import World
 from tests.quick_suite_samples import sample_for_quick_suite
 
-SEEDS = range(2_000, 2_060)
+SEEDS = range(2_000, 2_040)
 
 
 def run(seed: int, *, faults: int) -> tuple[list[str], World]:
