@@ -43,7 +43,7 @@ from fermata.wire.http.disconnects_header import BRIDGE_HEADER, is_cancelled_on_
 from fermata.wire.http.dispatch import build_whole_response, handle_request
 from fermata.wire.http.editor_generation import detect_editor_generation
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
-from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
+from fermata.wire.http.messages import EVENT_STREAM, HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
 from fermata.wire.operations import chat_clients, conversations, openai, planner, service, turns
@@ -225,7 +225,7 @@ def stream_planner_chat(context: RequestContext) -> Response:
     after = context.request.query.get("afterSeq")
     seen = None if after is None else read_integer_parameter(context.request, "afterSeq", 0, maximum=MAX_FRAME_NUMBER)
     opened = open_stream(context, context.request.query.get("streamId", ""), seen)
-    headers = {**STREAM_HEADERS, "Content-Type": planner.SSE_CONTENT_TYPE}
+    headers = {**STREAM_HEADERS, "Content-Type": EVENT_STREAM}
     turn = opened.turn
     if turn is None:
         return Response(200, raw_body=opened.answer, headers=headers)

@@ -19,18 +19,16 @@ from fermata.client_protocols.client_turns import (
     start_client_turn,
 )
 from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
-from fermata.client_protocols.log_response import get_log_poller, send_log
+from fermata.client_protocols.log_response import send_chunks
 from fermata.domain.agent_context import AgentContext
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest
-from fermata.turns.read.log_stream import LogStream
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry
 from fermata.wire.bodies.chat_clients import AguiRunBody, ResumeBody
-from fermata.wire.http.messages import Response
+from fermata.wire.http.messages import EVENT_STREAM_HEARTBEAT, Response
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.agui import AGUI_HEADERS, AguiRenderer, AguiRun
-from fermata.wire.renderers.ui_stream import UI_HEARTBEAT
 
 MAX_NOTES_CHARS = 12_000
 INSTRUCTION_ROLES = ("system", "developer")
@@ -121,28 +119,16 @@ def _read_decision(entry: ResumeBody) -> ClientAnswer:
 def _send(
     context: RequestContext, body: AguiRunBody, turn: Turn, entries: Sequence[LogEntry], first_segment: int
 ) -> Response:
-    resources = context.resources
     run = AguiRun(body.thread_id, body.run_id, body.state)
-    renderer = AguiRenderer(make_turn_fold(resources, turn), run, first_segment=first_segment)
-    log_stream = LogStream(
-        resources,
-        turn,
-        get_log_poller(resources),
-        lambda _number, _event: b"",
-        lambda: UI_HEARTBEAT,
-        after=0,
-        is_silent_without_events=True,
-        entry_renderer=renderer,
-    )
-    is_returning = first_segment > 0
+    renderer = AguiRenderer(make_turn_fold(context.resources, turn), run, first_segment=first_segment)
     headers = {**AGUI_HEADERS, "Fermata-Conversation": turn.conversation, "Fermata-Bridge": turn.id}
-    return send_log(
+    return send_chunks(
         context,
         turn,
         entries,
-        log_stream,
+        renderer,
         headers,
-        is_returning=is_returning,
-        is_counted=is_returning,
+        heartbeat=EVENT_STREAM_HEARTBEAT,
+        is_returning=first_segment > 0,
         render_end=renderer.render_end,
     )

@@ -10,7 +10,7 @@ from fermata.limits.reader_leases import ReaderLease
 from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt
 from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.turns.read.follow_log import LogPoller
-from fermata.turns.read.log_stream import LogStream
+from fermata.turns.read.log_stream import EntryRenderer, LogStream
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry
 from fermata.wire.http.messages import Response
@@ -32,6 +32,51 @@ def get_abandonment_watcher(resources: Resources) -> AbandonmentWatcher:
 
 def no_last_bytes() -> bytes:
     return b""
+
+
+def send_chunks(
+    context: RequestContext,
+    turn: Turn,
+    entries: Iterable[LogEntry],
+    renderer: EntryRenderer,
+    headers: Mapping[str, str],
+    *,
+    heartbeat: bytes,
+    is_returning: bool,
+    render_end: Callable[[], bytes] = no_last_bytes,
+) -> Response:
+    """Return the response that sends a log in the chunks of a client's protocol, which ends where the client acts.
+
+    Args:
+        context: The request.
+        turn: The turn of the log.
+        entries: What is known of the log, in order.
+        renderer: Renders whole entries.
+        headers: Of the response.
+        heartbeat: What is sent while nothing happens; empty for nothing.
+        is_returning: Whether the turn may have had readers before. Such a stream counts as a reader.
+        render_end: Returns what is sent after the last entry.
+    """
+    log_stream = LogStream(
+        context.resources,
+        turn,
+        get_log_poller(context.resources),
+        lambda _number, _event: b"",
+        lambda: heartbeat,
+        after=0,
+        is_silent_without_events=True,
+        entry_renderer=renderer,
+    )
+    return send_log(
+        context,
+        turn,
+        entries,
+        log_stream,
+        headers,
+        is_returning=is_returning,
+        is_counted=is_returning,
+        render_end=render_end,
+    )
 
 
 def send_log(

@@ -10,7 +10,7 @@ from fermata.client_protocols.chat_conversations import find_agent_scope, open_c
 from fermata.client_protocols.client_messages import ClientAnswer, build_client_tools, parse_tool_content
 from fermata.client_protocols.client_turns import ClientRequest, read_started_entries, start_client_turn
 from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
-from fermata.client_protocols.log_response import get_log_poller, handler_pool, send_log
+from fermata.client_protocols.log_response import handler_pool, send_chunks
 from fermata.client_protocols.openai_conversations import (
     RESPONSE_ID_PREFIX,
     find_response_conversation,
@@ -28,12 +28,11 @@ from fermata.client_protocols.openai_transcript import (
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.events import DoneEvent, Event
-from fermata.turns.read.log_stream import LogStream
 from fermata.turns.turn import Turn, find_turn_for_caller
 from fermata.turns.turn_log import LogEntry, read_last_entry
 from fermata.wire.bodies.openai_requests import ChatCompletionBody, OpenAIItem, OpenAIRequestBody, ResponseBody
 from fermata.wire.http.json_body import parse_body
-from fermata.wire.http.messages import Response
+from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, Response
 from fermata.wire.http.openai_errors import build_failure_error, get_failure_status
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.openai_answer import OpenAIAnswer, TokenTotals, read_client_call_id
@@ -41,11 +40,10 @@ from fermata.wire.renderers.openai_chat import ChatCompletionRenderer
 from fermata.wire.renderers.openai_response import ResponseRenderer
 
 SSE_HEADERS = {
-    "Content-Type": "text/event-stream",
+    "Content-Type": EVENT_STREAM,
     "Cache-Control": "private, no-store",
     "X-Accel-Buffering": "no",
 }
-HEARTBEAT = b": keep-alive\n\n"
 MISSING_RESULTS = "Each call of the last answer needs its result, in a message of its own. There is none for: {}."
 """What a client is told that sends the results of some calls only."""
 
@@ -208,24 +206,14 @@ class _SilentRenderer:
 
 
 def _respond(context: RequestContext, exchange: Exchange, renderer: OpenAIRenderer, *, is_streamed: bool) -> Response:
-    log_stream = LogStream(
-        context.resources,
-        exchange.turn,
-        get_log_poller(context.resources),
-        lambda _number, _event: b"",
-        lambda: HEARTBEAT if is_streamed else b"",
-        after=0,
-        is_silent_without_events=True,
-        entry_renderer=renderer if is_streamed else _SilentRenderer(renderer),
-    )
-    response = send_log(
+    response = send_chunks(
         context,
         exchange.turn,
         exchange.entries,
-        log_stream,
+        renderer if is_streamed else _SilentRenderer(renderer),
         SSE_HEADERS,
+        heartbeat=EVENT_STREAM_HEARTBEAT if is_streamed else b"",
         is_returning=not exchange.is_started,
-        is_counted=not exchange.is_started,
     )
     assert isinstance(response.stream, AsyncIterable)
     end = partial(_end_exchange, context, exchange)

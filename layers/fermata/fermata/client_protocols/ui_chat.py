@@ -2,7 +2,6 @@
 
 import queue
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fermata.client_protocols.chat_conversations import find_agent_scope, find_chat, open_chat
 from fermata.client_protocols.client_messages import (
@@ -18,21 +17,19 @@ from fermata.client_protocols.client_turns import (
     start_client_turn,
 )
 from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
-from fermata.client_protocols.log_response import get_log_poller, send_log
+from fermata.client_protocols.log_response import get_log_poller, send_chunks
 from fermata.domain.agent_context import AgentContext
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import BadGateway, Conflict, InvalidRequest
 from fermata.domain.events import CancelledEvent, ErrorEvent, TextEvent, ToolCallEvent
 from fermata.turns.end.stop_turn import stop_turn
-from fermata.turns.read.log_stream import LogStream
 from fermata.turns.turn import Turn, load_turn
 from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log
 from fermata.wire.bodies.chat_clients import UiChatBody
-from fermata.wire.http.messages import Response
+from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, Response
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.turn_steps import list_settled_calls
 from fermata.wire.renderers.ui_stream import (
-    UI_HEARTBEAT,
     UI_STREAM_HEADERS,
     AiSdkVersion,
     PlainTextRenderer,
@@ -92,7 +89,7 @@ def _answer_chat(context: RequestContext, agent_id: str, page: str) -> Response:
     if not body.messages:
         raise InvalidRequest("'messages' is empty.")
     conversation = open_chat(context.resources, context.caller, scope, name)
-    is_text = not page and body.trigger is None and "text/event-stream" not in context.request.headers.get("accept", "")
+    is_text = not page and body.trigger is None and EVENT_STREAM not in context.request.headers.get("accept", "")
     if body.messages[-1].get("role") == "assistant":
         return _go_on(context, body, conversation)
     return _start(context, body, conversation, page, is_text=is_text)
@@ -127,7 +124,7 @@ def _start(
     if not page:
         entries = _await_first_piece(context, turn, entries)
     if is_text:
-        return _send_text(context, turn, entries, is_counted=started.is_joined)
+        return _send_text(context, turn, entries, is_returning=started.is_joined)
     fold = make_turn_fold(context.resources, turn, _list_settled(entries))
     renderer = UiStreamRenderer(fold, sdk=_read_sdk(context))
     return _send(context, turn, entries, renderer, is_returning=started.is_joined)
@@ -207,26 +204,14 @@ def _read_sdk(context: RequestContext) -> AiSdkVersion:
 def _send(
     context: RequestContext, turn: Turn, entries: Sequence[LogEntry], renderer: UiStreamRenderer, *, is_returning: bool
 ) -> Response:
-    resources = context.resources
-    log_stream = LogStream(
-        resources,
-        turn,
-        get_log_poller(resources),
-        lambda _number, _event: b"",
-        lambda: UI_HEARTBEAT,
-        after=0,
-        is_silent_without_events=True,
-        entry_renderer=renderer,
-    )
-    headers = {**UI_STREAM_HEADERS, **_name_turn(turn)}
-    return send_log(
+    return send_chunks(
         context,
         turn,
         entries,
-        log_stream,
-        headers,
+        renderer,
+        {**UI_STREAM_HEADERS, **_name_turn(turn)},
+        heartbeat=EVENT_STREAM_HEARTBEAT,
         is_returning=is_returning,
-        is_counted=is_returning,
         render_end=renderer.render_end,
     )
 
@@ -235,16 +220,10 @@ def _name_turn(turn: Turn) -> Mapping[str, str]:
     return {CONVERSATION_HEADER: turn.conversation, BRIDGE_HEADER_OF_CHATS: turn.id}
 
 
-def _send_text(context: RequestContext, turn: Turn, entries: Sequence[LogEntry], *, is_counted: bool) -> Response:
-    resources = context.resources
-    renderer = PlainTextRenderer(make_turn_fold(resources, turn))
-    poller = get_log_poller(resources)
-    silence: Any = lambda *_: b""  # noqa: E731 - text has no heartbeat
-    log_stream = LogStream(
-        resources, turn, poller, silence, silence, after=0, is_silent_without_events=True, entry_renderer=renderer
-    )
+def _send_text(context: RequestContext, turn: Turn, entries: Sequence[LogEntry], *, is_returning: bool) -> Response:
+    renderer = PlainTextRenderer(make_turn_fold(context.resources, turn))
     headers = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", **_name_turn(turn)}
-    return send_log(context, turn, entries, log_stream, headers, is_returning=is_counted, is_counted=is_counted)
+    return send_chunks(context, turn, entries, renderer, headers, heartbeat=b"", is_returning=is_returning)
 
 
 def _await_first_piece(context: RequestContext, turn: Turn, entries: Sequence[LogEntry]) -> list[LogEntry]:

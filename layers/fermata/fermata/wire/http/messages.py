@@ -9,6 +9,9 @@ from typing import Any
 from fermata.aws.clock import new_id
 from fermata.domain.errors import InvalidRequest
 
+EVENT_STREAM = "text/event-stream"
+EVENT_STREAM_HEARTBEAT = b": keep-alive\n\n"
+"""A comment, which readers of server-sent events skip."""
 _SAFE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
 
 

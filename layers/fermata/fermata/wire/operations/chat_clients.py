@@ -2,10 +2,10 @@
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.chat_clients import AguiRunBody, UiChatBody
+from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.operations.common import CAN_CHAT, IDEMPOTENCY_KEY
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
-SSE = "text/event-stream"
 _AGENT_ID = RequestParameter(
     "agentId",
     "The agent: one of the tenant's, or the scope of a built-in one.",
@@ -37,7 +37,7 @@ _SDK = RequestParameter(
     "The version of the npm package `ai` that reads the response; 6 by default. Version 5 knows no approvals.",
     {"type": "integer", "enum": [5, 6, 7]},
 )
-_UI_STREAM = SuccessResponse("The assistant's message, as a stream of chunks of the AI SDK.", media_type=SSE)
+_UI_STREAM = SuccessResponse("The assistant's message, as a stream of chunks of the AI SDK.", media_type=EVENT_STREAM)
 _ERRORS = {
     400: "The body is not as described, or says something about a call that is not so.",
     402: "A budget has less left than the request may cost. The error says how much, and when the budget renews.",
@@ -87,8 +87,9 @@ CHAT_WITH_AGENT = Operation(
     path="/api/agents/{agentId}",
     capabilities=CAN_CHAT,
     summary="Ask an agent, from a client of the AI SDK or for its text",
-    description=f"{_CHAT_DESCRIPTION} A client that neither accepts `{SSE}` nor sends a `trigger` gets the text alone. "
-    "The response begins with the first piece of the answer, so that an early failure has a status of its own.",
+    description=f"{_CHAT_DESCRIPTION} A client that neither accepts `{EVENT_STREAM}` nor sends a `trigger` gets the "
+    "text alone. The response begins with the first piece of the answer, so that an early failure has a status "
+    "of its own.",
     parameters=(_AGENT_ID, _CONVERSATION, _SDK, IDEMPOTENCY_KEY),
     body=UiChatBody,
     responses=(_UI_STREAM,),
@@ -128,6 +129,6 @@ RUN_AGUI = Operation(
     "the front end runs, or with interrupts for approvals, and the next run of the thread goes on.",
     parameters=(_AGENT_ID, IDEMPOTENCY_KEY),
     body=AguiRunBody,
-    responses=(SuccessResponse("The events of the run.", media_type=SSE),),
+    responses=(SuccessResponse("The events of the run.", media_type=EVENT_STREAM),),
     errors=_ERRORS,
 )

@@ -1,12 +1,12 @@
 """Operations for OpenAI's clients: chat completions, responses, and the list of agents as models (docs/clients.md)."""
 
 from fermata.wire.bodies.openai_requests import ChatCompletionBody, ResponseBody
+from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.operations.common import CAN_CHAT, IDEMPOTENCY_KEY
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
 OPENAI_PATH = "/v1"
 _ERROR_MODEL = "OpenAIErrorResponse"
-SSE_MEDIA_TYPE = "text/event-stream"
 _ERRORS = {
     402: "A budget of the workspace or of the user is used up. The error says when it renews.",
     404: "There is no such agent.",
@@ -28,7 +28,7 @@ CREATE_CHAT_COMPLETION = Operation(
     description=f"`model` is the id of an agent. Its own tools run unseen; `tools` are those of the client. {_STREAM}",
     parameters=(IDEMPOTENCY_KEY,),
     body=ChatCompletionBody,
-    responses=(SuccessResponse("The completion.", "ChatCompletionResponse", stream_media_type=SSE_MEDIA_TYPE),),
+    responses=(SuccessResponse("The completion.", "ChatCompletionResponse", stream_media_type=EVENT_STREAM),),
     errors=_ERRORS,
 )
 CREATE_RESPONSE = Operation(
@@ -42,7 +42,7 @@ CREATE_RESPONSE = Operation(
     description=f"`model` is the id of an agent. `previous_response_id` goes on with its conversation. {_STREAM}",
     parameters=(IDEMPOTENCY_KEY,),
     body=ResponseBody,
-    responses=(SuccessResponse("The response.", "OpenAIResponse", stream_media_type=SSE_MEDIA_TYPE),),
+    responses=(SuccessResponse("The response.", "OpenAIResponse", stream_media_type=EVENT_STREAM),),
     errors=_ERRORS,
 )
 LIST_AGENT_MODELS = Operation(

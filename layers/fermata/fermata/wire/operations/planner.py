@@ -11,10 +11,10 @@ from fermata.wire.bodies.planner_requests import (
     RestoreBody,
     RestoreEditionBody,
 )
+from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, IDEMPOTENCY_KEY, make_integer_parameter
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
-SSE_CONTENT_TYPE = "text/event-stream"
 PLANNER_PATH = f"{API_PREFIX}/planner"
 _CAN_WRITE = (Capability.WRITE,)
 _NAME = {"type": "string", "minLength": 1, "maxLength": 120, "pattern": r"^[A-Za-z0-9._:-]+$"}
@@ -59,7 +59,7 @@ STREAM_CHAT = Operation(
         RequestParameter("streamId", "The chat.", {"type": "string", "minLength": 1, "maxLength": 200}, required=True),
         make_integer_parameter("afterSeq", "`_seq` of the last frame that the client has.", 0, 2_000_000_000),
     ),
-    responses=(SuccessResponse("The frames, as server-sent events.", media_type=SSE_CONTENT_TYPE),),
+    responses=(SuccessResponse("The frames, as server-sent events.", media_type=EVENT_STREAM),),
     errors={
         402: "A budget of the workspace or of the user is used up. The error says when it renews.",
         403: "Another page has started the chat.",

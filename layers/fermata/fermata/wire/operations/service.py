@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.operations.common import API_PREFIX, CAN_MANAGE_PROVIDERS
 from fermata.wire.operations.operation import Operation, PublicOperation, SuccessResponse
 
@@ -40,5 +41,5 @@ ASK_TEST_MODEL = Operation(
     summary="Ask a model that always answers the same",
     description="`fermata doctor` runs a turn with it: through a credential of the provider openai-compatible, whose "
     "address ends with /test-model and whose key is a token. The request is not read.",
-    responses=(SuccessResponse("Chunks of a chat completion.", media_type="text/event-stream"),),
+    responses=(SuccessResponse("Chunks of a chat completion.", media_type=EVENT_STREAM),),
 )

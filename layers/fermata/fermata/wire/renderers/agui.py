@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fermata.domain.events import CancelledEvent, ErrorEvent, Event
+from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
@@ -31,7 +32,7 @@ from fermata.wire.renderers.ui_stream import CUT_OFF_WORDS, DENIED_WORDS, encode
 
 AguiEvent: TypeAlias = dict[str, Any]
 AGUI_PROTOCOL_VERSION = "1.0"
-AGUI_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+AGUI_HEADERS = {"Content-Type": EVENT_STREAM, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 PAGE_STATE_TOOL = "update-page-state"
 """The tool whose calls change the state that a client shares."""
 APPROVAL_RESPONSE_SCHEMA = {

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from fermata.domain.events import CancelledEvent, DataPartEvent, ErrorEvent, Event
+from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
@@ -29,12 +30,11 @@ from fermata.wire.renderers.turn_steps import (
 UiChunk: TypeAlias = dict[str, Any]
 AiSdkVersion = Literal[5, 6, 7]
 UI_STREAM_HEADERS = {
-    "Content-Type": "text/event-stream",
+    "Content-Type": EVENT_STREAM,
     "Cache-Control": "no-cache",
     "X-Accel-Buffering": "no",
     "X-Vercel-AI-UI-Message-Stream": "v1",
 }
-UI_HEARTBEAT = b": keep-alive\n\n"
 END_OF_UI_STREAM = b"data: [DONE]\n\n"
 DENIED_WORDS = "A person has denied this call."
 CUT_OFF_WORDS = "The answer goes on, and this connection has reached its limit. Resume the stream."
