@@ -24,9 +24,7 @@ def measure_resumed_stream(harness: BenchHarness, repetitions: int, event_count:
     prompt = harness.script_model("resumed-stream", [{"toolCalls": [{"name": "locate", "input": {}}]}])
     chat = f"bench-{uuid.uuid4().hex}"
     headers = {"authorization": f"Bearer {harness.cloud.token}"}
-    with httpx.Client(
-        base_url=f"{harness.cloud.url}/api/agents", headers=headers, trust_env=False, timeout=60, verify=False
-    ) as http:
+    with httpx.Client(base_url=f"{harness.cloud.url}/api/agents", headers=headers, trust_env=False, timeout=60) as http:
         message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": prompt}]}
         body = {"id": chat, "trigger": "submit-message", "messages": [message], "tools": [LOCATE_TOOL]}
         started = http.post("/site", json=body).raise_for_status()

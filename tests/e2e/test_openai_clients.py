@@ -38,7 +38,7 @@ def api_key(cloud: LocalCloud) -> str:
 
 @pytest.fixture(scope="module")
 def client(cloud: LocalCloud, api_key: str) -> Iterator[openai.OpenAI]:
-    http = openai.DefaultHttpxClient(trust_env=False, verify=False, timeout=BACKSTOP_SECONDS)
+    http = openai.DefaultHttpxClient(trust_env=False, timeout=BACKSTOP_SECONDS)
     with openai.OpenAI(base_url=f"{cloud.url}/v1", api_key=api_key, http_client=http, max_retries=0) as client:
         yield client
 

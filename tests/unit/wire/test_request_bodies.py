@@ -161,7 +161,8 @@ class TestToolResult:
 
     @pytest.mark.parametrize("wrong", [{"bridgeId": ""}, {"requestId": ""}, {"result": None}, {"result": [1]}])
     def test_empty_ids_and_results_that_are_no_object_are_refused(self, wrong: dict[str, Any]) -> None:
-        get_error(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}} | wrong)
+        error = get_error(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}} | wrong)
+        assert error.startswith(f"'{next(iter(wrong))}")
 
 
 class TestOtherBodies:
