@@ -64,9 +64,8 @@ def _import_yaml() -> Any:
 def _make_loader(yaml: Any) -> Any:
     """Return a loader to which dates and the words yes, no, on and off are texts, as in YAML 1.2."""
 
-    class TextLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        pass
-
+    fastest = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+    TextLoader: Any = type("TextLoader", (fastest,), {})
     kept = {
         first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()

@@ -30,10 +30,7 @@ def compile_connection(place: Place, value: Any, problems: ProblemList) -> Conne
         problems: Where mistakes are added.
     """
     source = problems.check_model(place, ConnectionSource, value)
-    if source is None:
-        return None
-    if problem := find_item_id_problem("connection", source.id):
-        problems.add_error(place.inside("id"), problem)
+    if source is None or not _check_id(place, "connection", source.id, problems):
         return None
     within = place.inside("properties")
     is_valid = check_secret_references(within, source.properties, problems)
@@ -59,14 +56,17 @@ def compile_endpoint(place: Place, value: Any, problems: ProblemList) -> Endpoin
         problems: Where mistakes are added.
     """
     source = problems.check_model(place, EndpointSource, value)
-    if source is None:
-        return None
-    if problem := find_item_id_problem("endpoint", source.id):
-        problems.add_error(place.inside("id"), problem)
+    if source is None or not _check_id(place, "endpoint", source.id, problems):
         return None
     is_valid = check_url(place.inside("url"), source.url, problems)
     is_valid &= check_secret_references(place.inside("headers"), source.headers, problems)
     return EndpointDefinition.from_wire(source.to_wire()) if is_valid else None
+
+
+def _check_id(place: Place, kind: str, item_id: str, problems: ProblemList) -> bool:
+    if problem := find_item_id_problem(kind, item_id):
+        problems.add_error(place.inside("id"), problem)
+    return not problem
 
 
 def check_secret_references(place: Place, value: Any, problems: ProblemList) -> bool:

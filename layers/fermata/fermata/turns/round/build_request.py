@@ -34,7 +34,7 @@ def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswe
         tool_choice=choice,
         sampling=build_sampling(own, step),
         output=own.output,
-        provider_options=context.provider_options,
+        provider_options=context.open_provider_options(),
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
         message_fold_cache=context.message_fold_cache,

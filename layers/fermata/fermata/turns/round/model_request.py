@@ -116,7 +116,7 @@ def _check_history_fits(context: TurnContext) -> None:
 
 def _open_endpoint(context: TurnContext) -> AuthenticatedEndpoint:
     try:
-        context.provider_options  # noqa: B018 - a secret that is missing ends the round like a missing key
+        context.open_provider_options()  # a secret that is missing ends the round like a missing key
         return context.open_endpoint()
     except ApiError as refusal:
         raise ProviderError("provider_auth", refusal.message, retryable=False) from refusal

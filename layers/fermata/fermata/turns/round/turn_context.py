@@ -200,13 +200,16 @@ class TurnContext:
         """The agent that the turn has pinned."""
         return open_turn_agent(self.resources, self.turn)
 
-    @cached_property
-    def provider_options(self) -> dict[str, Any]:
-        """The options of the agent's provider, with the secrets that they name. They are never stored or logged.
+    def open_provider_options(self) -> dict[str, Any]:
+        """Return the options of the agent's provider, with the secrets that they name. Never store or log them.
 
         Raises:
             Conflict: A secret is not entered.
         """
+        return self._provider_options
+
+    @cached_property
+    def _provider_options(self) -> dict[str, Any]:
         options = self.agent.settings.provider_options
         if not options:
             return {}

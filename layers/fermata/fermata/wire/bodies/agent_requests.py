@@ -24,7 +24,7 @@ class AgentFile(StrictBody):
 
     name: _Name
     content: Any = None
-    lines: Annotated[dict[str, _Line], Field(max_length=100_000)] = {}  # noqa: RUF012 (never changed)
+    lines: Annotated[dict[str, _Line], Field(max_length=100_000, default_factory=dict)]
 
 
 class FolderFile(StrictBody):
@@ -42,7 +42,7 @@ class NewAgents(StrictBody):
     """
 
     files: Annotated[list[AgentFile], Field(max_length=200)]
-    folders: Annotated[dict[_Name, list[FolderFile]], Field(max_length=50)] = {}  # noqa: RUF012 (never changed)
+    folders: Annotated[dict[_Name, list[FolderFile]], Field(max_length=50, default_factory=dict)]
     version: _Line | None = None
     dry_run: bool = False
 

@@ -137,7 +137,7 @@ class PageContext(StrictBody):
     """
 
     page_id: Annotated[str, StringConstraints(max_length=500)] = ""
-    url_query: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+    url_query: dict[str, Any] = Field(default_factory=dict)
     shared_state: dict[str, Any] | None = None
     shared_state_read_only: bool = False
 
