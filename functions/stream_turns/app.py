@@ -201,15 +201,16 @@ def chat_with_planner(context: RequestContext) -> Response:
     from fermata.wire.renderers.planner_sse import PlannerJsonRenderer
 
     body = context.parse_body(PlannerChatBody)
-    location = sessions.open_session(context.resources, context.caller, body.session, body.site_id)
-    if answer := chat_modes.answer_without_turn(context.resources, context.caller, location, body):
-        return Response(answer.status, answer.result)
-    key = _read_idempotency_key(context.request)
-    prompt = chat_modes.build_prompt(context, location, body, idempotency_key=key)
-    started = start_turn(context.resources, context.caller, prompt)
+    resources, caller, key = context.resources, context.caller, _read_idempotency_key(context.request)
+    location = sessions.open_session(resources, caller, body.session, body.site_id)
+    started = chat_modes.find_repeated_chat(resources, caller, location, body, key)
+    if started is None:
+        if answer := chat_modes.answer_without_turn(resources, caller, location, body):
+            return Response(answer.status, answer.result)
+        prompt = chat_modes.build_prompt(context, location, body, idempotency_key=key)
+        started = start_turn(resources, caller, prompt)
     renderer = PlannerJsonRenderer(started.turn.model, {"modelKey": body.model_key} if body.model_key else {})
-    poller = get_log_poller(context.resources)
-    log_stream = LogStream(context.resources, started.turn, poller, renderer.render, lambda: b" ", after=0)
+    log_stream = LogStream(resources, started.turn, get_log_poller(resources), renderer.render, lambda: b" ", after=0)
     headers = {**STREAM_HEADERS, "Content-Type": "application/json"}
     return send_log(
         context, started.turn, [started.entry], log_stream, headers, is_returning=False, is_counted=started.is_joined

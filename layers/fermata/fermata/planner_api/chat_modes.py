@@ -1,5 +1,6 @@
 """Decide what a chat asks for: a turn, or what becomes of the plan that waits in the session."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.drafts.pending_plan import NO_PENDING_PLAN, load_pending_plan
 from fermata.plans.drafts.plan_chain import PlanChain, drop_chain, load_chain, require_chain
 from fermata.turns.approvals.decide_held_plan import apply_held_plan, discard_held_plan
+from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.idempotency import find_started_turn
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.wire.bodies.planner_requests import PlannerChatBody
 from fermata.wire.http.routing import RequestContext
@@ -29,6 +32,34 @@ class ChatAnswer:
 
     status: int
     result: dict[str, Any]
+
+
+def find_repeated_chat(
+    resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody, idempotency_key: str
+) -> StartedTurn | None:
+    """Return the turn of a chat that was sent before under the same key, or None.
+
+    It is looked for before anything else: the plan that waits now may be the one that the chat has made, and the step
+    of a chain that is next may be the one after it (decision 0392).
+
+    Args:
+        resources: Of the process.
+        caller: The user of the session.
+        location: The draft of the session.
+        body: The request.
+        idempotency_key: As the client has sent it; empty without one.
+
+    Raises:
+        Conflict: The key was used for another request.
+    """
+    if not idempotency_key:
+        return None
+    return find_started_turn(resources, caller, idempotency_key, _digest_chat(location, body))
+
+
+def _digest_chat(location: DraftLocation, body: PlannerChatBody) -> str:
+    """Identify a request by what was sent, because the draft and the chain that it is read with go on."""
+    return hashlib.sha256(f"{location.conversation}\n{body.model_dump_json(by_alias=True)}".encode()).hexdigest()
 
 
 def answer_without_turn(
@@ -131,6 +162,7 @@ def build_prompt(
         dialect="fermata",
         snapshot=LazySnapshot.from_value(snapshot),
         idempotency_key=idempotency_key,
+        sent_digest=_digest_chat(location, body) if idempotency_key else "",
         max_rounds=limits.max_rounds,
         thinking_tokens=limits.thinking_tokens,
         limits=context.caller_limits,

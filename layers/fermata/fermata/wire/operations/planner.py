@@ -36,6 +36,7 @@ CHAT = Operation(
     summary="Let the planner change a draft, and wait for the result",
     description="Blanks may come before the object, while the planner works. `executionMode` says what becomes of the "
     "plan, or of the one that waits.",
+    parameters=_REPEATABLE,
     body=PlannerChatBody,
     responses=(SuccessResponse("What has become of it.", "PlannerResultResponse"),),
     errors={

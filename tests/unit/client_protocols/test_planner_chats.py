@@ -1,0 +1,81 @@
+"""Chats of the planner that are sent again: the same Idempotency-Key means the same chat, whatever the draft is now."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from fermata.credentials import scope_defaults
+from tests.unit.client_protocols.conftest import Json, Requester
+from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
+
+PAGE = {"id": "p", "slug": "/", "title": "Home", "blocks": [{"id": "b", "type": "Hero", "props": {"heading": "Hi"}}]}
+
+
+class PlannerChats:
+    """Sends chats of one session with an Idempotency-Key."""
+
+    def __init__(self, stage: Stage, requester: Requester) -> None:
+        self.stage, self.requester = stage, requester
+
+    def post(self, key: str = "", **members: Any) -> httpx.Response:
+        headers = {"Idempotency-Key": key} if key else {}
+        body = {"session": "s", **members}
+        return self.requester.send("POST", "/admin/api/ai/planner/chat", json=body, headers=headers)
+
+    def script_plan(self, heading: str, **members: Any) -> None:
+        operation = {"op": "update_props", "pageSlug": "/", "blockId": "b", "patch": {"heading": heading}}
+        plan = {"summary_for_user": heading, "ops": [operation]} | members
+        self.stage.script_replies(reply_with_calls(tool_call_block("submit_edit_plan", **plan)))
+
+
+@pytest.fixture
+def chats(stage: Stage, requester: Requester) -> PlannerChats:
+    scope_defaults.set_default(stage.resources, stage.caller, "planner", stage.credential.id, "model-1")
+    made = PlannerChats(stage, requester)
+    page_plan: Json = {"summary_for_user": "Begun.", "ops": [{"op": "create_page", "page": PAGE}]}
+    stage.script_replies(reply_with_calls(tool_call_block("submit_edit_plan", **page_plan)))
+    assert made.post(message="Begin with a page").json()["status"] == "applied"
+    return made
+
+
+def test_a_repeated_chat_is_answered_by_its_turn_although_the_draft_has_changed(chats: PlannerChats) -> None:
+    chats.script_plan("One")
+    first = chats.post("k", message="Change the heading")
+    again = chats.post("k", message="Change the heading")
+    assert (first.json()["status"], again.status_code) == ("applied", 200)
+    assert again.json() == first.json()
+
+
+def test_a_repeated_step_of_a_chain_does_not_plan_the_step_after_it(chats: PlannerChats) -> None:
+    chats.script_plan("One", next_steps=["Second step", "Third step"])
+    chain = chats.post(message="Rework it").json()["continuation"]["chainId"]
+    going_on = {"executionMode": "continue_chain", "continuationChainId": chain}
+    chats.script_plan("Two")
+    first = chats.post("step", **going_on)
+    again = chats.post("step", **going_on)
+    assert first.json()["continuation"]["currentStep"] == 2
+    assert (again.status_code, again.json()) == (200, first.json())
+
+
+def test_the_last_step_of_a_chain_is_answered_again(chats: PlannerChats) -> None:
+    chats.script_plan("One", next_steps=["Second step"])
+    chats.post(message="Rework it")
+    chats.script_plan("Two")
+    first = chats.post("last", executionMode="continue_chain")
+    again = chats.post("last", executionMode="continue_chain")
+    assert (first.json()["status"], again.json()) == ("applied", first.json())
+
+
+def test_a_repeated_request_does_not_apply_the_plan_that_it_has_made(chats: PlannerChats) -> None:
+    chats.script_plan("One", ops=[{"op": "remove_block", "pageSlug": "/", "blockId": "b"}])
+    asked = {"message": "Remove the block", "executionMode": "apply_pending_plan"}
+    first = chats.post("k", **asked)
+    again = chats.post("k", **asked)
+    assert (first.json()["status"], again.json()) == ("plan_ready", first.json())
+
+
+def test_a_key_of_another_chat_is_refused(chats: PlannerChats) -> None:
+    chats.script_plan("One")
+    assert chats.post("k", message="Change the heading").status_code == 200
+    assert chats.post("k", message="Change it again").status_code == 409
