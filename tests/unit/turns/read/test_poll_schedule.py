@@ -25,8 +25,8 @@ def settings() -> Settings:
     return Settings(**values, bucket="b", key_id="k", state_machine_arn="a")
 
 
-def entry(event: Event, at_seconds: float) -> LogEntry:
-    return LogEntry(1, 1, (event,), TurnState(), "id", int(at_seconds * 1000))
+def entry(event: Event, at_seconds: float, *, held_until: int = 0) -> LogEntry:
+    return LogEntry(1, 1, (event,), TurnState(held_until=held_until), "id", int(at_seconds * 1000))
 
 
 def follow(schedule: PollSchedule, written: list[tuple[float, Event]], until: float) -> tuple[int, list[float]]:
@@ -80,6 +80,22 @@ def test_a_browser_that_answers_at_once_is_noticed_soon_and_a_slow_one_costs_lit
     assert delay <= 0.02
     polls, _ = follow(PollSchedule(settings, 0.0, entry(REQUESTED, 0.0)), [], 60)
     assert polls <= 140  # one in half a second, and a few at the beginning
+
+
+@pytest.mark.parametrize("decided_at", [0.2, 1, 3, 10, 29])
+def test_a_decision_is_noticed_soon_and_waiting_for_it_costs_little(settings: Settings, decided_at: float) -> None:
+    held = entry(STARTED, 0.0, held_until=90_000)
+    _, (delay,) = follow(PollSchedule(settings, 0.0, held), [(decided_at, TEXT)], decided_at + 5)
+    assert delay <= min(2, max(0.1, decided_at / 8))
+    polls, _ = follow(PollSchedule(settings, 0.0, held), [], 30)
+    assert polls <= 42  # one in half a second would be 60
+
+
+def test_what_a_decision_lets_happen_is_looked_for_often_again(settings: Settings) -> None:
+    schedule = PollSchedule(settings, 0.0, entry(STARTED, 0.0, held_until=90_000))
+    schedule.add_miss(20.0)
+    schedule.add_entry(entry(STARTED, 21.0), 22.0)
+    assert schedule.next_poll_at <= 22.02
 
 
 def test_only_a_step_of_the_service_is_looked_for_with_consistent_reads(settings: Settings) -> None:

@@ -14,6 +14,9 @@ BACKOFF_DIVISOR = 8
 """A reader that has waited t seconds is polled again after t/8, within the limits of what it waits for."""
 BROWSER_BACKOFF_DIVISOR = 4
 FAST_POLL_SECONDS = 0.01
+FIRST_HELD_POLL_SECONDS = 0.1
+HELD_IDLE_FACTOR = 4
+"""While a person or another server is waited for, looks are this much further apart (decision 0394)."""
 MAX_CONSISTENT_INTERVAL_SECONDS = 0.02
 """Polls that are further apart find an entry later than an inconsistent read would."""
 MAX_FOUND_IN_TURN = 4
@@ -22,9 +25,9 @@ MAX_FOUND_IN_TURN = 4
 EXISTENCE_CHECK_SECONDS = 5
 """A log that has not grown for so long is looked for: its turn may have been erased (decision 0286)."""
 
-AwaitedStep = Literal["service", "text", "browser"]
+AwaitedStep = Literal["service", "text", "browser", "hold"]
 """service: the next step of a function or the first text of a model · text: more of the text that flows ·
-browser: the result of a tool call, or a decision."""
+browser: the result of a tool call · hold: a decision, or a result that comes from elsewhere."""
 
 
 @dataclass
@@ -45,8 +48,8 @@ class PollSchedule:
     """When the log was there for certain."""
 
     def __post_init__(self) -> None:
-        if self.last_entry is not None and _is_browser_due(self.last_entry):
-            self._awaited = "browser"
+        if self.last_entry is not None:
+            self._awaited = _find_awaited_step(self.last_entry, is_text_flowing=False)
         self.next_poll_at = self.waiting_since + self.compute_interval(0)
         self._existed_at = self.waiting_since
 
@@ -66,7 +69,7 @@ class PollSchedule:
         self._found_in_turn += 1
         self._interval_seconds = 0.0
         is_text_flowing = previous is not None and _is_text(previous) and _is_text(entry)
-        self._awaited = "browser" if _is_browser_due(entry) else "text" if is_text_flowing else "service"
+        self._awaited = _find_awaited_step(entry, is_text_flowing=is_text_flowing)
         self._gap_seconds = (entry.at_ms - previous.at_ms) / 1000 if previous is not None and is_text_flowing else 0.0
         is_behind = self._found_in_turn >= (MAX_FOUND_IN_TURN if is_text_flowing else 2)
         self.next_poll_at = now if is_behind else now + self.compute_interval(0)
@@ -87,12 +90,15 @@ class PollSchedule:
 
     def compute_interval(self, waited_seconds: float) -> float:
         """Return the seconds until the next poll, for a reader that has waited so long."""
-        longest = self.settings.idle_poll_ms / 1000
+        idle_seconds = self.settings.idle_poll_ms / 1000
+        longest = idle_seconds * HELD_IDLE_FACTOR if self._awaited == "hold" else idle_seconds
         divisor = BROWSER_BACKOFF_DIVISOR if self._awaited == "browser" else BACKOFF_DIVISOR
         return min(longest, max(self._compute_shortest(waited_seconds), waited_seconds / divisor))
 
     def _compute_shortest(self, waited_seconds: float) -> float:
         usual = self.settings.poll_ms / 1000
+        if self._awaited == "hold":
+            return min(FIRST_HELD_POLL_SECONDS, self.settings.idle_poll_ms / 1000)
         if self._awaited == "text":
             return max(FAST_POLL_SECONDS, self._compute_text_interval(waited_seconds, usual))
         return min(usual, 2 * FAST_POLL_SECONDS if self._awaited == "browser" else FAST_POLL_SECONDS)
@@ -117,5 +123,9 @@ def _is_text(entry: LogEntry) -> bool:
     return bool(entry.events) and all(isinstance(event, TextEvent | ReasoningEvent) for event in entry.events)
 
 
-def _is_browser_due(entry: LogEntry) -> bool:
-    return bool(entry.events) and isinstance(entry.events[-1], ToolRequestEvent)
+def _find_awaited_step(entry: LogEntry, *, is_text_flowing: bool) -> AwaitedStep:
+    if entry.state.held_until:
+        return "hold"
+    if entry.events and isinstance(entry.events[-1], ToolRequestEvent):
+        return "browser"
+    return "text" if is_text_flowing else "service"
