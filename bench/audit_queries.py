@@ -22,9 +22,9 @@ from fermata.domain.caller import Caller
 from fermata.usage.audit import user_labels
 from fermata.usage.ledger import ledger_store
 from fermata.usage.ledger.ledger_parsing import parse_request_row
-from fermata.usage.rollups.edition_row import RollupEdition
 from fermata.usage.rollups.rebuild import write_edition
 from fermata.usage.rollups.rollup_delta import RollupDelta
+from fermata.usage.rollups.rollup_version import RollupEdition
 from fermata.wire.auth import tenant_store
 from fermata_client import FermataClient
 from local import seed

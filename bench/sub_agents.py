@@ -9,8 +9,8 @@ from bench.stats import NS_PER_MS, LatencySamples
 from bench.transitions_and_state_size import count_transitions
 from fermata.agents.definitions.agent_definition import AgentDefinition
 from fermata.agents.definitions.definition_store import replace_agents
+from fermata.domain.agent_ids import make_agent_scope
 from fermata.domain.caller import Caller
-from fermata.domain.scopes import make_agent_scope
 from local import seed
 
 MAX_ADDED_MS = 60

@@ -8,9 +8,7 @@ from fermata.agents.registry import get_toolset
 from fermata.aws.clock import Clock
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.pinned_tools import add_remote_tools
-from fermata.remote_tools.tool_definition import ToolDefinition
-from fermata.remote_tools.tool_execution import (
+from fermata.remote_tools.execute_tool import (
     APPROVED,
     EarlierResults,
     ExecutionClock,
@@ -18,6 +16,8 @@ from fermata.remote_tools.tool_execution import (
     build_envelope,
     execute_tool,
 )
+from fermata.remote_tools.pinned_tools import add_remote_tools
+from fermata.remote_tools.tool_definition import ToolDefinition
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call, apply_result_policy
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import ToolContext

@@ -18,9 +18,9 @@ from fermata.aws.clock import Clock
 from fermata.aws.resources import CLIENT_CONFIG, Resources
 from fermata.aws.settings import Settings
 from fermata.credentials import credential_store, scope_defaults
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
-from fermata.domain.scopes import SCOPES
 from fermata.hosts import registry
 from fermata.pricing.catalogue_refresh import CatalogueUnavailable, refresh_catalogue
 from fermata.wire.auth import tenant_store

@@ -14,9 +14,9 @@ from fermata.agents.definitions.definition_store import AgentChanges, replace_ag
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store
+from fermata.domain.agent_ids import make_agent_scope
 from fermata.domain.blocks import TextBlock
 from fermata.domain.caller import Caller
-from fermata.domain.scopes import make_agent_scope
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn

@@ -12,9 +12,9 @@ from fermata.aws.resources import Resources, prepare_function
 from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
+from fermata.domain.agent_ids import SCOPES, is_scope
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, PathNotFound
-from fermata.domain.scopes import SCOPES, is_scope
 from fermata.limits.count_use import count_upload
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.end import stop_turn
@@ -37,7 +37,7 @@ from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.editor_generation import select_listed_generation
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.http.tool_names_header import select_tool_names
+from fermata.wire.http.tool_naming import select_tool_names
 from fermata.wire.operations import (
     conversations,
     defaults,

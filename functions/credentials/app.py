@@ -15,9 +15,9 @@ from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.remote_tools import tool_registry
-from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
+from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.list_tool_views import list_tool_views
-from fermata.turns.push_agents import AgentPush, parse_pushed_files, push_agents
+from fermata.turns.deploy_agents import AgentPush, parse_pushed_files, push_agents
 from fermata.webhooks import redeliver_event, webhook_registry
 from fermata.wire.auth import api_key_store
 from fermata.wire.auth.api_key import ServerApiKey

@@ -20,10 +20,10 @@ from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import get_resources, prepare_function
 from fermata.client_protocols.log_response import get_log_poller, handler_pool, send_log
 from fermata.conversations import conversation_store, message_views
-from fermata.domain.agent_context import NO_AGENT_CONTEXT
+from fermata.domain.agent_ids import is_scope
 from fermata.domain.errors import InvalidRequest, PathNotFound
 from fermata.domain.events import Event
-from fermata.domain.scopes import is_scope
+from fermata.domain.page_context import NO_AGENT_CONTEXT
 from fermata.turns.prompt_queue.change_queue import build_prompt_view
 from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
 from fermata.turns.read.follow_log import read_entries_after
@@ -45,7 +45,7 @@ from fermata.wire.http.editor_generation import detect_editor_generation
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import EVENT_STREAM, HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.http.tool_names_header import select_tool_names
+from fermata.wire.http.tool_naming import select_tool_names
 from fermata.wire.operations import chat_clients, conversations, openai, planner, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
@@ -197,17 +197,17 @@ def _stream_turn(
 
 @router.handles(planner.CHAT)
 def chat_with_planner(context: RequestContext) -> Response:
-    from fermata.planner_api import chat_modes, sessions  # imported here because few instances serve the planner
+    from fermata.planner_api import route_chat, sessions  # imported here because few instances serve the planner
     from fermata.wire.renderers.planner_sse import PlannerJsonRenderer
 
     body = context.parse_body(PlannerChatBody)
     resources, caller, key = context.resources, context.caller, _read_idempotency_key(context.request)
     location = sessions.open_session(resources, caller, body.session, body.site_id)
-    started = chat_modes.find_repeated_chat(resources, caller, location, body, key)
+    started = route_chat.find_repeated_chat(resources, caller, location, body, key)
     if started is None:
-        if answer := chat_modes.answer_without_turn(resources, caller, location, body):
+        if answer := route_chat.answer_without_turn(resources, caller, location, body):
             return Response(answer.status, answer.result)
-        prompt = chat_modes.build_prompt(context, location, body, idempotency_key=key)
+        prompt = route_chat.build_prompt(context, location, body, idempotency_key=key)
         started = start_turn(resources, caller, prompt)
     renderer = PlannerJsonRenderer(started.turn.model, {"modelKey": body.model_key} if body.model_key else {})
     log_stream = LogStream(resources, started.turn, get_log_poller(resources), renderer.render, lambda: b" ", after=0)

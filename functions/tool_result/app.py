@@ -27,7 +27,7 @@ from fermata.wire.http.editor_generation import select_listed_generation
 from fermata.wire.http.json_body import parse_body
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.http.tool_names_header import select_tool_names
+from fermata.wire.http.tool_naming import select_tool_names
 from fermata.wire.operations import agents, approvals, callbacks, openai, prompt_queue, turns
 
 BRIDGE_GONE_MESSAGE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
@@ -98,7 +98,7 @@ def _respond_to_instatic(error: NotFound) -> Response:
 
 @router.handles(callbacks.ISSUE_CALLBACK_TOKEN)
 def issue_token(context: RequestContext) -> Response:
-    from fermata.turns.answer.callback_tokens import (
+    from fermata.turns.answer.result_tokens import (
         issue_callback_token,  # imported here: few answers come from servers
     )
 
@@ -116,7 +116,7 @@ def issue_token(context: RequestContext) -> Response:
 @router.handles_public_request(callbacks.POST_CALLBACK_RESULT)
 def post_callback_result(resources: Resources, request: HttpRequest) -> Response:
     """Submit the result of a server that has a callback token."""
-    from fermata.turns.answer.callback_tokens import open_callback_token, require_grant
+    from fermata.turns.answer.result_tokens import open_callback_token, require_grant
 
     grant = open_callback_token(resources, request.headers.get(callbacks.CALLBACK_TOKEN_HEADER.lower(), ""))
     body = parse_body(request, ToolResultBody)

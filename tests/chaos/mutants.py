@@ -11,7 +11,7 @@ from typing import Any
 from fermata.turns.round import run_turn_steps
 from fermata.turns.turn_log import TurnEnded
 from fermata.usage.budgets.budget_accounts import BudgetDate
-from fermata.usage.rollups.edition_row import read_editions
+from fermata.usage.rollups.rollup_version import read_editions
 from tests.chaos.mutations import Mutation, change, drop_condition, replace, together
 
 _numbers = itertools.count()
@@ -196,7 +196,7 @@ MUTANTS: dict[str, Mutation] = {
     "the edition changes whatever its version is": drop_condition("usage", "edition"),
     "an audit does not look whether its edition is over": together(
         replace("fermata.usage.audit.audit_from_rollups.read_from_current_edition", _read_once),
-        replace("fermata.usage.rollups.edition_row.read_from_current_edition", _read_once),
+        replace("fermata.usage.rollups.rollup_version.read_from_current_edition", _read_once),
     ),
     "a rebuild does not wait for the index": replace("fermata.usage.rollups.rebuild.INDEX_DELAY_SECONDS", 0),
     # settings

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from fermata.aws.blob_store import conversation_folder
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.conversations import message_store
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata_client.cli import main
 from local.cloud import LocalCloud
 from tests.e2e.chat_session import open_http

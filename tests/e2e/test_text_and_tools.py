@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata_client import HtmlFile, HtmlFileExecutor, run_turn
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import (

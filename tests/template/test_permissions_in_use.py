@@ -54,7 +54,7 @@ from fermata.privacy.privacy_job import create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, list_registered_tools, register_tool
 from fermata.signed_requests.signature import sign_request
-from fermata.turns.answer.callback_tokens import issue_callback_token, open_callback_token
+from fermata.turns.answer.result_tokens import issue_callback_token, open_callback_token
 from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.approval_record import ApprovalRecord

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fermata.agents.registry import get_toolset
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata.drivers.secret_veil import SecretVeil
 from tests.growth.attack_strings import Attack, derive_attacks
 from tests.growth.measure_growth import MAX_GROWTH, TooSlow, measure_growth

@@ -28,7 +28,7 @@ SCRIPT_BLOCKS = ("```js", "```html", "```ts")
 DOTTED_NAME = re.compile(
     r"(?<![\w./-])(?:bench|fermata|fermata_client|functions|local|tests)(?:\.[A-Za-z_]\w*)+(?::\w+)?"
 )
-"""A name in one of the project's packages, such as `fermata.agents.registry` or `fermata.domain.scopes:SCOPES`."""
+"""A name in one of the project's packages, such as `fermata.agents.registry` or `fermata.domain.agent_ids:SCOPES`."""
 IMPORTED_NAMES = re.compile(r"from (?P<module>[\w.]+) import (?P<names>\w+(?:, \w+)*)")
 MAKE_COMMAND = re.compile(r"(?:`|^\$ |^ {4})make(?P<arguments>(?: +[\w./=\"-]+)+)", re.MULTILINE)
 """A command in backticks, in a console block or in an indented block."""
@@ -198,13 +198,13 @@ def test_every_name_in_a_code_block_of_a_document_exists() -> None:
 
 def test_a_missing_name_is_found() -> None:
     block = """```python
-from fermata.domain.scopes import SCOPES, NONE
+from fermata.domain.agent_ids import SCOPES, NONE
 "fermata.agents.site.prompt:system_prompt", "fermata.tools.kitchen.prompt:system_prompt"
 $ python -m local.demo local/demo.py fermata.example
 ```
 fermata.of.prose"""
     assert find_missing_names(ROOT / "docs" / "made-up.md", block) == {
-        "fermata.domain.scopes:NONE",
+        "fermata.domain.agent_ids:NONE",
         "fermata.tools.kitchen.prompt:system_prompt",
         "fermata.example",
     }

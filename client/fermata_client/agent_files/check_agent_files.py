@@ -40,7 +40,7 @@ def build_format_schema() -> dict[str, Any]:
         click.ClickException: The package of the service is not installed.
     """
     try:
-        from fermata.agents.definitions.format_schema import build_definition_schema
+        from fermata.agents.definitions.definition_schema import build_definition_schema
     except ModuleNotFoundError as error:
         raise click.ClickException(
             f"This needs the service's own package ({error.name} is missing): pip install -e layers/fermata"

@@ -47,7 +47,7 @@ def insert_text(file: Path, before: str, text: str) -> None:
 def test_an_agent_that_is_added_as_described_has_tools_and_conversations(tmp_path: Path) -> None:
     copy = tmp_path / "fermata"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    insert_text(copy / "domain" / "scopes.py", '    "content": "fermata', ENTRY)
+    insert_text(copy / "domain" / "agent_ids.py", '    "content": "fermata', ENTRY)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
     command = [sys.executable, "-c", SEND_REQUESTS]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)

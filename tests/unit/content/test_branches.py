@@ -2,14 +2,14 @@
 
 import pytest
 
-from fermata.content.change_sets.branch_health import (
+from fermata.content.change_sets.branch_names import build_branch_name, read_branch_seconds
+from fermata.content.change_sets.change_set_backlog import (
     HealthThresholds,
     describe_branch_health,
     is_due_for_deletion,
     judge_branch_health,
     require_healthy,
 )
-from fermata.content.change_sets.branch_names import build_branch_name, read_branch_seconds
 from fermata.domain.errors import TooManyRequests
 
 DAY = 24 * 60 * 60

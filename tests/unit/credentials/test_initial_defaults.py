@@ -7,9 +7,9 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store, initial_defaults, scope_defaults
 from fermata.credentials.credential import Credential
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
-from fermata.domain.scopes import SCOPES
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer
 from tests.unit.credentials.captured_log_records import get_warnings, pop_audit_records
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fermata.domain.message_fold_cache import MessageFoldCache
+from fermata.domain.message_prefix_cache import MessagePrefixCache
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols import encoded_items
@@ -46,15 +46,15 @@ def test_a_continued_request_has_the_bytes_of_a_new_one(
     provider: str, data: st.DataObject, sent: list[list[Message]]
 ) -> None:
     names = [adjustment.name for adjustment in get_provider(provider).adjustments]
-    cache = MessageFoldCache()
+    cache = MessagePrefixCache()
     for history in sent:
         adjusted = data.draw(st.sampled_from([[], [], *([name] for name in names)]))
         volatile = data.draw(st.sampled_from(["", "The page", "Another page"]))
         model = data.draw(st.sampled_from([MODELS[provider], MODELS[provider], "another-model"]))
         request = model_request(
-            *history, volatile=volatile, model=model, thinking_tokens=2000, message_fold_cache=cache
+            *history, volatile=volatile, model=model, thinking_tokens=2000, message_prefix_cache=cache
         )
-        anew = request.model_copy(update={"message_fold_cache": MessageFoldCache()})
+        anew = request.model_copy(update={"message_prefix_cache": MessagePrefixCache()})
         raw = encode_request(provider, request, adjusted)
         assert raw == encode_request(provider, anew, adjusted)
         body = get_provider(provider).build_body(request, frozenset())
@@ -74,10 +74,10 @@ def test_a_message_is_encoded_in_few_requests_of_a_long_turn(provider: str, monk
         return text
 
     monkeypatch.setattr(encoded_items, "encode_compact_json", count_characters)
-    cache = MessageFoldCache()
+    cache = MessagePrefixCache()
     rows = [user_message("Go")]
     for number in range(60):
         rows += [model_message("Look.", tool_call(f"c{number}")), tool_result(f"c{number}", "x" * 100)]
         encoded.append(0)
-        encode_request(provider, model_request(*rows, model=MODELS[provider], message_fold_cache=cache), ())
+        encode_request(provider, model_request(*rows, model=MODELS[provider], message_prefix_cache=cache), ())
     assert encoded[59] <= encoded[9] + 40

@@ -13,9 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from fermata.agents.registry import open_agent
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.blocks import TextBlock
-from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_json, escape_frames_in_text
-from fermata.domain.scopes import SCOPES
+from fermata.domain.untrusted_text import FRAMES_RULE, escape_frames_in_json, escape_frames_in_text
 from fermata.drivers.adjustments import FLATTEN_HISTORY
 from fermata.drivers.protocols.flattened_history import flatten_messages
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider

@@ -8,8 +8,8 @@ import pytest
 
 from fermata.aws.resources import Resources
 from fermata.credentials import scope_defaults
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller
-from fermata.domain.scopes import SCOPES
 from functions.credentials import app
 from tests.proxy_events import make_proxy_event
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer, run_model_list_server

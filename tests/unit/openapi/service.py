@@ -22,7 +22,7 @@ from fermata.credentials import credential_store
 from fermata.domain.blocks import ImageBlock, ToolCallBlock
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
-from fermata.planner_api.chat_runs import store_chat
+from fermata.planner_api.chat_store import store_chat
 from fermata.planner_api.sessions import make_site_key, open_session
 from fermata.plans.drafts.draft_history import import_pages, step_page
 from fermata.plans.drafts.publishing import publish_draft

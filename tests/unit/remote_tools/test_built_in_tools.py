@@ -13,8 +13,8 @@ from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.built_in import google_drive, image_generation, unsplash
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
-from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
-from fermata.remote_tools.tool_execution import APPROVED, ManifestTool, build_envelope, execute_tool
+from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
+from fermata.remote_tools.execute_tool import APPROVED, ManifestTool, build_envelope, execute_tool
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, list_registered_tools, remove_tool
 from fermata.signed_requests.signed_post import open_guarded_connection
 from tests.images import make_image

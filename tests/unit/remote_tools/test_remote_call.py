@@ -9,8 +9,8 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.drivers.transport import url_guard
+from fermata.remote_tools.execute_tool import AnswerLater, AttemptFailed, ManifestTool, build_envelope, execute_tool
 from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
-from fermata.remote_tools.tool_execution import AnswerLater, AttemptFailed, ManifestTool, build_envelope, execute_tool
 from fermata.signed_requests.signature import make_signing_secret
 from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, open_guarded_connection
 from tests.scripted_tool_server import ScriptedToolServer

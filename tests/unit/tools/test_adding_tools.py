@@ -6,9 +6,9 @@ import pytest
 
 from fermata.agents.registry import get_tool_namer, get_toolset, list_scopes_with_tools, open_agent
 from fermata.agents.tool_listing import list_tools
-from fermata.domain.content_frames import FRAMES_RULE
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.tools import ToolOutput
+from fermata.domain.untrusted_text import FRAMES_RULE
 from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
 from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.site.toolset import SITE_TOOLSET

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from fermata.agents.registry import get_toolset, list_scopes_with_tools, open_agent
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata.drivers.providers.openai import make_prompt_cache_key
 from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name
 from tests.quick_suite_samples import sample_for_quick_suite

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from fermata.agents.registry import get_toolset
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata.tools.schema.json_schema import build_json_schema
 from fermata.tools.site.definitions.design_tokens import SetTypeScaleInput
 from fermata.tools.site.definitions.pages import SetPageTemplateInput

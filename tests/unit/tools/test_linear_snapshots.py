@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from fermata.agents.registry import get_toolset, open_agent
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata.tools.site.design_tokens.colors import ColorSettings, ColorToken, assign_slugs
 from fermata.tools.site.design_tokens.listing import list_tokens
 from fermata.tools.tool import ToolFailure

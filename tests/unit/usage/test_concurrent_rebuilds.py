@@ -14,14 +14,14 @@ from fermata.domain.errors import Conflict
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.budgets.budget_accounts import BudgetDate
 from fermata.usage.budgets.holds import load_spending_rollups
-from fermata.usage.rollups.edition_row import (
+from fermata.usage.rollups.rebuild import rebuild_rollups
+from fermata.usage.rollups.rollup_version import (
     RollupEdition,
     begin_edition,
     read_edition_row,
     read_editions,
     store_edition_row,
 )
-from fermata.usage.rollups.rebuild import rebuild_rollups
 from tests.faults import FaultScript
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.quick_suite_samples import sample_for_quick_suite

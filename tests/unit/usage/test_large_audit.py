@@ -11,10 +11,10 @@ from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.audit.query_parameters import parse_time_zone
 from fermata.usage.ledger.ledger_parsing import parse_request_row
-from fermata.usage.rollups.edition_row import RollupEdition
 from fermata.usage.rollups.rebuild import split_into_segments
 from fermata.usage.rollups.rollup_delta import RollupDelta
 from fermata.usage.rollups.rollup_store import to_rollup_item
+from fermata.usage.rollups.rollup_version import RollupEdition
 from tests.resources import TestClock
 from tests.unit.usage.ledger_factories import TENANT
 

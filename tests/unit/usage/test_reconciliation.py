@@ -18,9 +18,9 @@ from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.reconciliation import reconcile_usage
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, read_ledger_rows, read_turn_requests
 from fermata.usage.ledger.log_lines import COMPARED_LINE_FIELDS, REQUEST_LINE_FIELDS
-from fermata.usage.rollups.edition_row import read_editions
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rebuild import rebuild_rollups
+from fermata.usage.rollups.rollup_version import read_editions
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 from fermata_client.cli import main
 from tests.resources import REGION, TestClock, environment_from_resources

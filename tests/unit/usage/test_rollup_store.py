@@ -17,10 +17,10 @@ from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.audit.query_parameters import parse_time_zone
 from fermata.usage.rollups import rollup_store
-from fermata.usage.rollups.edition_row import RollupLevel, read_editions
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from fermata.usage.rollups.rollup_store import load_rollups
+from fermata.usage.rollups.rollup_version import RollupLevel, read_editions
 from tests.resources import TestClock
 from tests.stored_rows import clear_tables
 from tests.unit.usage.ledger_factories import (

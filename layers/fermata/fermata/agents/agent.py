@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
 from fermata.domain.blocks import ToolCallBlock
-from fermata.domain.content_frames import FRAMES_RULE, escape_frames_in_text
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
 from fermata.domain.run_settings import DEFAULT_RUN_SETTINGS, RunSettings
+from fermata.domain.untrusted_text import FRAMES_RULE, escape_frames_in_text
 from fermata.tools.tool import Tool, compute_definition_digest
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset, merge_toolsets

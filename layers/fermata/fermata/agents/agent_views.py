@@ -14,10 +14,10 @@ from fermata.agents.definitions.definition_store import (
 from fermata.agents.registry import find_agent, list_agents
 from fermata.agents.tool_listing import list_tools
 from fermata.aws.resources import Resources
+from fermata.domain.agent_ids import make_agent_scope
 from fermata.domain.caller import Caller
 from fermata.domain.dialect import EditorGeneration
 from fermata.domain.errors import NotFound
-from fermata.domain.scopes import make_agent_scope
 from fermata.tools.tool_names import ToolNaming
 
 

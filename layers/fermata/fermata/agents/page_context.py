@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from fermata.domain.agent_context import AgentContext
-from fermata.domain.content_frames import escape_frames_in_text
+from fermata.domain.page_context import AgentContext
+from fermata.domain.untrusted_text import escape_frames_in_text
 
 
 def build_page_context(context: AgentContext) -> str:

@@ -5,8 +5,8 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from fermata.agents.agent import Agent
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper, ToolNameVariant
-from fermata.domain.scopes import SCOPES
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 
@@ -77,5 +77,5 @@ def get_toolset(scope: str, generation: EditorGeneration = OLDEST_GENERATION) ->
 
 
 def get_tool_namer(scope: str, naming: ToolNameVariant) -> ToolNameMapper:
-    """Return a function that gives the tools of a scope the names a client uses (wire/http/tool_names_header.py)."""
+    """Return a function that gives the tools of a scope the names a client uses (wire/http/tool_naming.py)."""
     return get_toolset(scope).get_tool_namer(ToolNaming(naming))

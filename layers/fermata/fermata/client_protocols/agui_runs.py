@@ -20,9 +20,9 @@ from fermata.client_protocols.client_turns import (
 )
 from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
 from fermata.client_protocols.log_response import send_chunks
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.page_context import AgentContext
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry
 from fermata.wire.bodies.chat_clients import AguiRunBody, ResumeBody

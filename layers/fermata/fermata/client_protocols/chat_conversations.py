@@ -11,10 +11,10 @@ import re
 from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import create_conversation, get_conversation
+from fermata.domain.agent_ids import AGENT_ID_PATTERN, SCOPES, make_agent_scope, read_agent_id
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Gone, InvalidRequest, NotFound
-from fermata.domain.scopes import AGENT_ID_PATTERN, SCOPES, make_agent_scope, read_agent_id
 
 NO_AGENT = "There is no such agent."
 MAX_CHAT_NAME_CHARS = 200

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import Resources
 from fermata.client_protocols.client_messages import ClientPrompt
-from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ClientProtocol
+from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.tools import ClientTool
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.start_turn import start_turn

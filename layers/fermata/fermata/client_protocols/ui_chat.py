@@ -18,10 +18,10 @@ from fermata.client_protocols.client_turns import (
 )
 from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
 from fermata.client_protocols.log_response import get_log_poller, send_chunks
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import BadGateway, Conflict, InvalidRequest
 from fermata.domain.events import CancelledEvent, ErrorEvent, TextEvent, ToolCallEvent
+from fermata.domain.page_context import AgentContext
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import Turn, load_turn
 from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log

@@ -32,9 +32,9 @@ from fermata.credentials.credential_writes import (
     build_unchanged_condition,
     read_removal_count,
 )
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
-from fermata.domain.scopes import SCOPES
 
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100

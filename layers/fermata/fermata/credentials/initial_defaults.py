@@ -6,10 +6,10 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.credentials import model_list, scope_defaults
 from fermata.credentials.credential import Credential
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, ProviderError
 from fermata.domain.model_info import ModelInfo
-from fermata.domain.scopes import SCOPES
 
 
 def set_missing_defaults(resources: Resources, caller: Caller, credential: Credential) -> None:

@@ -19,10 +19,10 @@ from fermata.aws.dynamodb_items_and_writes import (
 )
 from fermata.aws.resources import Resources
 from fermata.credentials.credential import credential_sort_key
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.base import DomainModel
 from fermata.domain.caller import Caller
 from fermata.domain.errors import IdRefused, InvalidRequest, ServiceUnavailable
-from fermata.domain.scopes import SCOPES
 
 MAX_CHANGE_ATTEMPTS = 5
 

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, SkipValidation
 
 from fermata.domain.base import DomainModel
 from fermata.domain.blocks import Block
-from fermata.domain.message_fold_cache import MessageFoldCache
+from fermata.domain.message_prefix_cache import MessagePrefixCache
 from fermata.domain.messages import Message
 from fermata.domain.run_settings import OutputFormat, ToolChoice
 from fermata.domain.tools import ToolSpec
@@ -70,8 +70,8 @@ class ModelRequest(DomainModel):
     """The scope of the conversation. Providers with named prompt caches use it as part of the name."""
     window_tokens: int = 32_768
     """The context window to request from providers that let the request choose it (Ollama)."""
-    message_fold_cache: SkipValidation[MessageFoldCache] = Field(
-        default_factory=MessageFoldCache, exclude=True, repr=False
+    message_prefix_cache: SkipValidation[MessagePrefixCache] = Field(
+        default_factory=MessagePrefixCache, exclude=True, repr=False
     )
     """What the last request of the same conversation has computed from its messages (decision 0204)."""
 

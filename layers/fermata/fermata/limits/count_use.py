@@ -33,7 +33,7 @@ from fermata.limits.limit_keys import (
     select_tenant_shard,
 )
 from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
-from fermata.limits.use_counts import (
+from fermata.limits.usage_counters import (
     COUNTS_SORT_KEY,
     LimitReached,
     Use,

@@ -5,7 +5,7 @@ from typing import Literal
 
 from fermata.domain.errors import PayloadTooLarge, TooManyRequests
 from fermata.domain.use_limits import CallerLimits
-from fermata.limits.use_counts import LimitReached, Use
+from fermata.limits.usage_counters import LimitReached, Use
 
 LimitOwner = Literal["user", "tenant"]
 _RETRY_SECONDS = 5

@@ -13,7 +13,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.use_limits import CallerLimits
 from fermata.limits.count_use import UseCounter, write_counts
 from fermata.limits.leases import build_reader_removal, build_reader_renewal
-from fermata.limits.use_counts import ReaderCounts, Use
+from fermata.limits.usage_counters import ReaderCounts, Use
 
 READER_RENEWAL_SECONDS = 50
 """Two renewals may fail before the lease of a reader expires."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict, Forbidden, Gone, InvalidRequest
-from fermata.planner_api.chat_modes import answer_without_turn, build_prompt
-from fermata.planner_api.chat_runs import ChatRun, is_chat_over, load_chat, settle_chat
+from fermata.planner_api.chat_store import ChatRun, is_chat_over, load_chat, settle_chat
+from fermata.planner_api.route_chat import answer_without_turn, build_prompt
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from fermata.aws.clock import iso_from_epoch, new_id
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
 from fermata.domain.events import CancelledEvent
-from fermata.planner_api.chat_runs import (
+from fermata.planner_api.chat_store import (
     MAX_CHAT_BYTES,
     ChatRun,
     is_chat_over,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from fermata.aws.resources import Resources
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
+from fermata.plans.drafts.multi_step_request import PlanChain, advance_chain, begin_chain
 from fermata.plans.drafts.pending_plan import BuildListing, list_nowhere, make_pending_plan_id
-from fermata.plans.drafts.plan_chain import PlanChain, advance_chain, begin_chain
 from fermata.plans.page_model import SiteDraft
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.plans.submit_plan import PlanSubmission, submit_plan

@@ -25,11 +25,11 @@ from fermata.plans.drafts.pending_plan import (
     store_pending_plan,
 )
 from fermata.plans.edit_plan import EditPlan, InvalidPlan, parse_edit_plan
-from fermata.plans.message_words import asks_to_plan_first
 from fermata.plans.normalization.normalize_plan import NormalizedPlan, normalize_plan
 from fermata.plans.normalization.plan_context import PlanContext
 from fermata.plans.operations import PLAN_OPERATIONS, STRUCTURAL_OPERATIONS
 from fermata.plans.plan_outcome import PlanOutcome, describe_plan
+from fermata.plans.prompt_hints import asks_to_plan_first
 
 CHANGED_TARGETS_MESSAGE = "What the plan changes has been changed since. Ask for the plan again."
 STRUCTURAL_MESSAGE = "Structural edits are disabled for this site context."

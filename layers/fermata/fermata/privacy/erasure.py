@@ -23,8 +23,8 @@ from fermata.privacy.find_subject_rows import iter_conversations, iter_ledger_ro
 from fermata.privacy.ledger_pseudonyms import rename_user_in_ledger
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, add_counts, save_privacy_job
 from fermata.privacy.trail_names import erase_trail_names
-from fermata.usage.rollups.edition_row import RollupEdition, read_edition_row
 from fermata.usage.rollups.rebuild import rebuild_rollups
+from fermata.usage.rollups.rollup_version import RollupEdition, read_edition_row
 from fermata.wire.auth.tenant_erasure_mark import build_erasure_mark_delete
 
 SETTLING_SECONDS = 20 * 60

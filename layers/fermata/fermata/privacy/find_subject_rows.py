@@ -14,9 +14,9 @@ from fermata.conversations.conversation_store import (
     user_partition,
 )
 from fermata.conversations.message_store import conversation_partition
-from fermata.domain.scopes import SCOPES, make_agent_scope
+from fermata.domain.agent_ids import SCOPES, make_agent_scope
 from fermata.limits.limit_keys import user_limits_partition
-from fermata.planner_api.chat_runs import chats_partition
+from fermata.planner_api.chat_store import chats_partition
 from fermata.privacy.data_subject import DataSubject
 from fermata.turns.start.idempotency import idempotency_partition
 from fermata.usage.budgets.budget_accounts import BudgetAccount

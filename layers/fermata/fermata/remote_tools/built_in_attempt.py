@@ -8,7 +8,7 @@ from fermata.aws.resources import Resources
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
-from fermata.remote_tools.built_in_registry import API_KEY_MEMBER
+from fermata.remote_tools.enable_built_in_tool import API_KEY_MEMBER
 from fermata.remote_tools.remote_call import RemoteCallContext
 from fermata.remote_tools.tool_definition import ToolDefinition, ToolSecrets
 

@@ -13,8 +13,8 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.endpoint_call import CallingAgent, EndpointCall
+from fermata.remote_tools.execute_tool import APPROVED, AnswerLater, ExecutionClock, ManifestTool, execute_tool
 from fermata.remote_tools.remote_tool_caller import make_attempt_sleep
-from fermata.remote_tools.tool_execution import APPROVED, AnswerLater, ExecutionClock, ManifestTool, execute_tool
 from fermata.remote_tools.tool_manifest import (
     MAX_ATTEMPTS,
     MAX_TIMEOUT_MS,

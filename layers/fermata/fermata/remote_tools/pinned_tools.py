@@ -8,6 +8,7 @@ from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_deployment_tools, list_deployment_lines
+from fermata.remote_tools.execute_tool import MAX_TOTAL_SECONDS
 from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
 from fermata.remote_tools.tool_definition import (
     RegisteredTools,
@@ -16,7 +17,6 @@ from fermata.remote_tools.tool_definition import (
     build_tools_key,
     open_tool_secrets,
 )
-from fermata.remote_tools.tool_execution import MAX_TOTAL_SECONDS
 from fermata.remote_tools.tool_manifest import ToolManifest
 from fermata.remote_tools.tool_registry import read_definitions
 from fermata.tools.tool import Access, Approval, Execution, JsonInput, Risk, Tool, ToolContext

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.errors import InvalidRequest
-from fermata.domain.scopes import SCOPES
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signed_post import RESERVED_HEADERS
 

@@ -8,10 +8,7 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX
-from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
-from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
-from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets
-from fermata.remote_tools.tool_execution import (
+from fermata.remote_tools.execute_tool import (
     APPROVED,
     AnswerLater,
     AttemptFailed,
@@ -21,6 +18,9 @@ from fermata.remote_tools.tool_execution import (
     ToolErrorCode,
     execute_tool,
 )
+from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
+from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
+from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets
 from fermata.remote_tools.tool_manifest import normalize_tool_name
 from fermata.remote_tools.tool_registry import read_registered_tools
 from fermata.signed_requests.signed_post import open_guarded_connection

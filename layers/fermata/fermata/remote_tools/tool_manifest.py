@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, StringC
 
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import InvalidRequest
-from fermata.tools.schema.manifest_schema import MAX_SCHEMA_DEPTH, measure_schema_depth
+from fermata.tools.schema.validate_manifest_value import MAX_SCHEMA_DEPTH, measure_schema_depth
 
 MIN_TIMEOUT_MS = 250
 MAX_TIMEOUT_MS = 120_000

@@ -9,8 +9,8 @@ from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ConditionFaile
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
-from fermata.remote_tools.built_in_names import is_built_in_name
 from fermata.remote_tools.registration_checks import check_endpoint, check_scopes, check_static_headers
+from fermata.remote_tools.reserved_names import is_built_in_name
 from fermata.remote_tools.tool_definition import (
     MAX_SECRET_BYTES,
     RegisteredTool,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata.tools.tool import Tool
 
 _BEHIND_NAMES = re.compile(r"(?:[<>({\[\n].*|[:#]\d+)$", re.S)

@@ -14,12 +14,12 @@ from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
-from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.conversation import get_root_conversation
 from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import NotFound
+from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.tools import ClientTool
 from fermata.turns.next_invocation_hint import InvocationHint
 

@@ -5,7 +5,7 @@ from functools import partial
 from fermata.agents.agent import Agent
 from fermata.agents.registry import open_agent
 from fermata.aws.resources import Resources
-from fermata.domain.scopes import read_agent_id
+from fermata.domain.agent_ids import read_agent_id
 from fermata.turns.turn import Turn
 
 

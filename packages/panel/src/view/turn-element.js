@@ -8,9 +8,9 @@ import { describeTurnError } from "../state/problems.js";
 import { isAwaitingDecision } from "../state/turn-view.js";
 import { h, icon, keepFocus, setText } from "./dom.js";
 import { formatCost, formatCount, formatTime } from "./format.js";
-import { NewestWindow } from "./newest-window.js";
+import { NewestWindow } from "./list-window.js";
 import { RoundElement } from "./round-element.js";
-import { inReadersLanguage, problemWords } from "./service-words.js";
+import { inReadersLanguage, problemWords } from "./localized-messages.js";
 
 const MIN_ROUNDS = 30;
 

@@ -7,7 +7,7 @@ import pytest
 from fermata.agents.definitions.compile_definitions import CompiledFiles, compile_definitions
 from fermata.agents.definitions.definition_names import PLATFORM_TOOL_NAMES
 from fermata.agents.definitions.definition_problems import SourceDocument
-from fermata.domain.scopes import make_agent_scope
+from fermata.domain.agent_ids import make_agent_scope
 
 CLAUDE = {"id": "claude", "type": "Anthropic", "properties": {"apiKey": {"_secret": "KEY"}}}
 SCHEMA = {"type": "object", "properties": {}}

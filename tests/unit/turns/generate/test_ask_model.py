@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fermata.domain.decision_questions import DecisionQuestion
+from fermata.domain.classification import DecisionQuestion
 from fermata.domain.errors import BadGateway, InvalidRequest, PaymentRequired, ServiceUnavailable, Unprocessable
 from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.model_io import SamplingSettings

@@ -6,7 +6,7 @@ import pytest
 
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
-from fermata.limits.use_counts import TURN_LEASE_SECONDS
+from fermata.limits.usage_counters import TURN_LEASE_SECONDS
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.read.turn_list import list_tenant_turns
 from fermata.turns.read.turn_report import get_turn_report

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.agents.definitions.tenant_secrets import set_secret
-from fermata.domain.agent_context import AgentContext
+from fermata.domain.page_context import AgentContext
 from fermata.remote_tools.endpoint_call import strip_build_markers
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval

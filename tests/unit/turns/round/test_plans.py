@@ -11,8 +11,8 @@ from fermata.domain.model_io import FinishReason
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
+from fermata.plans.drafts.multi_step_request import MAX_STEP_CHARACTERS, load_chain, read_steps
 from fermata.plans.drafts.pending_plan import load_pending_plan
-from fermata.plans.drafts.plan_chain import MAX_STEP_CHARACTERS, load_chain, read_steps
 from fermata.turns.start.start_turn import start_turn
 from tests.faults import ProcessDied
 from tests.unit.plans.page_samples import SITE

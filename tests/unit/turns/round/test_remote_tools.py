@@ -11,7 +11,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, Unauthorized
 from fermata.domain.events import ApprovalRequestedEvent, ToolAwaitedEvent, ToolResultEvent
 from fermata.remote_tools.built_in import image_generation
-from fermata.remote_tools.built_in_registry import turn_on_built_in_tool
+from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, register_tool, remove_tool
 from fermata.signed_requests.signature import make_signing_secret, sign_request, verify_request
 from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.blocks import TextBlock, ToolCallBlock
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, TextDelta, TokenUsage
+from fermata.domain.page_context import AgentContext
 from fermata.domain.run_settings import NamedToolChoice
 from fermata.domain.tools import ClientTool
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn

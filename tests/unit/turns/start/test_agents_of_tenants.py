@@ -7,9 +7,9 @@ import pytest
 
 from fermata.agents.definitions.definition_keys import build_definition_blob_key
 from fermata.agents.definitions.tenant_secrets import set_secret
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound, Unprocessable
+from fermata.domain.page_context import AgentContext
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.unit.turns.stage import ADA, Stage
 

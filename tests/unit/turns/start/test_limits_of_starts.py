@@ -16,7 +16,7 @@ from fermata.domain.errors import ApiError, NotFound, TooManyRequests
 from fermata.domain.use_limits import CallerLimits
 from fermata.limits.count_use import UseCounter, write_counts
 from fermata.limits.limit_keys import TENANT_SHARDS, build_tenant_limits_key, build_user_limits_key
-from fermata.limits.use_counts import TURN_LEASE_SECONDS, Use
+from fermata.limits.usage_counters import TURN_LEASE_SECONDS, Use
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn
 from tests.unit.turns.conftest import MakeStage

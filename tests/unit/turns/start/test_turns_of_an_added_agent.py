@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fermata.conversations import conversation_store
-from fermata.domain.scopes import SCOPES
+from fermata.domain.agent_ids import SCOPES
 from fermata.turns.start.start_turn import start_turn
 from tests.unit.agents.example_agent.agent import KITCHEN_AGENT
 from tests.unit.turns.stage import Stage, as_posted_snapshot, reply_with_calls, tool_call_block

@@ -5,9 +5,9 @@ from typing import Any
 from fermata.agents.definitions.agent_definition import AgentDefinition
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.agents.files.bundle_store import PushedFile, store_bundle
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.blocks import ToolResultBlock
 from fermata.domain.events import DoneEvent, ToolRequestEvent, ToolResultEvent
+from fermata.domain.page_context import AgentContext
 from fermata.turns.turn_toolset import open_turn_toolset
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block

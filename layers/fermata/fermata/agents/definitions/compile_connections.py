@@ -7,7 +7,7 @@ from fermata.agents.definitions.agent_definition import ConnectionDefinition, En
 from fermata.agents.definitions.connection_types import CONNECTION_TYPES
 from fermata.agents.definitions.definition_names import find_item_id_problem
 from fermata.agents.definitions.definition_problems import Place, ProblemList
-from fermata.agents.definitions.operators import (
+from fermata.agents.definitions.placeholders import (
     SECRET_OPERATOR,
     find_operator_problem,
     iter_operators,

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from fermata.agents.definitions.agent_definition import ConnectionDefinition
 from fermata.agents.definitions.definition_problems import Place, ProblemList
-from fermata.agents.definitions.operators import (
+from fermata.agents.definitions.placeholders import (
     SECRET_OPERATOR,
     find_operator_problem,
     has_resolvable_operator,

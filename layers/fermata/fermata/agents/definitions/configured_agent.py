@@ -6,8 +6,8 @@ from typing import Any
 
 from fermata.agents.agent import Agent
 from fermata.agents.definitions.agent_definition import AgentDefinition, AgentProperties
-from fermata.domain.content_frames import FRAMES_RULE
-from fermata.domain.scopes import make_agent_scope
+from fermata.domain.agent_ids import make_agent_scope
+from fermata.domain.untrusted_text import FRAMES_RULE
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 

@@ -2,7 +2,7 @@
 
 import re
 
-from fermata.domain.scopes import AGENT_ID_PATTERN, SCOPES
+from fermata.domain.agent_ids import AGENT_ID_PATTERN, SCOPES
 
 PLATFORM_TOOL_NAMES = ("update-page-state", "read-file", "list-files", "search-files", "stat-file")
 RESERVED_KEYS = frozenset(

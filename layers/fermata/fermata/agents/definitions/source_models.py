@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 from fermata.agents.definitions.agent_definition import AgentType
 from fermata.domain.base import DomainModel
 from fermata.domain.run_settings import RunHooks, RunSettings
-from fermata.tools.schema.manifest_schema import MAX_SCHEMA_DEPTH, measure_schema_depth
+from fermata.tools.schema.validate_manifest_value import MAX_SCHEMA_DEPTH, measure_schema_depth
 
 MAX_INSTRUCTIONS_CHARS = 200_000
 MAX_DESCRIPTION_CHARS = 4000

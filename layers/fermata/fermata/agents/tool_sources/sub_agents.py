@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fermata.agents.definitions.agent_definition import AgentDefinition
-from fermata.domain.scopes import make_agent_scope
+from fermata.domain.agent_ids import make_agent_scope
 from fermata.tools.tool import Access, Execution, JsonInput, Tool
 
 SUB_AGENT_TOOLSET = "agents"

@@ -6,8 +6,8 @@ Images of results become images of the user, so that the model still sees what i
 from collections.abc import Iterator, Sequence
 
 from fermata.domain.blocks import Block, TextBlock
-from fermata.domain.content_frames import escape_frames_in_json, escape_frames_in_text, frame_text
 from fermata.domain.messages import Message
+from fermata.domain.untrusted_text import escape_frames_in_json, escape_frames_in_text, frame_text
 from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY, AppliedAdjustments
 from fermata.drivers.protocols.block_encoding import encode_call_arguments, format_result_text

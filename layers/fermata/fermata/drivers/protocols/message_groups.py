@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, assert_never
 
 from fermata.domain.blocks import ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
-from fermata.domain.content_frames import frame_context
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
+from fermata.domain.untrusted_text import frame_context
 from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT
 from fermata.drivers.protocols.call_id_mapping import CallIdFormatter, CallIdMapper
 from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart, JsonItem
@@ -106,7 +106,7 @@ def build_conversation(
         key: What `format_call_id` and `make_builder` depend on besides the provider.
         before: Items that precede the conversation.
     """
-    groups = request.message_fold_cache.fold_messages(
+    groups = request.message_prefix_cache.fold_messages(
         (provider, request.model, key),
         request.messages,
         lambda: _GroupFold((provider, request.model), CallIdMapper(format_call_id), make_builder()),

@@ -12,7 +12,7 @@ from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments, drop_field
 from fermata.drivers.model_entries import get_short_text, get_texts, iter_model_entries
-from fermata.drivers.protocol_fallback import is_unknown_path
+from fermata.drivers.protocol_mismatch import is_unknown_path
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
 from fermata.drivers.protocols.ollama_chat.request import build_request_body

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fermata.plans.message_words import split_words
 from fermata.plans.page_model import Page, PageBlock
+from fermata.plans.prompt_hints import split_words
 from fermata.plans.slugs import list_mentioned_slugs
 
 RawOperation = dict[str, Any]

@@ -9,7 +9,7 @@ from fermata.domain.lenient_json import UnreadableJson
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
-from fermata.remote_tools.tool_execution import AttemptFailed
+from fermata.remote_tools.execute_tool import AttemptFailed
 from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient_transport_error
 
 MAX_REDIRECTS = 3

@@ -6,7 +6,7 @@ from typing import Any
 
 from fermata.domain.image_header import read_image_header
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
-from fermata.remote_tools.tool_execution import AttemptFailed
+from fermata.remote_tools.execute_tool import AttemptFailed
 
 OPENAI_IMAGES_URL = "https://api.openai.com/v1/images/generations"
 OPENAI_IMAGE_MODEL = "gpt-image-1"

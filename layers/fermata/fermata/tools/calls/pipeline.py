@@ -21,8 +21,8 @@ from fermata.domain.caller import Capability
 from fermata.domain.json_shortening import shorten_data, shorten_text
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
-from fermata.tools.schema.manifest_schema import find_schema_violation
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
+from fermata.tools.schema.validate_manifest_value import find_schema_violation
 from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import iter_name_keys, make_name_key
 from fermata.tools.toolset import Toolset, list_tool_names

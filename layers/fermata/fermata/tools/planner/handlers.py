@@ -5,7 +5,7 @@ from typing import Any
 from fermata.domain.events import EditPlanEvent, Event
 from fermata.domain.tools import ToolOutput
 from fermata.plans.draft_session import DraftSession
-from fermata.plans.drafts.plan_chain import read_steps
+from fermata.plans.drafts.multi_step_request import read_steps
 from fermata.plans.editor_state import read_editor_state
 from fermata.plans.submit_plan import PlanSubmission
 from fermata.tools.tool import ToolContext, ToolFailure, ToolInput

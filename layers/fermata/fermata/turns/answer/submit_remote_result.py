@@ -8,9 +8,9 @@ from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict, ServiceUnavailable, Unauthorized
 from fermata.domain.tools import ToolExecution, ToolOutput
+from fermata.remote_tools.execute_tool import MAX_MESSAGE_CHARS, check_tool_data
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions, read_tool_secrets
 from fermata.remote_tools.tool_definition import ToolDefinition
-from fermata.remote_tools.tool_execution import MAX_MESSAGE_CHARS, check_tool_data
 from fermata.signed_requests.signature import SignatureRefused, verify_request
 from fermata.tools.calls.pipeline import apply_result_policy
 from fermata.tools.tool import Tool

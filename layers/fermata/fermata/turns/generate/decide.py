@@ -7,7 +7,7 @@ from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.decision_questions import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
+from fermata.domain.classification import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.run_settings import OutputFormat

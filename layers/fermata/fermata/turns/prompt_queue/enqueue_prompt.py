@@ -12,7 +12,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, TooManyRequests
 from fermata.domain.events import PromptQueuedEvent
 from fermata.limits.count_use import UseCounter, write_counts
-from fermata.limits.use_counts import Use
+from fermata.limits.usage_counters import Use
 from fermata.turns.prompt_queue.queued_prompt import (
     QueuedPrompt,
     build_queue_key,

@@ -9,12 +9,12 @@ from fermata.aws.blob_store import conversation_folder
 from fermata.aws.dynamodb_items_and_writes import Item, Update
 from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources
-from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.base import StoredModel
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.dialect import Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.json_shortening import shorten_text
+from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.use_limits import CallerLimits, UseLimits
 from fermata.turns.start.turn_prompt import TurnPrompt
 

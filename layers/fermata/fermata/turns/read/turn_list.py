@@ -7,7 +7,7 @@ from typing import Any
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.limits.running_turns import list_running_turns
+from fermata.limits.list_running_turns import list_running_turns
 from fermata.turns.read.turn_status import describe_origin, read_open_turn_status
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
 from fermata.usage.ledger.ledger_store import read_turn_requests

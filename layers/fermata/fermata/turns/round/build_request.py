@@ -37,7 +37,7 @@ def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswe
         provider_options=context.open_provider_options(),
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
-        message_fold_cache=context.message_fold_cache,
+        message_prefix_cache=context.message_prefix_cache,
     )
     return request, forced_answer
 

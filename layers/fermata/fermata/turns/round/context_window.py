@@ -6,7 +6,7 @@ from functools import partial
 
 from fermata.aws.resources import Resources
 from fermata.conversations.history.model_profile import ModelProfile
-from fermata.conversations.history.pruning import prune_before_turn
+from fermata.conversations.history.prune_rules import prune_before_turn
 from fermata.conversations.history.token_estimate import ESTIMATED_BYTES_PER_TOKEN
 from fermata.credentials.known_capabilities import get_known_capabilities
 from fermata.domain.messages import Message

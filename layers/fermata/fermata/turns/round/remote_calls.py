@@ -13,11 +13,11 @@ from fermata.domain.messages import Message
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.endpoint_call import CallingAgent
 from fermata.remote_tools.endpoint_caller import EndpointCaller
+from fermata.remote_tools.execute_tool import EarlierResults
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions
 from fermata.remote_tools.remote_call import RemoteCallContext
 from fermata.remote_tools.remote_tool_caller import MAX_ANSWER_SECONDS, RemoteToolCaller
 from fermata.remote_tools.tool_definition import ToolDefinition
-from fermata.remote_tools.tool_execution import EarlierResults
 from fermata.tools.toolset import Toolset
 from fermata.turns.remote_results import build_remote_request_id
 from fermata.turns.turn import Turn

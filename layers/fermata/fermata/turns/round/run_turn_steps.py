@@ -119,9 +119,9 @@ def _reload_after_refusal(context: TurnContext) -> None:
 
 
 def _end_answered_turn(context: TurnContext) -> bool:
-    from fermata.turns.end.end_answered_turn import end_answered_turn  # imported here because few turns end so
+    from fermata.turns.end.end_plan_turn import end_plan_turn  # imported here because few turns end so
 
-    end_answered_turn(context.resources, context.turn, context.log)
+    end_plan_turn(context.resources, context.turn, context.log)
     return True
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
-from fermata.domain.scopes import read_agent_id
 from fermata.tools.calls.pipeline import INVALID_INPUT_CODE, parse_tool_input
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.turns.end.end_turn import NO_FINAL_ROUND, FinalRound, end_turn

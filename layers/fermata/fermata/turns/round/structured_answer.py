@@ -11,7 +11,7 @@ from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse
 from fermata.domain.run_settings import OutputFormat
-from fermata.tools.schema.manifest_schema import find_schema_violation
+from fermata.tools.schema.validate_manifest_value import find_schema_violation
 
 INVALID_OUTPUT_CODE = "invalid_output"
 _INSTRUCTION = (

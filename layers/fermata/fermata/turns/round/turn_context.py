@@ -16,7 +16,7 @@ from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.errors import ApiError
 from fermata.domain.events import Event
-from fermata.domain.message_fold_cache import MessageFoldCache
+from fermata.domain.message_prefix_cache import MessagePrefixCache
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
@@ -83,7 +83,7 @@ class TurnContext:
     def __post_init__(self) -> None:
         self.run_started_at = self.resources.clock.monotonic()
         self.heartbeat = Heartbeat(self.resources, self.invocation.token)
-        self.message_fold_cache = MessageFoldCache()
+        self.message_prefix_cache = MessagePrefixCache()
         self._progress = TurnProgress(self.turn.id, self._is_edit)
 
     @cached_property

@@ -7,10 +7,10 @@ from fermata.agents.page_context import build_page_context
 from fermata.agents.policy_store import build_policy_key, policy_from_item
 from fermata.aws.resources import Resources
 from fermata.credentials.model_choice import ModelChoice
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.content_frames import escape_frames_in_text
 from fermata.domain.json_shortening import shorten_text
+from fermata.domain.page_context import AgentContext
+from fermata.domain.untrusted_text import escape_frames_in_text
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
 from fermata.remote_tools.pinned_tools import pin_remote_tools

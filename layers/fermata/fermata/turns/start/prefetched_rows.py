@@ -10,8 +10,8 @@ from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import build_conversation_key
 from fermata.credentials.credential_store import build_credential_key
 from fermata.credentials.scope_defaults import build_default_key
+from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.caller import Caller
-from fermata.domain.scopes import read_agent_id
 from fermata.hosts.host_record import build_host_key
 from fermata.limits.count_use import list_count_keys
 from fermata.remote_tools.tool_definition import build_tools_key

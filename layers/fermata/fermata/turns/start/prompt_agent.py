@@ -11,11 +11,11 @@ from fermata.agents.registry import open_agent
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
-from fermata.domain.agent_context import MAX_CONTEXT_CHARS, NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound, Unprocessable
-from fermata.domain.scopes import read_agent_id
+from fermata.domain.page_context import MAX_CONTEXT_CHARS, NO_AGENT_CONTEXT, AgentContext
 from fermata.turns.start.turn_prompt import TurnPrompt
 
 
@@ -50,7 +50,7 @@ def open_prompt_agent(resources: Resources, caller: Caller, prompt: TurnPrompt, 
         return PromptAgent(open_agent(prompt.scope), NO_AGENT_CONTEXT, {})
     # imported here because most prompts ask a built-in agent
     from fermata.agents.definitions.definition_store import find_entry_for_caller, load_definition, read_agent_list
-    from fermata.agents.definitions.operators import resolve_operators
+    from fermata.agents.definitions.placeholders import resolve_operators
 
     entry = find_entry_for_caller(read_agent_list(resources, caller.tenant, read_item), caller, agent_id)
     try:

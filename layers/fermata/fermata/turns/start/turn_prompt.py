@@ -9,12 +9,12 @@ from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
-from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.blocks import Block
 from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
+from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.tools import ClientTool
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
-from fermata.limits.use_counts import Use
+from fermata.limits.usage_counters import Use
 from fermata.turns.start.normalize_prompt_images import compute_block_identity
 
 

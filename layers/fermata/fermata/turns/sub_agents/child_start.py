@@ -11,7 +11,7 @@ from fermata.aws.dynamodb_items_and_writes import Item, Put, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import message_store
 from fermata.credentials.model_choice import ModelChoice
-from fermata.domain.agent_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import build_child_conversation_id
@@ -19,7 +19,7 @@ from fermata.domain.errors import ApiError
 from fermata.domain.events import BridgeReadyEvent
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
-from fermata.domain.scopes import read_agent_id
+from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.hosts.host_record import build_host_key
 from fermata.remote_tools.pinned_tools import pin_remote_tools
 from fermata.tools.tool import Tool
@@ -113,7 +113,7 @@ def _open_agent(resources: Resources, parent: Turn, scope: str, version: str) ->
         return _ChildAgent(open_agent(scope), NO_AGENT_CONTEXT, {})
     # imported here because most sub-agents are looked up in a process that knows them already
     from fermata.agents.definitions.definition_store import load_definition
-    from fermata.agents.definitions.operators import resolve_operators
+    from fermata.agents.definitions.placeholders import resolve_operators
 
     caller = Caller(tenant=parent.tenant, user=parent.user, capabilities=frozenset(parent.capabilities))
     try:

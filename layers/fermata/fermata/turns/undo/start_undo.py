@@ -17,7 +17,7 @@ from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.limits.count_use import UseCounter
-from fermata.limits.use_counts import Use
+from fermata.limits.usage_counters import Use
 from fermata.turns.edit_journal import (
     JournalEntry,
     edit_key_from_effect_key,

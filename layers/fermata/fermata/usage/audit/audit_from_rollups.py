@@ -30,9 +30,9 @@ from fermata.usage.quarter_hours import (
     quarter_start,
 )
 from fermata.usage.rollups.conversation_activity import ConversationActivity
-from fermata.usage.rollups.edition_row import RollupEdition, read_from_current_edition
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rollup_store import load_activities, load_rollups
+from fermata.usage.rollups.rollup_version import RollupEdition, read_from_current_edition
 from fermata.usage.usage_totals import UsageDimension
 
 _LAST_DAY = "9999"

@@ -11,8 +11,8 @@ from fermata.usage.usage_totals import ZERO_USD
 def load_spending_rollups(resources: Resources, tenant: str, date: BudgetDate) -> tuple[PeriodRollup, PeriodRollup]:
     """Return the tenant's rollups of the month up to this day, and of this day."""
     # Imported here because few turns open an account; the others need no rollups.
-    from fermata.usage.rollups.edition_row import RollupEdition, read_from_current_edition
     from fermata.usage.rollups.rollup_store import load_rollups
+    from fermata.usage.rollups.rollup_version import RollupEdition, read_from_current_edition
 
     today = f"{date.month}-{date.day}"
 

@@ -18,7 +18,6 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.usage.ledger.ledger_parsing import find_row_defect, load_ledger_records
 from fermata.usage.ledger.ledger_store import FIRST_LEDGER_MONTH, ledger_row_key, read_ledger_rows
-from fermata.usage.rollups.edition_row import RollupEdition, begin_edition, read_edition_row, store_edition_row
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rollup_delta import RollupDelta
 from fermata.usage.rollups.rollup_store import (
@@ -27,6 +26,7 @@ from fermata.usage.rollups.rollup_store import (
     count_records_into,
     to_rollup_item,
 )
+from fermata.usage.rollups.rollup_version import RollupEdition, begin_edition, read_edition_row, store_edition_row
 
 STREAM_REPEAT_SECONDS = 2 * 86400
 """Longer than a stream keeps its records, which is a day."""

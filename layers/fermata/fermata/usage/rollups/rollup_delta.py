@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from fermata.usage.ledger.usage_increments import LedgerRecord, UsageIncrement
 from fermata.usage.quarter_hours import QUARTERS_PER_DAY, quarter_day, quarter_label
 from fermata.usage.rollups.conversation_activity import MAX_GAP_QUARTERS, ConversationActivity
-from fermata.usage.rollups.edition_row import RollupLevel
 from fermata.usage.rollups.period_rollup import PeriodRollup
+from fermata.usage.rollups.rollup_version import RollupLevel
 from fermata.usage.usage_totals import UsageDimension
 
 

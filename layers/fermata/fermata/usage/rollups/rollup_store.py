@@ -1,6 +1,6 @@
 """Rollup rows in DynamoDB: the ledger summed by day and by quarter of an hour, each ledger row counted exactly once.
 
-    t#<tenant>#rollup                     edition     numbers of the editions (edition_row.py)
+    t#<tenant>#rollup                     edition     numbers of the editions (rollup_version.py)
     t#<tenant>#rollup#<n>#day             <day>#<segment>       rollup of a day (period_rollup.py)
     t#<tenant>#rollup#<n>#quarter         <quarter>#<segment>   rollup of a quarter
     t#<tenant>#rollup#<n>#chat#<id>       chat        activity of a conversation (conversation_activity.py)
@@ -17,9 +17,9 @@ from fermata.aws.dynamodb_items_and_writes import Item, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.usage.ledger.usage_increments import MAX_INCREMENTS_PER_TRANSACTION, LedgerRecord
 from fermata.usage.rollups.conversation_activity import ConversationActivity
-from fermata.usage.rollups.edition_row import RollupEdition, RollupLevel, read_editions
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rollup_delta import RollupDelta
+from fermata.usage.rollups.rollup_version import RollupEdition, RollupLevel, read_editions
 
 FULL_SEGMENT_BYTES = 16 * 1024
 """A segment of this size takes no more: every change writes the whole segment."""

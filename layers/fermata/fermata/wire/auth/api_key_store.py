@@ -15,9 +15,9 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item,
 from fermata.aws.resources import Resources
 from fermata.aws.settings import LAST_USE_SECONDS
 from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.domain.agent_ids import SCOPES, is_scope
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
-from fermata.domain.scopes import SCOPES, is_scope
 from fermata.wire.auth.api_key import (
     TENANT_WIDE_CAPABILITIES,
     ApiKeySecret,

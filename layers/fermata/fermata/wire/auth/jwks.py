@@ -18,7 +18,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
 from fermata.domain.errors import ProviderError
 from fermata.drivers.transport.url_guard import UrlGuard
-from fermata.wire.auth.key_set_source import KEY_SET_FETCH_SECONDS, KeySetSource
+from fermata.wire.auth.jwks_cache import KEY_SET_FETCH_SECONDS, JwksCache
 
 MAX_KEY_SET_BYTES = 256 * 1024
 MAX_KEYS_TRIED = 20
@@ -56,9 +56,9 @@ def make_key_server_guard(resources: Resources) -> UrlGuard:
     return UrlGuard(loopback=resources.settings.is_loopback_allowed, on_refusal=log_refused_address)
 
 
-def _get_source(resources: Resources, url: str) -> KeySetSource:
+def _get_source(resources: Resources, url: str) -> JwksCache:
     return resources.cache.get_shared(
-        ("jwks", url), lambda: KeySetSource(resources.clock, lambda: _load_keys(resources, url))
+        ("jwks", url), lambda: JwksCache(resources.clock, lambda: _load_keys(resources, url))
     )
 
 

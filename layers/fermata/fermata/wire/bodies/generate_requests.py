@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from fermata.domain.decision_questions import DecisionQuestion
+from fermata.domain.classification import DecisionQuestion
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.generate_request import DEFAULT_GENERATE_RETRIES, GenerateRequest
 from fermata.domain.messages import Role

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringC
 from pydantic.config import JsonDict
 
 from fermata.aws import uploads
-from fermata.domain.scopes import ConversationScope
+from fermata.domain.agent_ids import ConversationScope
 from fermata.wire.bodies.fields import ApiKey, NonBlankTitle, NonBlankUrl, ResourceId, StrictBody
 
 _MAX_ANNOUNCED_BYTES = 999_999_999

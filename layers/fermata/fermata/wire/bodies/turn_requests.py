@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import PayloadTooLarge
 from fermata.domain.image_header import MAX_INPUT_IMAGE_PIXELS, read_image_header
+from fermata.domain.page_context import AgentContext
 from fermata.wire.bodies.fields import NULL_SCHEMA, LenientBody, ResourceId, Revision, StrictBody, UploadRef
 
 MAX_PROMPT_CHARACTERS = 400_000

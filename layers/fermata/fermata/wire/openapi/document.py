@@ -11,7 +11,7 @@ from http import HTTPStatus
 from pydantic import BaseModel
 
 import fermata
-from fermata.domain.scopes import build_scope_schema
+from fermata.domain.agent_ids import build_scope_schema
 from fermata.wire.bodies.responses import (
     agent_definitions,
     agents,

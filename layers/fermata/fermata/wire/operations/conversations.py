@@ -1,6 +1,6 @@
 """Operations on conversations and their messages."""
 
-from fermata.domain.scopes import build_scope_schema
+from fermata.domain.agent_ids import build_scope_schema
 from fermata.wire.bodies.requests import ConversationChange, NewConversation
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, OK_RESPONSES, TOOL_NAMES, make_integer_parameter
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse

@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Self, assert_never
 
 from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, ToolResultBlock
-from fermata.domain.content_frames import frame_context
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
+from fermata.domain.untrusted_text import frame_context
 from fermata.drivers.adjustments import NO_ADJUSTMENTS, AppliedAdjustments
 from fermata.drivers.protocols.anthropic_messages.thinking import (
     MIN_THINKING_BUDGET_TOKENS,
@@ -58,7 +58,7 @@ def build_request_body(
         with_history_thinking: Whether its earlier thinking is sent back.
     """
     format_call_id = choose_call_id_formatter(applied, _format_id)
-    messages = request.message_fold_cache.fold_messages(
+    messages = request.message_prefix_cache.fold_messages(
         ("anthropic", request.model, with_history_thinking, format_call_id),
         request.messages,
         lambda: _MessageFold(request.model, CallIdMapper(format_call_id), with_history_thinking=with_history_thinking),

@@ -23,7 +23,7 @@ from fermata.drivers.protocols.block_encoding import (
     schema_with_properties,
 )
 from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
-from fermata.drivers.protocols.gemini_generate.model_names import (
+from fermata.drivers.protocols.gemini_generate.model_traits import (
     build_thinking_config,
     get_gemini_allowance,
     reads_result_images,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fermata.domain.scopes import ConversationScope
+from fermata.domain.agent_ids import ConversationScope
 from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel, UsdField
 
 

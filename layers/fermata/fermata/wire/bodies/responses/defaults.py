@@ -1,6 +1,6 @@
 """Define the response bodies of operations on the default model of each scope."""
 
-from fermata.domain.scopes import ScopeName
+from fermata.domain.agent_ids import ScopeName
 from fermata.wire.bodies.responses.common import InstantField, ResponseModel
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from fermata.domain.scopes import ScopeName
+from fermata.domain.agent_ids import ScopeName
 from fermata.wire.bodies.responses.common import InstantField, ResponseModel
 
 

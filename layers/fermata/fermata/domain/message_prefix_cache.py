@@ -33,7 +33,7 @@ class _Prefix:
     newest_messages: Sequence[Message]
 
 
-class MessageFoldCache:
+class MessagePrefixCache:
     """Keep the folds of one conversation. It belongs to one thread."""
 
     def __init__(self) -> None:

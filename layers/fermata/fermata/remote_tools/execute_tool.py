@@ -13,7 +13,7 @@ from typing import Any
 
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name
-from fermata.tools.schema.manifest_schema import find_schema_violation
+from fermata.tools.schema.validate_manifest_value import find_schema_violation
 
 MAX_MESSAGE_CHARS = 240
 MAX_TOTAL_SECONDS = 150.0

@@ -18,7 +18,7 @@ from fermata.agents.definitions.definition_store import (
     read_agent_list,
     replace_agents,
 )
-from fermata.agents.definitions.operators import SECRET_OPERATOR, iter_operators
+from fermata.agents.definitions.placeholders import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.tenant_secrets import list_secret_views
 from fermata.agents.files.bundle_store import PushedFile, name_bundle, store_bundle
 from fermata.aws.resources import Resources

@@ -10,8 +10,8 @@ Instead of a path, the parameter can be `{key: <path>, default: <value>}`. Whate
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from fermata.domain.agent_context import AgentContext
 from fermata.domain.caller import Caller
+from fermata.domain.page_context import AgentContext
 
 OPERATORS = ("_payload", "_user", "_secret")
 SECRET_OPERATOR = "_secret"  # noqa: S105 (the name of an operator)

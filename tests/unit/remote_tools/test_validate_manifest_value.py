@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fermata.tools.schema.manifest_schema import find_schema_violation, measure_schema_depth
+from fermata.tools.schema.validate_manifest_value import find_schema_violation, measure_schema_depth
 
 CLOSED_QUERY = {
     "type": "object",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.tool_execution import (
+from fermata.remote_tools.execute_tool import (
     APPROVED,
     AnswerLater,
     AttemptFailed,
@@ -19,7 +19,7 @@ from fermata.remote_tools.tool_execution import (
 )
 from fermata.remote_tools.tool_manifest import normalize_tool_name
 from tests.unit.remote_tools.manifests import ExecutionTime, make_manifest_tool
-from tests.unit.remote_tools.test_manifest_schema import CLOSED_QUERY
+from tests.unit.remote_tools.test_validate_manifest_value import CLOSED_QUERY
 
 TRANSIENT = AttemptFailed("it is busy", is_transient=True)
 

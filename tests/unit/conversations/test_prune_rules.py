@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.conversations.history.pruning import prune_before_turn, prune_messages
+from fermata.conversations.history.prune_rules import prune_before_turn, prune_messages
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.run_settings import PruneRules

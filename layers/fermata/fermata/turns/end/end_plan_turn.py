@@ -11,7 +11,7 @@ from fermata.turns.turn_log import TurnLog, read_entries_from
 from fermata.turns.turn_state_from_log import TurnState
 
 
-def end_answered_turn(resources: Resources, turn: Turn, log: TurnLog) -> None:
+def end_plan_turn(resources: Resources, turn: Turn, log: TurnLog) -> None:
     """End a turn after the plan that answers it.
 
     Args:

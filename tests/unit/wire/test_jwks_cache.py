@@ -12,8 +12,8 @@ from jwt import PyJWK
 from jwt.algorithms import ECAlgorithm
 
 from fermata.domain.errors import ServiceUnavailable
-from fermata.wire.auth import key_set_source
-from fermata.wire.auth.key_set_source import MAX_KEY_SET_WAITERS, KeySetSource
+from fermata.wire.auth import jwks_cache
+from fermata.wire.auth.jwks_cache import MAX_KEY_SET_WAITERS, JwksCache
 from tests.resources import TestClock
 from tests.waiting import wait_until
 
@@ -49,8 +49,8 @@ def server() -> Iterator[KeyServer]:
 
 
 @pytest.fixture
-def source(clock: TestClock, server: KeyServer) -> KeySetSource:
-    return KeySetSource(clock, server.load)
+def source(clock: TestClock, server: KeyServer) -> JwksCache:
+    return JwksCache(clock, server.load)
 
 
 @pytest.fixture
@@ -64,34 +64,34 @@ def choose(kid: str) -> Callable[[Sequence[PyJWK]], Sequence[PyJWK]]:
 
 
 def ask_in_threads(
-    pool: ThreadPoolExecutor, source: KeySetSource, count: int, kid: str = "old"
+    pool: ThreadPoolExecutor, source: JwksCache, count: int, kid: str = "old"
 ) -> list[Future[Sequence[PyJWK]]]:
     return [pool.submit(source.find_keys, choose(kid)) for _ in range(count)]
 
 
-def count_waiters(source: KeySetSource) -> int:
+def count_waiters(source: JwksCache) -> int:
     return source._waiters
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_set_source, "KEY_SET_FETCH_SECONDS", 60.0)
+    monkeypatch.setattr(jwks_cache, "KEY_SET_FETCH_SECONDS", 60.0)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_set_source, "KEY_SET_FETCH_SECONDS", 0.05)
+    monkeypatch.setattr(jwks_cache, "KEY_SET_FETCH_SECONDS", 0.05)
 
 
 @pytest.mark.usefixtures("patient")
 def test_of_many_threads_one_asks_a_few_wait_and_the_rest_are_refused_at_once(
-    source: KeySetSource, server: KeyServer, pool: ThreadPoolExecutor, clock: TestClock
+    source: JwksCache, server: KeyServer, pool: ThreadPoolExecutor, clock: TestClock
 ) -> None:
     server.is_answering.clear()
     calls = ask_in_threads(pool, source, 40)
     wait_until(lambda: sum(call.done() for call in calls) == 40 - MAX_KEY_SET_WAITERS, "most are refused")
     assert count_waiters(source) == MAX_KEY_SET_WAITERS
-    assert KeySetSource(clock, lambda: (NEW,)).find_keys(choose("new")) == [NEW], "another tenant's keys are found"
+    assert JwksCache(clock, lambda: (NEW,)).find_keys(choose("new")) == [NEW], "another tenant's keys are found"
     server.is_answering.set()
     results = [call.exception() or call.result() for call in calls]
     assert results.count([OLD]) == MAX_KEY_SET_WAITERS
@@ -101,7 +101,7 @@ def test_of_many_threads_one_asks_a_few_wait_and_the_rest_are_refused_at_once(
 
 @pytest.mark.usefixtures("patient")
 def test_while_the_set_is_fetched_again_others_use_the_one_they_have(
-    source: KeySetSource, server: KeyServer, pool: ThreadPoolExecutor, clock: TestClock
+    source: JwksCache, server: KeyServer, pool: ThreadPoolExecutor, clock: TestClock
 ) -> None:
     source.find_keys(choose("old"))
     clock.advance(301)
@@ -116,7 +116,7 @@ def test_while_the_set_is_fetched_again_others_use_the_one_they_have(
 
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_never_answers_is_given_up_and_not_asked_twice_at_once(
-    source: KeySetSource, server: KeyServer, clock: TestClock
+    source: JwksCache, server: KeyServer, clock: TestClock
 ) -> None:
     server.is_answering.clear()
     for _ in range(10):
@@ -131,7 +131,7 @@ def test_a_server_that_never_answers_is_given_up_and_not_asked_twice_at_once(
     assert source.find_keys(choose("old")) == [OLD]
 
 
-def test_a_failure_is_remembered_for_seconds(source: KeySetSource, server: KeyServer, clock: TestClock) -> None:
+def test_a_failure_is_remembered_for_seconds(source: JwksCache, server: KeyServer, clock: TestClock) -> None:
     server.keys = None
     for _ in range(10):
         with pytest.raises(ServiceUnavailable):
@@ -143,7 +143,7 @@ def test_a_failure_is_remembered_for_seconds(source: KeySetSource, server: KeySe
 
 
 def test_a_key_is_known_half_a_minute_after_it_was_published(
-    source: KeySetSource, server: KeyServer, clock: TestClock
+    source: JwksCache, server: KeyServer, clock: TestClock
 ) -> None:
     source.find_keys(choose("old"))
     server.keys = (OLD, NEW)
@@ -155,7 +155,7 @@ def test_a_key_is_known_half_a_minute_after_it_was_published(
 
 
 def test_made_up_key_ids_cause_one_request_in_half_a_minute(
-    source: KeySetSource, server: KeyServer, clock: TestClock
+    source: JwksCache, server: KeyServer, clock: TestClock
 ) -> None:
     for second in range(300):
         assert source.find_keys(choose(f"made-up-{second}")) == []
@@ -164,7 +164,7 @@ def test_made_up_key_ids_cause_one_request_in_half_a_minute(
 
 
 def test_an_unknown_key_is_no_refusal_while_its_server_is_down(
-    source: KeySetSource, server: KeyServer, clock: TestClock
+    source: JwksCache, server: KeyServer, clock: TestClock
 ) -> None:
     source.find_keys(choose("old"))
     server.keys = None
@@ -175,7 +175,7 @@ def test_an_unknown_key_is_no_refusal_while_its_server_is_down(
 
 
 def test_a_removed_key_is_not_accepted_after_five_minutes(
-    source: KeySetSource, server: KeyServer, clock: TestClock
+    source: JwksCache, server: KeyServer, clock: TestClock
 ) -> None:
     source.find_keys(choose("old"))
     server.keys = (NEW,)
@@ -195,7 +195,7 @@ def test_a_bug_in_loading_refuses_and_is_not_the_end_of_loading(
             raise result
         return (OLD,)
 
-    source = KeySetSource(clock, load)
+    source = JwksCache(clock, load)
     with pytest.raises(ServiceUnavailable):
         source.find_keys(choose("old"))
     clock.advance(11)

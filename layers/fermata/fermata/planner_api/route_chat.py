@@ -13,8 +13,8 @@ from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.planner_api.sessions import PLANNER_SCOPE, read_object
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
+from fermata.plans.drafts.multi_step_request import PlanChain, drop_chain, load_chain, require_chain
 from fermata.plans.drafts.pending_plan import NO_PENDING_PLAN, load_pending_plan
-from fermata.plans.drafts.plan_chain import PlanChain, drop_chain, load_chain, require_chain
 from fermata.turns.approvals.decide_held_plan import apply_held_plan, discard_held_plan
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.idempotency import find_started_turn

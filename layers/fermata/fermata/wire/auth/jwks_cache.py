@@ -28,7 +28,7 @@ MAX_KEY_SET_WAITERS = 4
 KeySelector: TypeAlias = Callable[[Sequence[PyJWK]], Sequence[PyJWK]]
 
 
-class KeySetSource:
+class JwksCache:
     """The keys of one URL.
 
     Args:

@@ -17,7 +17,7 @@ from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, UseLimits
 from fermata.limits.leases import build_lease_removal, list_live_leases
 from fermata.limits.limit_keys import TENANT_SHARDS, divide_limits
 from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
-from fermata.limits.use_counts import TURN_LEASE_SECONDS, LimitReached, ReaderCounts, Use, UseCounts
+from fermata.limits.usage_counters import TURN_LEASE_SECONDS, LimitReached, ReaderCounts, Use, UseCounts
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
 from tests.chaos.memory_aws.tables import MemoryTable
 

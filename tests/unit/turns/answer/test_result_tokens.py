@@ -7,7 +7,7 @@ import pytest
 
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, Unauthorized
-from fermata.turns.answer.callback_tokens import (
+from fermata.turns.answer.result_tokens import (
     MAX_CALLBACK_SECONDS,
     issue_callback_token,
     open_callback_token,

@@ -12,7 +12,7 @@ from fermata.agents.definitions.source_models import (
     McpConnectionProperties,
     ModelConnectionProperties,
 )
-from fermata.domain.scopes import AGENT_ID_PATTERN
+from fermata.domain.agent_ids import AGENT_ID_PATTERN
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
 _OPERATOR = {"$ref": "#/$defs/Operator"}
