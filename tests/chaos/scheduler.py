@@ -1,7 +1,7 @@
-"""A seeded scheduler for simulated processes: one thread runs at a time, and every switch is drawn from the seed.
+"""A seeded scheduler for simulated processes: one task runs at a time, and every switch is drawn from the seed.
 
-Simulated code runs in real threads that hand a baton to each other at *switch points*: AWS calls, provider chunks,
-locks, events, sleeps. Between two switch points nothing else runs. Time is simulated: it advances when every task
+Simulated code runs in greenlets that leave each other at *switch points*: AWS calls, provider chunks, locks, events,
+sleeps (decision 0291). Between two switch points nothing else runs. Time is simulated: it advances when every task
 waits. The same seed gives the same order of switches on every machine.
 
     scheduler = Scheduler(seed=7)
@@ -11,14 +11,15 @@ waits. The same seed gives the same order of switches on every machine.
 """
 
 import random
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from greenlet import getcurrent, greenlet
 
 from tests.chaos.fault_rules import FREEZES_SECONDS
 
 MAX_SWITCHES = 2_000_000
-_JOIN_SECONDS = 30.0
+_NEVER = float("inf")
 
 
 class ProcessDied(BaseException):
@@ -27,20 +28,6 @@ class ProcessDied(BaseException):
 
 class Stuck(AssertionError):
     """Every task waits, none of them for a moment in time: a deadlock of the simulated system."""
-
-
-class Baton:
-    """What a thread waits for until it may run. Cheaper than a semaphore, because nobody else ever waits for it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def give(self) -> None:
-        self._lock.release()
-
-    def await_turn(self) -> None:
-        self._lock.acquire()
 
 
 @dataclass(eq=False)
@@ -74,8 +61,7 @@ class Task:
     is_ready: Callable[[], bool] | None = None
     """What the task waits for besides its time; None when it only waits for time."""
     is_over: bool = False
-    baton: "Baton" = field(default_factory=lambda: Baton())
-    thread: threading.Thread | None = None
+    thread: greenlet | None = None
 
 
 class Scheduler:
@@ -94,8 +80,11 @@ class Scheduler:
         """When a late request landed last: what it causes begins then."""
         self.network = Process("network")
         """Delivers what is under way, whatever becomes of its sender."""
-        self._baton = Baton()
         self._current: Task | None = None
+        self._has_over_tasks = False
+        """Whether some of `tasks` are over."""
+        self._hub = getcurrent()
+        """Of who runs the simulation: each task leaves for it, and it goes on with the next."""
         self._until: Callable[[], bool] = lambda: True
         self._deadline = start_time
         self._failure: BaseException | None = None
@@ -109,13 +98,11 @@ class Scheduler:
 
     def start(self, process: Process, target: Callable[[], object], *, name: str, delay: float = 0.0) -> Task:
         task = Task(process, name, target, wake_at=self.now + delay)
-        task.thread = threading.Thread(target=self._run_task, args=(task,), name=f"sim-{name}", daemon=True)
+        task.thread = greenlet(lambda: self._run_task(task), parent=self._hub)
         self.tasks.append(task)
-        task.thread.start()
         return task
 
     def _run_task(self, task: Task) -> None:
-        task.baton.await_turn()
         try:
             if not task.process.is_dead:
                 task.target()
@@ -124,17 +111,13 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 (kept, and raised by `run`)
             self._failure = error
         finally:
-            task.is_over = True
-            self._pass_on(self._choose_next())
+            task.is_over = self._has_over_tasks = True
+            self._current = self._choose_next()
 
     @property
     def current(self) -> Task:
         assert self._current is not None, "no simulated task is running"
         return self._current
-
-    @property
-    def is_in_task(self) -> bool:
-        return self._current is not None and threading.current_thread() is self._current.thread
 
     # what simulated code calls
 
@@ -150,11 +133,11 @@ class Scheduler:
         if self.on_switch is not None:
             self.on_switch(task, label)
         task.is_ready = is_ready
-        task.wake_at = float("inf") if seconds is None else self.now + seconds
+        task.wake_at = _NEVER if seconds is None else self.now + seconds
         chosen = self._choose_next()
         if chosen is not task:
-            self._pass_on(chosen)
-            task.baton.await_turn()
+            self._current = chosen
+            self._hub.switch()
         if task.process.is_dead:
             raise ProcessDied
         return is_ready is None or is_ready()
@@ -172,10 +155,8 @@ class Scheduler:
     def run(self, until: Callable[[], bool], limit_seconds: float) -> None:
         """Run until a condition holds. Raises the error of a task, Stuck, or TimeoutError in simulated time."""
         self._until, self._deadline = until, self.now + limit_seconds
-        first = self._choose_next()
-        if first is not None:
-            self._pass_on(first)
-            self._baton.await_turn()
+        self._current = self._choose_next()
+        self._run_chosen()
         if self._failure is not None:
             raise self._failure
 
@@ -201,45 +182,40 @@ class Scheduler:
             raise TimeoutError(f"not over after {MAX_SWITCHES} switches: something spins")
         return task
 
-    def _pass_on(self, task: Task | None) -> None:
-        """Let a task run, or with None the thread that called `run`."""
-        self._current = task
-        (self._baton if task is None else task.baton).give()
+    def _run_chosen(self) -> None:
+        """Run the chosen task until it leaves, then the one that was chosen by then, until none is."""
+        while self._current is not None:
+            assert self._current.thread is not None
+            self._current.thread.switch()
 
     def _choose(self) -> Task | None:
-        self.tasks = [task for task in self.tasks if not task.is_over]
-        dead = next((task for task in self.tasks if task.process.is_dead), None)
-        if dead is not None:
-            return dead
-        ready = [task for task in self.tasks if self._is_runnable(task)]
-        if ready:
-            return self.random.choice(ready)
-        moments = [self._wakes_at(task) for task in self.tasks]
-        moment = min(moments, default=float("inf"))
-        if moment == float("inf"):
+        """Return a dead task, or one of those that can run now, or that can run next; None if none ever can."""
+        if self._has_over_tasks:
+            self.tasks = [task for task in self.tasks if not task.is_over]
+            self._has_over_tasks = False
+        now, moment, chosen = self.now, _NEVER, list[Task]()
+        for task in self.tasks:  # the most frequent loop of a simulation: it calls little
+            process, wake_at, is_ready = task.process, task.wake_at, task.is_ready
+            if process.is_dead:
+                return task
+            runs_at = now if wake_at <= now or (is_ready is not None and is_ready()) else wake_at
+            if process.frozen_until > runs_at:
+                runs_at = process.frozen_until
+            if runs_at < moment:
+                moment, chosen = runs_at, [task]
+            elif runs_at == moment:
+                chosen.append(task)
+        if moment == _NEVER:
             return None
-        self.now = max(self.now, moment)
-        return self.random.choice([task for task in self.tasks if self._is_runnable(task)])
-
-    def _is_runnable(self, task: Task) -> bool:
-        if task.process.frozen_until > self.now:
-            return False
-        return task.wake_at <= self.now or (task.is_ready is not None and task.is_ready())
-
-    def _wakes_at(self, task: Task) -> float:
-        if task.is_ready is not None and task.is_ready():
-            return task.process.frozen_until
-        return max(task.wake_at, task.process.frozen_until)
+        self.now = moment
+        return self.random.choice(chosen)
 
     def close(self) -> None:
-        """Kill whatever is left, so that no thread outlives the simulation."""
+        """Kill whatever is left, so that nothing outlives the simulation."""
         self._is_closing = True
         for task in self.tasks:
             task.process.is_dead = True
         for task in list(self.tasks):
             while not task.is_over:
-                self._pass_on(task)
-                self._baton.await_turn()
-        for task in self.tasks:
-            if task.thread is not None:
-                task.thread.join(_JOIN_SECONDS)
+                self._current = task
+                self._run_chosen()

@@ -3,6 +3,7 @@
 Retries follow botocore's standard mode: four attempts in all for connection errors, throttling and 5xx.
 """
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -153,6 +154,7 @@ class SimulatedPaginator:
         return self._client.call("list_objects_v2", lambda **given: list(self._paginator.paginate(**given)), request)
 
 
+@functools.lru_cache
 def operation_name(method: str) -> str:
     """`transact_write_items` is TransactWriteItems."""
     return re.sub(r"(?:^|_)(\w)", lambda match: match[1].upper(), method)

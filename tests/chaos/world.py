@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from jwt.api_jws import PyJWS
 
 from fermata.agents.approval_policy import ApprovalPolicy
 from fermata.agents.policy_store import set_policy
@@ -347,6 +348,7 @@ def simulated_process(world: World) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fermata.aws.clock.secrets", _SeededSecrets(world.seed))
         patch.setattr(functools.cached_property, "__get__", _get_cached_property)
+        patch.setattr(PyJWS, "_decode_base64url_segment", staticmethod(_decode_part_of_token))
         random.seed(world.seed)
         patch.setattr(observability, "log_exception", world.cloud.note_logged_exception)
         patch.setattr(remote_tool_caller, "open_guarded_connection", world.tool_server.open_connection)
@@ -358,6 +360,10 @@ def simulated_process(world: World) -> Iterator[None]:
         for name in ("log_event", "log_warning", "log_audit_event", "emit_metrics"):
             patch.setattr(observability, name, lambda *_, **__: None)
         yield
+
+
+_decode_part_of_token = functools.lru_cache(4096)(PyJWS._decode_base64url_segment)
+"""A few users send the same tokens again and again, and PyJWT looks at each character."""
 
 
 class _SeededSecrets(random.Random):
