@@ -211,6 +211,7 @@ def register_remote_tool(context: RequestContext) -> Response:
         body.endpoint,
         headers=body.static_headers,
         scopes=body.scopes or (),
+        forwards_authorization=body.forward_authorization,
         replace=body.replace,
     )
     return Response(201, _to_tool_body(stored))

@@ -95,6 +95,7 @@ def post_prompt(context: RequestContext) -> Response:
         thinking_tokens=context.tenant.limits.thinking_tokens,
         limits=context.caller_limits,
         body_bytes=len(context.request.body),
+        authorization=context.authorization,
         interrupts=body.when_busy == "interrupt" and context.tenant.dialect != "instatic",
         is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )

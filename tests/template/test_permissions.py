@@ -1,7 +1,10 @@
 """Least privilege: the permissions that each function has, and those that it must not have."""
 
+from typing import get_args
+
 import pytest
 
+from fermata.aws.vault import SecretPurpose
 from tests.template import iam
 from tests.template.iam import Role
 from tests.template.templates import Template, resources_of_type
@@ -144,13 +147,20 @@ def test_only_the_round_function_decrypts_host_secrets_and_none_encrypts_them(fu
     assert functions_that_may(function_roles, "kms:Encrypt", "Key", purpose="host-secret") == set()
 
 
+def test_users_headers_are_sealed_where_turns_start_and_opened_where_tools_are_called(
+    function_roles: dict[str, Role],
+) -> None:
+    assert functions_that_may(function_roles, "kms:Encrypt", "Key", purpose="caller-authorization") == {"stream_turns"}
+    assert functions_that_may(function_roles, "kms:Decrypt", "Key", purpose="caller-authorization") == {"round"}
+
+
 def test_the_key_cannot_be_used_without_a_purpose(function_roles: dict[str, Role], deployed: Template) -> None:
     for action in ("kms:Encrypt", "kms:Decrypt"):
         assert functions_that_may(function_roles, action, "Key") == set()
         account = Role(
             "the account", iam.allow_statements(resources_of_type(deployed, "AWS::KMS::Key")["Key"]["KeyPolicy"])
         )
-        for purpose in ("provider-key", "caller-secret", "host-secret"):
+        for purpose in get_args(SecretPurpose):
             assert account.allows(action, "Key", purpose=purpose)
         assert not account.allows(action, "Key")
 

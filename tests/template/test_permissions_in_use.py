@@ -240,12 +240,13 @@ def test_a_remote_tool_is_registered_called_and_sends_its_result_later(
         object.__setattr__(functions[function], "settings", here)
     with run_scripted_tool_server() as vendor:
         vendor.script_answer({}, 202)
-        secret = register_tool(tools, caller, make_manifest_json(), vendor.url).signing_secret or ""
+        stored = register_tool(tools, caller, make_manifest_json(), vendor.url, forwards_authorization=True)
+        secret = stored.signing_secret or ""
         change_tool(tools, caller, "pim.getProduct", ToolChange(headers={"x-api-key": "k"}))
         clock.advance(tools.settings.turn_lifetime_seconds + 1)
         change_tool(tools, caller, "pim.getProduct", ToolChange(enabled=True))
         assert list_registered_tools(tools, caller.tenant)
-        turn = at("stream_turns").start_turn()
+        turn = at("stream_turns").start_turn(authorization="Bearer x")
         at("round").script_replies(reply_with_calls(tool_call_block("pim.getProduct")), "Done.")
         assert at("round").run_workflow() == "waiting"
     body = b"{}"

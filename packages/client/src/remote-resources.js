@@ -22,7 +22,7 @@ export function makeRemoteTools(service) {
     /**
      * Register a tool. The signing secret of a new one is not shown again.
      *
-     * @param {{manifest: Json, endpoint: string, staticHeaders?: Record<string, string>, scopes?: string[], replace?: boolean}} tool
+     * @param {{manifest: Json, endpoint: string, staticHeaders?: Record<string, string>, scopes?: string[], forwardAuthorization?: boolean, replace?: boolean}} tool
      * @param {CallOptions} [options]
      * @returns {Promise<{tool: Json, signingSecret?: string}>}
      */

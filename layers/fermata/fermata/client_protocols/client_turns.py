@@ -84,6 +84,7 @@ def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: C
         thinking_tokens=limits.thinking_tokens,
         limits=context.caller_limits,
         body_bytes=len(context.request.body),
+        authorization=context.authorization,
         interrupts=True,
         has_browser_tools=request.has_browser_tools,
         protocol=request.protocol,

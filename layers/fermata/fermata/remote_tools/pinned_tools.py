@@ -11,6 +11,7 @@ from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_depl
 from fermata.remote_tools.execute_tool import MAX_TOTAL_SECONDS
 from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
 from fermata.remote_tools.tool_definition import (
+    RegisteredTool,
     RegisteredTools,
     ToolDefinition,
     ToolSecrets,
@@ -31,17 +32,25 @@ def pin_remote_tools(resources: Resources, tenant: str, scope: str, read_item: R
     """Return the ids of the versions that a turn of this scope starts with.
 
     Args:
+        resources: Of the process.
+        tenant: The tenant's name.
+        scope: The turn's scope.
+        read_item: As for `list_tools_of_scope`.
+    """
+    return tuple(tool.definition for tool in list_tools_of_scope(resources, tenant, scope, read_item))
+
+
+def list_tools_of_scope(resources: Resources, tenant: str, scope: str, read_item: ReadItem) -> list[RegisteredTool]:
+    """Return the tools that a turn of this scope is offered.
+
+    Args:
         tenant: The tenant's name.
         scope: The turn's scope.
         read_item: Reads the tenant's list of tools, or returns it as it was read with other rows.
     """
     registered = RegisteredTools.from_item(read_item(build_tools_key(resources, tenant)))
     lines = list_deployment_lines(resources) | registered.tools
-    return tuple(
-        tool.definition
-        for _, tool in sorted(lines.items())
-        if tool.enabled and (not tool.scopes or scope in tool.scopes)
-    )
+    return [tool for _, tool in sorted(lines.items()) if tool.enabled and (not tool.scopes or scope in tool.scopes)]
 
 
 def load_definitions(resources: Resources, tenant: str, ids: Sequence[str]) -> dict[str, ToolDefinition]:

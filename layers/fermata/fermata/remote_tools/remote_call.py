@@ -149,6 +149,8 @@ class RemoteCall:
     def _quote(self, body: bytes) -> str:
         """Return the beginning of a body without the secrets that it may repeat."""
         text = body[: 4 * MAX_ENDPOINT_WORDS_CHARS].decode("utf-8", "replace")
-        for secret in (*self.endpoint.headers.values(), *self.endpoint.signing_secrets):
+        values = self.endpoint.headers.values()
+        words = (value.rpartition(" ")[2] for value in values)  # `Bearer` is no secret, and what follows it is
+        for secret in (*values, *words, *self.endpoint.signing_secrets):
             text = redact_secrets(text, secret, 4 * MAX_ENDPOINT_WORDS_CHARS)
         return text[:MAX_ENDPOINT_WORDS_CHARS]

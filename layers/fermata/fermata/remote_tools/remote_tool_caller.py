@@ -39,6 +39,7 @@ class RemoteToolCaller:
         tenant: str,
         build_context: Callable[[str], RemoteCallContext],
         find_earlier_results: Callable[[], EarlierResults],
+        get_authorization: Callable[[], str] = lambda: "",
     ) -> None:
         """Create the caller.
 
@@ -46,11 +47,13 @@ class RemoteToolCaller:
             tenant: The turn's tenant.
             build_context: Returns what a tool is told about the call with an effect key.
             find_earlier_results: Returns the results that idempotent calls of the turn have had.
+            get_authorization: Returns the Authorization header of the turn's user, for tools that are sent it.
         """
         self._resources = resources
         self._tenant = tenant
         self._build_context = build_context
         self._find_earlier_results = find_earlier_results
+        self._get_authorization = get_authorization
         self._connection: ProviderConnection | None = None
 
     def call(self, definition_id: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
@@ -100,7 +103,9 @@ class RemoteToolCaller:
             from fermata.remote_tools.built_in_attempt import make_built_in_attempt  # few turns have such tools
 
             return make_built_in_attempt(self._resources, definition, secrets, connection, context, effect_key)
-        endpoint = RemoteEndpoint(definition.endpoint, secrets.signing_secrets, secrets.headers)
+        authorization = self._get_authorization() if definition.forwards_authorization else ""
+        headers = secrets.headers | ({"authorization": authorization} if authorization else {})
+        endpoint = RemoteEndpoint(definition.endpoint, secrets.signing_secrets, headers)
         name, get_time = definition.parsed_manifest.name, self._resources.clock.time
         return RemoteCall(name, endpoint, effect_key, context, connection, get_time).attempt
 

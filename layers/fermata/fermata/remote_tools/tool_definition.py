@@ -36,6 +36,8 @@ class ToolDefinition(StoredModel):
     header_names: tuple[str, ...] = ()
     options: dict[str, str] = Field(default_factory=dict)
     """Of a built-in tool: what its administrator has set besides the key."""
+    forwards_authorization: bool = False
+    """Whether its endpoint is sent the Authorization header of the turn's user."""
     created_at: str
     sealed: bytes = b""
 
@@ -76,6 +78,7 @@ class RegisteredTool(StoredModel):
     definition: str
     enabled: bool = True
     scopes: tuple[str, ...] = ()
+    forwards_authorization: bool = False
     registered_at: str
     updated_at: str
 
@@ -152,6 +155,7 @@ def to_tool_view(tool: RegisteredTool, definition: ToolDefinition, source: str =
         "scopes": list(definition.scopes),
         **({"options": definition.options} if definition.is_built_in else {}),
         "headerNames": list(definition.header_names),
+        "forwardAuthorization": definition.forwards_authorization,
         "definition": definition.id,
         "registeredAt": tool.registered_at,
         "updatedAt": tool.updated_at,

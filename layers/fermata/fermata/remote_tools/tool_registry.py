@@ -63,6 +63,7 @@ def register_tool(
     *,
     headers: Mapping[str, str] | None = None,
     scopes: Collection[str] = (),
+    forwards_authorization: bool = False,
     replace: bool = False,
 ) -> StoredTool:
     """Register a remote tool, or replace one. A tool that is replaced keeps its signing secret.
@@ -73,6 +74,8 @@ def register_tool(
         endpoint: The URL that its calls are posted to.
         headers: Headers of the tenant that every call has. They are sealed.
         scopes: The scopes whose turns are offered the tool; none for all.
+        forwards_authorization: Whether its calls have the Authorization header of the turn's user. A replacement has
+            to say so again.
         replace: Whether a tool of this name is replaced.
 
     Raises:
@@ -97,13 +100,22 @@ def register_tool(
     kept = _open_secrets(resources, caller.tenant, old.definition).signing_secrets if old else ()
     new_secret = None if kept else make_signing_secret()
     secrets = ToolSecrets(headers=sent_headers, signing_secrets=kept or (new_secret or "",))
-    definition = make_definition(resources, caller.tenant, manifest, endpoint, tuple(sorted(scopes)), secrets)
+    definition = make_definition(
+        resources,
+        caller.tenant,
+        manifest,
+        endpoint,
+        tuple(sorted(scopes)),
+        secrets,
+        forwards_authorization=forwards_authorization,
+    )
     now = resources.clock.now_iso()
     tool = RegisteredTool(
         name=manifest.name,
         definition=definition.id,
         enabled=manifest.enabled,
         scopes=definition.scopes,
+        forwards_authorization=forwards_authorization,
         registered_at=old.registered_at if old else now,
         updated_at=now,
     )
@@ -148,6 +160,7 @@ def change_tool(resources: Resources, caller: Caller, name: str, change: ToolCha
             definition.endpoint,
             definition.scopes,
             ToolSecrets(headers=headers, signing_secrets=signing),
+            forwards_authorization=definition.forwards_authorization,
         )
         update["definition"] = new_definition.id
     changed = tool.model_copy(update=update)
@@ -196,6 +209,7 @@ def make_definition(
     secrets: ToolSecrets,
     *,
     options: dict[str, str] | None = None,
+    forwards_authorization: bool = False,
 ) -> ToolDefinition:
     """Return a new version of a tool, with its secrets sealed. It is not stored yet.
 
@@ -206,6 +220,7 @@ def make_definition(
         scopes: The scopes whose turns are offered the tool; empty for all.
         secrets: Headers and signing secrets.
         options: Of a built-in tool.
+        forwards_authorization: Whether it receives the Authorization header of users.
 
     Raises:
         InvalidRequest: The secrets are too long.
@@ -221,6 +236,7 @@ def make_definition(
         scopes=scopes,
         header_names=tuple(sorted(secrets.headers)),
         options=options or {},
+        forwards_authorization=forwards_authorization,
         created_at=resources.clock.now_iso(),
         sealed=seal_tool_secrets(resources, tenant, definition_id, secrets),
     )

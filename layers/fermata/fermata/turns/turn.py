@@ -121,6 +121,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """Whether tools that an agent's definition lets ask run unasked, because there is no page to ask on."""
     remote_tools: tuple[str, ...] = ()
     """The ids of the versions of the tenant's remote tools that the turn is offered (decision 0328)."""
+    sealed_authorization: bytes = Field(default=b"", repr=False)
+    """The user's Authorization header, if one of these tools is sent it (decision 0395)."""
     prompt_version: str
     situation: str
     max_rounds: int
@@ -218,7 +220,7 @@ _OMITTED_WHEN_EMPTY = (
 
 
 def turn_to_item(turn: Turn) -> Item:
-    excluded = {"execution_number", "state"}
+    excluded = {"execution_number", "state", "sealed_authorization"}
     excluded |= {"policy"} if turn.policy == NO_POLICY else set()
     excluded |= {name for name in _OMITTED_WHEN_EMPTY if not getattr(turn, name)}
     excluded |= {"agent_context"} if turn.agent_context == NO_AGENT_CONTEXT else set()
@@ -233,6 +235,7 @@ def turn_to_item(turn: Turn) -> Item:
         "open": build_open_shard_key(turn.id),
         "openSince": turn.started_at,
         "ttl": turn.expires,
+        **({"sealed": turn.sealed_authorization} if turn.sealed_authorization else {}),
     }
 
 
@@ -240,7 +243,8 @@ def turn_from_item(item: Item | None, now: float) -> Turn | None:
     """Return the stored turn, or None when there is no row or it has expired at `now` (epoch seconds)."""
     if item is None or item["ttl"] <= now:
         return None
-    return Turn.from_stored({**json.loads(item["data"]), "n": item["n"], "state": item["state"]})
+    sealed = {"sealed_authorization": bytes(item["sealed"])} if "sealed" in item else {}
+    return Turn.from_stored({**json.loads(item["data"]), "n": item["n"], "state": item["state"], **sealed})
 
 
 def load_turn(resources: Resources, tenant: str, turn_id: str) -> Turn | None:

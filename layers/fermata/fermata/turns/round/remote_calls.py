@@ -11,6 +11,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolOutput
+from fermata.remote_tools.caller_authorization import open_caller_authorization
 from fermata.remote_tools.endpoint_call import CallingAgent
 from fermata.remote_tools.endpoint_caller import EndpointCaller
 from fermata.remote_tools.execute_tool import EarlierResults
@@ -42,7 +43,12 @@ class TurnRemoteTools:
         build_context = partial(build_remote_call_context, resources, turn)
         calling = CallingAgent(turn.agent.partition("@")[0], turn.conversation, turn.user)
         self._endpoint_caller = EndpointCaller(resources, turn.tenant, calling)
-        self._caller = RemoteToolCaller(resources, turn.tenant, build_context, self._find_earlier_results)
+        get_authorization = partial(
+            open_caller_authorization, resources, turn.tenant, turn.root_conversation, turn.sealed_authorization
+        )
+        self._caller = RemoteToolCaller(
+            resources, turn.tenant, build_context, self._find_earlier_results, get_authorization
+        )
 
     @cached_property
     def definitions(self) -> dict[str, ToolDefinition]:

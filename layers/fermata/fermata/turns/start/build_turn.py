@@ -1,6 +1,7 @@
 """Build the turn of a prompt: everything that it keeps from its start until its end."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from fermata.agents.agent import Agent
 from fermata.agents.page_context import build_page_context
@@ -13,7 +14,8 @@ from fermata.domain.page_context import AgentContext
 from fermata.domain.untrusted_text import escape_frames_in_text
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
-from fermata.remote_tools.pinned_tools import pin_remote_tools
+from fermata.remote_tools.caller_authorization import seal_caller_authorization
+from fermata.remote_tools.pinned_tools import list_tools_of_scope
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.approvals.decision_commit import read_known_tools
@@ -66,10 +68,8 @@ class TurnBuilder:
             }
         )
         turn = self._pin_policy(turn, agent)
-        # The tools of a tenant's own agent are those that its definition names.
-        tenant, scope = self.caller.tenant, self.prompt.scope
-        remote_tools = () if agent.connection else pin_remote_tools(self.resources, tenant, scope, self.rows.read_item)
-        turn = turn.model_copy(update={"remote_tools": remote_tools})
+        if not agent.connection:  # the tools of a tenant's own agent are those that its definition names
+            turn = self._pin_remote_tools(turn)
         return turn.model_copy(
             update={"offered_tools": select_offered_tools(self.resources, turn, self.prompt.content)}
         )
@@ -123,6 +123,16 @@ class TurnBuilder:
         asks_for_new_tools = policy.new_tools or agent.policy.new_tools
         known = read_item(build_known_tools_key(self.resources, turn.tenant)) if asks_for_new_tools else None
         return turn.model_copy(update={"policy": policy, "known_tools": read_known_tools(known)})
+
+    def _pin_remote_tools(self, turn: Turn) -> Turn:
+        """Pin the tenant's remote tools, and the user's Authorization header where one of them is sent it."""
+        caller, prompt = self.caller, self.prompt
+        tools = list_tools_of_scope(self.resources, caller.tenant, prompt.scope, self.rows.read_item)
+        pinned: dict[str, Any] = {"remote_tools": tuple(tool.definition for tool in tools)}
+        if any(tool.forwards_authorization for tool in tools):
+            sealed = seal_caller_authorization(self.resources, caller, turn.root_conversation, prompt.authorization)
+            pinned["sealed_authorization"] = sealed
+        return turn.model_copy(update=pinned)
 
     def _is_budgeted(self, chosen_model: ModelChoice) -> bool:
         """Return whether a limit applies to the turn.

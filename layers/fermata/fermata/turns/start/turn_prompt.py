@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,8 @@ class TurnPrompt:
     """What the user and the tenant may use (decision 0239)."""
     body_bytes: int = 0
     """The size of the request's body."""
+    authorization: str = field(default="", repr=False)
+    """The Authorization header of the request, for remote tools that are sent it. A queued prompt keeps none."""
     interrupts: bool = False
     """Whether the client asks to end the turn that holds the conversation."""
     has_browser_tools: bool = True

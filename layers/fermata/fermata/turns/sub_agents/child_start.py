@@ -95,6 +95,7 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         has_browser_tools=False,
         runs_confirmed_tools=parent.runs_confirmed_tools,
         remote_tools=_pin_remote_tools(resources, parent, child.agent, scope),
+        sealed_authorization=parent.sealed_authorization,
         prompt_version=parent.prompt_version,
         situation=_build_situation(context, child.agent),
         max_rounds=count_max_rounds(resources.settings.max_rounds, child.agent),

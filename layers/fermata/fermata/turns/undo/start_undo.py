@@ -164,6 +164,7 @@ def _build_turn(resources: Resources, caller: Caller, request: UndoRequest, undo
             "dialect": request.dialect,
             "tool_names": request.tool_names or undone_turn.tool_names,
             "situation": "",
+            "sealed_authorization": b"",
             "prompt_digest": "",
             "is_cancelled_on_disconnect": False,
             "started_ms": int(now * 1000),

@@ -18,6 +18,8 @@ class NewRemoteTool(StrictBody):
     endpoint: NonBlankUrl
     static_headers: _Headers | None = None
     scopes: Annotated[list[str], Field(max_length=20)] | None = None
+    forward_authorization: bool = False
+    """Whether its endpoint is sent the Authorization header of the user whose turn calls it."""
     replace: bool = False
 
 

@@ -33,6 +33,11 @@ class RequestContext:
         return self.tenant.limits.apply_to(self.resources.settings.caller_limits)
 
     @property
+    def authorization(self) -> str:
+        """The caller's Authorization header, for what the tenant has allowed to receive it."""
+        return self.request.headers.get("authorization", "")
+
+    @property
     def path_parameters(self) -> Mapping[str, str]:
         """The decoded parts of the path, by the names in the operation's template."""
         return self.request.path_parameters

@@ -13,6 +13,7 @@ class RemoteToolView(ResponseModel):
     endpoint: str
     scopes: list[str]
     header_names: list[str]
+    forward_authorization: bool
     options: dict[str, str] | None = None
     definition: str
     registered_at: InstantField
