@@ -1,12 +1,12 @@
 """Seal the Authorization header of the user of a turn, for remote tools that receive it (decision 0395)."""
 
 from fermata.aws.resources import Resources
-from fermata.aws.vault import SecretUndecryptable
+from fermata.aws.vault import SecretPurpose, SecretUndecryptable
 from fermata.domain.caller import Caller
 
 MAX_AUTHORIZATION_BYTES = 4096
 """KMS seals no more. A longer header is not passed on."""
-_PURPOSE = "caller-authorization"
+_PURPOSE: SecretPurpose = "caller-authorization"
 
 
 def seal_caller_authorization(resources: Resources, caller: Caller, conversation: str, authorization: str) -> bytes:
