@@ -9,7 +9,7 @@ from typing import Any
 
 from local.demo_model.merged_messages import ContentBlock, MergedMessage, fingerprint, merge_messages, sign_thinking
 from local.demo_model.request_checks.errors import RequestRejected, require
-from local.demo_model.request_checks.image_sizes import measure_longest_side
+from local.demo_model.request_checks.image_sizes import find_media_type, measure_longest_side
 from local.demo_model.request_checks.tool_schemas import check_schema
 
 MAX_CACHE_BREAKPOINTS = 4
@@ -152,6 +152,12 @@ def _check_image(where: str, block: ContentBlock) -> None:
         base64.b64decode(source.get("data", ""), validate=True)
     except binascii.Error:
         raise RequestRejected(f"{where}.image.source.base64: invalid base64 data") from None
+    stated, actual = source["media_type"], find_media_type(source.get("data", ""))
+    require(
+        actual in ("", stated),
+        f"{where}.image.source.base64: The image was specified using the {stated} media type, but the image appears to "
+        f"be a {actual} image",
+    )
 
 
 def _check_result(where: str, block: ContentBlock) -> None:

@@ -1,9 +1,16 @@
-"""Read the size of an image from its first bytes, as far as the checks need it."""
+"""Read the type and the size of an image from its first bytes, as far as the checks need them."""
 
 import base64
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+_BEGINNINGS = {_PNG: "image/png", b"GIF8": "image/gif", b"\xff\xd8": "image/jpeg"}
 _FRAME_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+def find_media_type(data: str) -> str:
+    """Return the type of a base64 image; empty if its first bytes are not of a PNG, GIF or JPEG."""
+    content = base64.b64decode(data)
+    return next((kind for beginning, kind in _BEGINNINGS.items() if content.startswith(beginning)), "")
 
 
 def measure_longest_side(data: str) -> int:

@@ -8,10 +8,11 @@ from fermata.aws.resources import Resources
 from fermata.conversations.block_predicates import block_images
 from fermata.conversations.history.conversation_history import ConversationHistory
 from fermata.conversations.history.image_selection import (
-    EARLIER_IMAGE_NOTE,
     IMAGES_UNSUPPORTED_NOTE,
     OMITTED_IMAGE_NOTE,
     OMITTED_RESULT_IMAGES_NOTE,
+    REFUSED_IMAGE_NOTE,
+    REFUSED_RESULT_IMAGES_NOTE,
     RESULT_IMAGES_UNSUPPORTED_NOTE,
     select_images,
 )
@@ -125,14 +126,25 @@ def test_fewer_images_are_sent_where_a_request_accepts_fewer() -> None:
     assert count_all_images(select_images(thread.messages, replace(few, max_images=9))) == 9
 
 
-def test_images_of_earlier_turns_become_a_note_when_the_provider_refused_so_many() -> None:
+def test_images_up_to_the_refused_ones_become_a_note() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Look", make_image(), make_image())
     thread.add_reply("Ok")
     thread.add_prompt("And this?", make_image())
-    selected = select_images(thread.messages, replace(ANTHROPIC_PROFILE, reads_earlier_images=False))
-    assert selected[0].content == (TextBlock(text="Look"), TextBlock(text=EARLIER_IMAGE_NOTE))
+    selected = select_images(thread.messages, replace(ANTHROPIC_PROFILE, images_after=1))
+    assert selected[0].content == (TextBlock(text="Look"), TextBlock(text=REFUSED_IMAGE_NOTE))
     assert count_all_images(selected) == count_all_images(selected[-1:]) == 1
+
+
+def test_a_result_whose_image_was_refused_keeps_its_data() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Go")
+    thread.add_reply(make_call("a", "look"), make_call("b", "look"))
+    thread.add_result("a", "look", data={"seen": True}, images=(make_image(),))
+    thread.add_result("b", "look", data={"seen": True}, images=(make_image(),))
+    refused, accepted = select_images(thread.messages, replace(ANTHROPIC_PROFILE, images_after=2))[-2:]
+    assert refused.content == (ToolResultBlock(ok=True, data={"seen": True, "note": REFUSED_RESULT_IMAGES_NOTE}),)
+    assert count_all_images([accepted]) == 1
 
 
 class TestResultsReadAsText:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from fermata.domain.errors import ProviderError
+from fermata.drivers.image_refusals import ImageRefusal, find_image_refusal
 from fermata.drivers.overflow_refusals import exceeds_rate_by_itself, find_stated_window, says_too_large
 from fermata.drivers.retry_policy import Failure, is_retryable_response, is_retryable_status
 from fermata.drivers.secret_veil import REDACTED_KEY, SecretVeil
@@ -52,24 +53,15 @@ _FAILURES = {
     "too_many_images": Failure.REQUEST_TOO_LARGE,
 }
 """By the `code` or `type` of an error; the first that is known counts. `spent_credit.py` has those of spent credit."""
-_UNREADABLE_IMAGE = re.compile(
-    r"(?:process|decode|read|parse|support|accept|understand)\w{0,9}\s{1,9}"
-    r"(?:\w{1,40}\s{1,9}){0,2}(?:images?\b|image_url|vision\b)|"
-    r"image_url is only supported|invalid image\b|data required for image|"
-    r"\bimages? (?:input )?(?:is|are) not supported",
-    re.I,
-)
-"""Matches what servers say of an image they cannot read, or of a model without vision."""
-_NO_IMAGES = re.compile(
-    r"support\w{0,9}\s{1,9}(?:\w{1,40}\s{1,9}){0,2}(?:images?|image_url|vision)\b|image_url is only supported|"
-    r"data required for image|\bimages? (?:input )?(?:is|are) not supported",
-    re.I,
-)
-"""Matches what they say of a model without vision only."""
 _IMAGE_ERROR_STATUSES = (400, 404, 415, 422, 500)
 _SPENT_ADVICE = "The account of this API key has no credit left. Check your account balance."
 _GENERAL_CODES = (Failure.BAD_REQUEST.code, Failure.SERVER_ERROR.code)
 """The codes of failures about which the words may say more."""
+_IMAGE_CODES = {
+    ImageRefusal.UNREADABLE: Failure.UNREADABLE_IMAGE.code,
+    ImageRefusal.TOO_MANY: Failure.REQUEST_TOO_LARGE.code,
+    ImageRefusal.MODEL_IS_BLIND: Failure.UNREADABLE_IMAGE.code,
+}
 _FINAL_CODES = (Failure.UNREADABLE_IMAGE.code, Failure.REQUEST_TOO_LARGE.code)
 """The same request will be refused again, whatever its status says."""
 
@@ -86,8 +78,9 @@ def error_from_response(
         code = _failure_from_status(status).code
     if _is_too_large(status, code, words, body):
         code = Failure.REQUEST_TOO_LARGE.code
-    if code in _GENERAL_CODES and status in _IMAGE_ERROR_STATUSES and _UNREADABLE_IMAGE.search(words):
-        code = Failure.UNREADABLE_IMAGE.code
+    image_refusal = _find_image_refusal(code, status, words)
+    if image_refusal is not None:
+        code = _IMAGE_CODES[image_refusal]
     stated = parse_retry_after(headers)
     may_pass = code not in _FINAL_CODES and is_retryable_response(status, headers, failure)
     error = ProviderError(
@@ -99,7 +92,7 @@ def error_from_response(
     )
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     error.window_tokens = find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
-    error.says_no_images = code == Failure.UNREADABLE_IMAGE.code and _NO_IMAGES.search(words) is not None
+    error.says_no_images = image_refusal is ImageRefusal.MODEL_IS_BLIND
     return error
 
 
@@ -112,12 +105,16 @@ def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
     if code in _GENERAL_CODES and says_too_large(words):
         code, is_retryable = Failure.REQUEST_TOO_LARGE.code, False
     status = _get_status(payload)
+    image_refusal = _find_image_refusal(code, status, words)
+    if image_refusal is not None:
+        code, is_retryable = _IMAGE_CODES[image_refusal], False
     reason = reason[:MAX_PROVIDER_REASON_CHARS].strip()
     is_spent = (code, is_retryable) == (Failure.QUOTA_SPENT.code, False)
     message = f"{label} stream error: {reason}" + (f". {_SPENT_ADVICE}" if is_spent else "")
     error = ProviderError(code, message, retryable=is_retryable, status=status)
     error.detail = redact_secrets(_add_place(words, payload), api_key, MAX_DETAIL_CHARS)
     error.window_tokens = find_stated_window(words) if code == Failure.REQUEST_TOO_LARGE.code else None
+    error.says_no_images = image_refusal is ImageRefusal.MODEL_IS_BLIND
     return error
 
 
@@ -233,6 +230,11 @@ def _is_too_large(status: int, code: str, words: str, body: bytes) -> bool:
         return exceeds_rate_by_itself(words)
     text = f"{words} {body[:MAX_DETAIL_CHARS].decode('utf-8', 'replace')}"
     return code in _GENERAL_CODES and (status == 413 or (status in (400, 422, 500) and says_too_large(text)))
+
+
+def _find_image_refusal(code: str, status: int | None, words: str) -> ImageRefusal | None:
+    is_possible = code in _GENERAL_CODES and (status is None or status in _IMAGE_ERROR_STATUSES)
+    return find_image_refusal(words) if is_possible else None
 
 
 def _is_spend_limit(payload: Mapping[str, Any]) -> bool:

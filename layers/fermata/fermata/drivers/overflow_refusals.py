@@ -5,8 +5,7 @@ import re
 _TOO_LARGE = re.compile(
     r"context[ _-]?(?:length|window|size|limit)|"
     r"(?:prompt|input|request)(?!\[\d+\]\.\w*(?:id|name)\b)\W{1,9}(?:\w{1,40}\W{1,9}){0,3}too (?:long|large)|"
-    r"maximum prompt length|maximum number of tokens|too[ _]many[ _](?:input[ _])?(?:tokens|images)|reduce the length|"
-    r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w{0,9}\b.{0,40}\bimages?\b|"
+    r"maximum prompt length|maximum number of tokens|too[ _]many[ _](?:input[ _])?tokens|reduce the length|"
     r"exceed\w{0,3} (?:the )?(?:model |model's )?(?:input )?token (?:limit|count)|max_model_len|range of input length|"
     r"(?:prompt|input|request|message)s?\W{0,3} (?:token |tokens |length )?(?:count |length )?(?:of )?"
     r"\(?[\d,]{0,12}\)? ?(?:tokens? )?exceeds? (?:the )?(?:\w{1,20} ){0,2}(?:limit|maximum)|token count exceeds|"
@@ -30,7 +29,7 @@ _RATE = re.compile(r"\blimit\W{1,3}(\d[\d,]{0,11})\W{1,4}requested\W{1,3}(\d[\d,
 
 
 def says_too_large(words: str) -> bool:
-    """Return whether a refusal is about more tokens, or more images, than the model takes."""
+    """Return whether a refusal is about more tokens than the model takes."""
     return _TOO_LARGE.search(words) is not None
 
 

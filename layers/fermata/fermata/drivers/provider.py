@@ -21,6 +21,7 @@ from fermata.drivers.adjustments import (
     is_template_refusal,
 )
 from fermata.drivers.error_mapping import error_from_response
+from fermata.drivers.image_refusals import carries_images
 from fermata.drivers.protocol_mismatch import USE_FALLBACK, build_server_key, is_foreign_stream, is_unknown_path
 from fermata.drivers.protocols.encoded_items import encode_body
 from fermata.drivers.protocols.flattened_history import flatten_messages
@@ -238,6 +239,8 @@ class Provider:
                 yield from require_answer(self.label, readable, may_call=request.call_tools)
                 connection.drain_response(response)
         except ProviderError as error:
+            if error.code == Failure.UNREADABLE_IMAGE.code and not carries_images(request):
+                error.code = Failure.BAD_REQUEST.code  # its words were misread
             error.tokens = accumulator.tokens if accumulator.has_usage else None
             error.retryable = error.retryable and not is_template_refusal(error)
             raise

@@ -161,7 +161,7 @@ class TestImages:
         )
         assert before == [["text", "image", "image"], ["text", "image"]]
         assert after == [["text", "text"], ["text", "image"]]
-        assert "omitted to make room" in texts_of(stage.driver.requests[-1])[1]
+        assert "ask for a smaller one" in texts_of(stage.driver.requests[-1])[1]
         assert stage.terminal_events()[0].type == "done"
         check_invariants(stage)
 

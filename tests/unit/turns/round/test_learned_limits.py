@@ -102,6 +102,8 @@ def test_a_stated_window_counts_for_its_model_and_credential_only(stage: Stage) 
         "credential": stage.start_turn("And?").credential,
         "windowTokens": 16_000,
         "readsImages": True,
+        "historyTokens": None,
+        "imagesAfter": None,
         "learnedAt": 0,
     }
 
@@ -135,14 +137,41 @@ def test_images_of_all_turns_are_left_out_at_once(stage: Stage) -> None:
     assert [count_images(request) for request in stage.driver.requests] == [1, 2, 0]
 
 
-def test_an_image_that_is_not_readable_says_nothing_of_the_next_one(stage: Stage) -> None:
+def test_an_image_that_is_not_readable_is_not_offered_again_and_says_nothing_of_the_next_one(stage: Stage) -> None:
     stage.start_turn("Look", pictures=(PHOTO,))
     stage.script_replies([make_provider_error("provider_images", retryable=False)], "It is broken.")
     assert stage.run_workflow() == "finished"
-    stage.start_turn("And this?", pictures=(PHOTO,))
-    stage.script_replies("Nice.")
+    for prompt, pictures in (("And now?", ()), ("And this?", (PHOTO,)), ("And now?", ())):
+        stage.start_turn(prompt, pictures=pictures)
+        stage.script_replies("Nice.")
+        assert stage.run_workflow() == "finished"
+    assert [count_images(request) for request in stage.driver.requests] == [1, 0, 0, 1, 1]
+    check_invariants(stage)
+
+
+def test_a_broken_screenshot_is_left_out_and_the_next_one_is_seen(stage: Stage) -> None:
+    picture = {"mimeType": PHOTO.mime_type, "data": PHOTO.data}
+    stage.start_turn("Look")
+    looks = [reply_with_calls(tool_call_block("render_snapshot")) for _ in range(2)]
+    stage.script_replies(looks[0], [make_provider_error("provider_images", retryable=False)], looks[1], "Nice.")
+    for _ in range(2):
+        stage.run_workflow()
+        stage.answer_request({"ok": True, "data": {}, "images": [picture]})
     assert stage.run_workflow() == "finished"
-    assert count_images(stage.driver.requests[-1]) > 0
+    assert [count_images(request) for request in stage.driver.requests] == [0, 1, 0, 1]
+
+
+def test_a_history_that_was_too_long_is_not_sent_again_where_no_window_was_stated(stage: Stage) -> None:
+    stage.start_turn("Read the page")
+    refusal = make_provider_error("provider_overflow", retryable=False)
+    stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n1")), [refusal], "Read.")
+    stage.run_workflow()
+    stage.answer_request(PAGE)
+    assert stage.run_workflow() == "finished"
+    refused, accepted = (estimate_tokens(request.messages) for request in stage.driver.requests[-2:])
+    assert read_page_again(stage) <= accepted < refused
+    stage.clock.advance(LEARNED_LIMITS_SECONDS + 100)
+    assert read_page_again(stage) > accepted
 
 
 def test_what_was_learned_is_never_sent(stage: Stage) -> None:

@@ -22,12 +22,16 @@ _MAX_SENT_IMAGE_BYTES = 3_750_000
 """One image; it has 5 MB as base64."""
 
 IMAGES_UNSUPPORTED_NOTE = "[Attached image omitted because the selected model does not support image input.]"
-EARLIER_IMAGE_NOTE = (
-    "[Attached image of an earlier message omitted to make room. Ask for it again if you need to see it.]"
+REFUSED_IMAGE_NOTE = (
+    "[Attached image omitted, because the provider refused a request with the images up to here. If you need to see "
+    "it, ask for a smaller one, or one in another format.]"
 )
 OMITTED_IMAGE_NOTE = "[Attached image omitted because it was too large, or too many images followed it.]"
 OMITTED_RESULT_IMAGES_NOTE = (
     "Images of this result were omitted because they are too large or too many. Asking again brings the same images."
+)
+REFUSED_RESULT_IMAGES_NOTE = (
+    "Images of this result were omitted, because the provider refused a request with the images up to here."
 )
 RESULT_IMAGES_UNSUPPORTED_NOTE = (
     "Images of this result were omitted because the selected model does not support image input."
@@ -47,8 +51,8 @@ def select_images(
     if not profile.reads_images:
         remaining = [_without_images(message) for message in messages]
         return _add_notes_to_results(messages, remaining, RESULT_IMAGES_UNSUPPORTED_NOTE, fetch)
-    if not profile.reads_earlier_images:
-        messages = [_without_earlier_images(message, messages[-1].turn) for message in messages]
+    accepted = [_without_refused_images(message, profile) for message in messages]
+    messages = _add_notes_to_results(messages, accepted, REFUSED_RESULT_IMAGES_NOTE, fetch)
     measured = [
         _with_measured_images(message) if _shows_images(message, profile) else _without_image_sources(message)
         for message in messages
@@ -119,14 +123,11 @@ def _without_image_sources(message: Message) -> Message:
     return _map_images(message, lambda image: image.model_copy(update={"blob": None, "data": None}))
 
 
-def _without_earlier_images(message: Message, current_turn: str) -> Message:
-    """Replace a prompt's images by a note in every turn but the current one, after a provider refused so many.
-
-    Results with images of earlier turns are elided already (stale_results.py).
-    """
-    if message.turn == current_turn or message.role == "tool":
+def _without_refused_images(message: Message, profile: ModelProfile) -> Message:
+    """Remove the images that the provider has refused: a prompt gets a note, and a result keeps its data."""
+    if message.position > profile.images_after or not _shows_images(message, profile):
         return message
-    return _replace_images_by_note(message, lambda _: False, EARLIER_IMAGE_NOTE)
+    return _without_images(message, REFUSED_IMAGE_NOTE)
 
 
 def _newest_within_limits(images: list[ImageBlock], profile: ModelProfile) -> list[ImageBlock]:
@@ -174,12 +175,12 @@ def _with_selected_result_images(block: Block, selected_ids: set[int]) -> Block:
     return block.model_copy(update={"images": images or None})
 
 
-def _without_images(message: Message) -> Message:
-    """Remove images for a model that reads none: a prompt gets a note, and a result keeps its data."""
+def _without_images(message: Message, note: str = IMAGES_UNSUPPORTED_NOTE) -> Message:
+    """Remove images: a prompt gets a note, and a result keeps its data."""
     if not any(map(block_images, message.content)):
         return message
     if message.role != "tool":
-        return _replace_images_by_note(message, lambda _: False, IMAGES_UNSUPPORTED_NOTE)
+        return _replace_images_by_note(message, lambda _: False, note)
     return message.model_copy(update={"content": tuple(_without_result_images(block) for block in message.content)})
 
 

@@ -1,8 +1,8 @@
-"""Remember in a conversation what a refusal has said of its model: its window, and that it reads no images.
+"""Remember in a conversation what was refused: its length, its images, and what the refusal has said of the model.
 
 The response to a request that was reduced holds a mark, and so does each response after it (decision 0267). The history
 is read for every request anyway, so the mark costs no call. It counts for a day, and only for the same credential and
-model.
+model (decision 0343).
 """
 
 from collections.abc import Iterable
@@ -32,17 +32,21 @@ class LearnedLimits:
     Attributes:
         window_tokens: How large its window is, if a refusal has said so.
         reads_images: False if a refusal has said that it reads none.
+        history_tokens: To how many tokens the history was cut after a refusal that states no window.
+        images_after: Images of messages up to this position are left out, because they were refused.
         learned_at: When the first of it was learned, in seconds.
     """
 
     window_tokens: int | None = None
     reads_images: bool = True
+    history_tokens: int | None = None
+    images_after: int | None = None
     learned_at: float = 0.0
 
     @property
     def is_empty(self) -> bool:
         """Whether no refusal has said anything."""
-        return self.window_tokens is None and self.reads_images
+        return self == LearnedLimits(learned_at=self.learned_at)
 
     def build_mark(self, key: ModelKey) -> ReasoningBlock:
         """Build the block that holds the limits. Like reasoning it is stored, and shown to nobody."""
@@ -51,6 +55,8 @@ class LearnedLimits:
             "credential": key.credential,
             "windowTokens": self.window_tokens,
             "readsImages": self.reads_images,
+            "historyTokens": self.history_tokens,
+            "imagesAfter": self.images_after,
             "learnedAt": int(self.learned_at),
         }
         return ReasoningBlock(provider=key.provider, model=key.model, payload=payload)
@@ -84,11 +90,18 @@ def _is_mark_of(block: ReasoningBlock, key: ModelKey) -> bool:
 
 
 def _read_mark(block: ReasoningBlock, now: float) -> LearnedLimits:
-    window, learned_at = block.payload.get("windowTokens"), block.payload.get("learnedAt")
+    learned_at = block.payload.get("learnedAt")
     if not isinstance(learned_at, int | float) or not 0 <= now - learned_at < LEARNED_LIMITS_SECONDS:
         return NO_LEARNED_LIMITS
     return LearnedLimits(
-        window_tokens=window if isinstance(window, int) and window > 0 else None,
+        window_tokens=_read_count(block, "windowTokens"),
         reads_images=block.payload.get("readsImages") is not False,
+        history_tokens=_read_count(block, "historyTokens"),
+        images_after=_read_count(block, "imagesAfter"),
         learned_at=learned_at,
     )
+
+
+def _read_count(block: ReasoningBlock, name: str) -> int | None:
+    value = block.payload.get(name)
+    return value if isinstance(value, int) and value >= 0 else None

@@ -23,7 +23,7 @@ class ModelProfile:
         max_sent_tokens: Not more is sent, because the server would cut it in silence. None where it refuses.
         reads_images: Whether the model accepts images at all.
         reads_result_images: Whether images of tool results reach the model, not only those of prompts.
-        reads_earlier_images: Whether images of earlier turns are sent.
+        images_after: Images of messages up to this position are not sent, because the provider has refused them.
         max_images: Limit for all images of one request.
         max_image_bytes: Limit for the sum of all images of one request.
         display_name: Maps any name of a tool to the one that the model knows.
@@ -38,7 +38,7 @@ class ModelProfile:
     max_sent_tokens: int | None = None
     reads_images: bool = True
     reads_result_images: bool = True
-    reads_earlier_images: bool = True
+    images_after: int = -1
     max_images: int = 20
     max_image_bytes: int = 15_000_000
     display_name: Callable[[str], str] = str

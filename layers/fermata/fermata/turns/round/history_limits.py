@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from fermata.aws.clock import Clock
 from fermata.conversations.history.image_selection import count_images, filter_earlier_turns
@@ -13,7 +14,7 @@ from fermata.conversations.history.learned_limits import (
     find_learned_limits,
 )
 from fermata.conversations.history.model_profile import ModelProfile
-from fermata.conversations.history.token_estimate import estimate_tokens
+from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE, estimate_tokens
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelResponse
 
@@ -48,6 +49,9 @@ class HistoryLimits:
             self.profile = self._build_profile(self._learned.window_tokens)
         if not self._learned.reads_images:
             self.profile = _without_images(self.profile)
+        tokens = min(self.profile.max_history_tokens, self._learned.history_tokens or self.profile.max_history_tokens)
+        images_after = -1 if self._learned.images_after is None else self._learned.images_after
+        self.profile = replace(self.profile, max_history_tokens=tokens, images_after=images_after)
 
     def mark_response(self, response: ModelResponse) -> ModelResponse:
         """Return the response with what refusals have said of the model, for the invocations to come."""
@@ -69,8 +73,10 @@ class HistoryLimits:
         elif not self._omit_earlier_images(messages):
             image_count = sum(map(count_images, messages))
             self.profile = replace(
-                self.profile, max_history_tokens=token_count // 2, max_images=max(1, image_count // 2)
+                self.profile, max_history_tokens=token_count // 2, max_images=_halve_images(image_count, token_count)
             )
+            if not image_count:  # otherwise the refusal may have been about these
+                self._learn(history_tokens=token_count // 2)
 
     def reduce_images(self, messages: Sequence[Message], *, says_no_images: bool) -> bool:
         """Allow fewer images, after the provider has said that it cannot read one or that its model reads none.
@@ -91,24 +97,33 @@ class HistoryLimits:
             self.profile = _without_images(self.profile)
             self._learn(reads_images=False)
         else:
-            self.profile = replace(self.profile, reads_images=False)
+            self._omit_images(messages)
         return True
 
     def _omit_earlier_images(self, messages: Sequence[Message]) -> bool:
         """Omit the images of earlier turns. Returns False when there is none among the messages."""
         earlier_messages = filter_earlier_turns(messages)
-        if not self.profile.reads_earlier_images or not any(map(count_images, earlier_messages)):
+        if not any(map(count_images, earlier_messages)):
             return False
-        self.profile = replace(self.profile, reads_earlier_images=False)
+        self._omit_images(earlier_messages)
         return True
 
-    def _learn(self, *, window_tokens: int | None = None, reads_images: bool = True) -> None:
+    def _omit_images(self, messages: Sequence[Message]) -> None:
+        """Omit the images of these messages and of all before them, in later turns too."""
+        images_after = max(message.position for message in messages)
+        self.profile = replace(self.profile, images_after=images_after)
+        self._learn(images_after=images_after)
+
+    def _learn(self, **learned: Any) -> None:
+        """Add what was learned now, by the names of `LearnedLimits`."""
         known = self._learned or NO_LEARNED_LIMITS
-        self._learned = LearnedLimits(
-            window_tokens=window_tokens or known.window_tokens,
-            reads_images=reads_images and known.reads_images,
-            learned_at=known.learned_at or self._clock.time(),
-        )
+        self._learned = replace(known, **learned, learned_at=known.learned_at or self._clock.time())
+
+
+def _halve_images(image_count: int, token_count: int) -> int:
+    """Return how many images may stay. The last one stays as long as most of the request is text."""
+    is_mostly_text = token_count > 2 * MAX_TOKENS_PER_IMAGE
+    return 1 if image_count == 1 and is_mostly_text else image_count // 2
 
 
 def _without_images(profile: ModelProfile) -> ModelProfile:
