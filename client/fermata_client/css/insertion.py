@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fermata_client.css.parser import CssRule
+from fermata_client.css.parser import CssRule, missing_end
 from fermata_client.html.indentation import WHITESPACE, indent_at, is_at_line_start, reindent_text
 from fermata_client.html.splices import Splice
 
@@ -62,6 +62,8 @@ def splice_at_end(
         lead = sheet_format.newline + indent
     else:
         lead = gap
+    if group is None:  # otherwise the rules would be within a rule that is not closed
+        lead = missing_end(content.decode("utf-8", "replace")).encode() + lead
     if b"\n" in sheet[position:end]:
         return Splice(position, position, lead + text)
     closing_indent = group_indent if group_indent is not None else indent.removesuffix(sheet_format.unit)

@@ -109,10 +109,28 @@ def check_balanced(css: str) -> None:
         elif token in ("'", '"'):
             raise EditError("A quoted text in this CSS is not closed. Send complete rules.")
         elif token.startswith("/*"):
-            is_comment_open = len(token) < len("/**/") or not token.endswith("*/")
+            is_comment_open = _is_open_comment(token)
     if expected or is_comment_open:
         missing = expected[-1] if expected else "*/"
         raise EditError(f"A {missing} is missing in this CSS. Send complete rules.")
+
+
+def missing_end(css: str) -> str:
+    """Return what closes the comment and the blocks that CSS leaves open, as its end does in browsers."""
+    expected: list[str] = []
+    comment_end = ""
+    for token in _TOKEN.findall(css):
+        if token in CLOSING_BRACKETS:
+            expected.append(CLOSING_BRACKETS[token])
+        elif expected and token == expected[-1]:
+            expected.pop()
+        elif token.startswith("/*"):
+            comment_end = "*/" if _is_open_comment(token) else ""
+    return comment_end + "".join(reversed(expected))
+
+
+def _is_open_comment(token: str) -> bool:
+    return len(token) < len("/**/") or not token.endswith("*/")
 
 
 def rule_key(prelude: str) -> str:

@@ -20,7 +20,7 @@ from fermata_client.html.fragment import HtmlFragment
 from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice
 from fermata_client.html.linked_files import is_for_screens
-from fermata_client.html.markdown_fences import strip_markdown_fence
+from fermata_client.html.markdown_fences import strip_element_tags, strip_markdown_fence
 from fermata_client.html.sanitize import sanitize_html
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG
@@ -98,7 +98,7 @@ class HtmlDocument(BaseDocument):
             keep_existing: leave existing rules as they are.
             replace_existing: replace existing rules as a whole, instead of setting their declarations.
         """
-        css = strip_markdown_fence(css)
+        css = strip_element_tags(strip_markdown_fence(css), "style")
         sheets = self.writable_sheets
         page_format = SheetFormat(b"", detect_indent_unit(self.source), detect_newline(self.source))
         editor = StyleSheetEditor(

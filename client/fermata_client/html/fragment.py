@@ -121,7 +121,8 @@ def has_only_inline_elements(tree: HtmlTree) -> bool:
 def is_preformatted(element: Element) -> bool:
     """Return whether white space in the element is shown, or is part of a script."""
     style = (element.attribute_value("style") or "").lower()
-    return element.tag in PREFORMATTED_TAGS or _PRE_STYLE.search(style) is not None
+    is_pre = element.tag in PREFORMATTED_TAGS or _PRE_STYLE.search(style) is not None
+    return is_pre or element.attribute_value("xml:space") == "preserve"
 
 
 def is_within_preformatted(element: Element) -> bool:

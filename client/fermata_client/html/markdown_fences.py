@@ -1,4 +1,4 @@
-"""Take off the Markdown fences that models put around code."""
+"""Take off the Markdown fences and the tags that models put around code."""
 
 import re
 from collections.abc import Iterator
@@ -40,6 +40,15 @@ def strip_markdown_fence(text: str) -> str:
     start = 1 if _is_opening(lines[0]) else 0
     end = len(lines) - 1 if len(lines) > 1 and _CLOSING.fullmatch(lines[-1]) else len(lines)
     return text if (start, end) == (0, len(lines)) else "\n".join(lines[start:end])
+
+
+def strip_element_tags(code: str, tag: str) -> str:
+    """Return the content of the one element that a style sheet or script is sent in; else the text itself."""
+    start = re.match(rf"\s*+<{tag}\b[^>]*+>", code, re.IGNORECASE)
+    end = re.search(rf"</{tag}\s*+>\s*+\Z", code, re.IGNORECASE)
+    inner = code[start.end() if start else 0 : end.start() if end else len(code)]
+    is_one = re.search(rf"</?{tag}\b", inner, re.IGNORECASE) is None
+    return inner.strip("\n") if start and is_one else code
 
 
 def _with_fences_on_own_lines(text: str) -> str:

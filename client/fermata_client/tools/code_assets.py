@@ -18,7 +18,7 @@ from fermata_client.html.fragment import fragment_from_page
 from fermata_client.html.indentation import detect_newline
 from fermata_client.html.insertion import insertion_splice
 from fermata_client.html.linked_files import is_script, is_stylesheet, link_address, linked_file_paths
-from fermata_client.html.markdown_fences import strip_markdown_fence
+from fermata_client.html.markdown_fences import strip_element_tags, strip_markdown_fence
 from fermata_client.html.splices import Splice
 from fermata_client.html.template_preamble import UTF8_BOM
 from fermata_client.html.tree import Element
@@ -74,7 +74,7 @@ def write_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEf
     """Replace the content of a script or style sheet, or create a file and an element that loads it."""
     path = required_text(arguments, "path")
     asset_type = _asset_type(arguments)
-    content = _content_argument(arguments)
+    content = _content_argument(arguments, asset_type)
     assets = find_code_assets(document)
     existing = next((asset for asset in assets if path in (asset.path, asset.file_id)), None)
     if existing is None:
@@ -138,12 +138,12 @@ def _asset_type(arguments: ToolArguments) -> AssetType:
             raise EditError("`type` is `script` or `style`.")
 
 
-def _content_argument(arguments: ToolArguments) -> str:
+def _content_argument(arguments: ToolArguments, asset_type: AssetType) -> str:
     """Return the content, which may be empty, with LF line ends."""
     content = arguments.get("content")
     if not isinstance(content, str):
         raise EditError("`content` must be a text.")
-    return strip_markdown_fence(content.replace("\r\n", "\n"))
+    return strip_element_tags(strip_markdown_fence(content.replace("\r\n", "\n")), asset_type)
 
 
 def _apply_replacement(path: str, content: str, number: int, replacement: ToolArguments) -> tuple[str, int]:

@@ -340,3 +340,10 @@ def test_a_move_out_of_and_into_preformatted_text_adds_and_takes_no_space() -> N
     edited, _ = move_node(page, {"nodeId": bold, "newParentId": second, "newIndex": 0})
     assert edited.source == b"<body>\n<pre>\n  a\n  \n  c\n</pre>\n<pre>1\n2<b>x</b></pre>\n</body>\n"
     assert first != second
+
+
+def test_white_space_that_a_drawing_shows_keeps_its_bytes() -> None:
+    text = '<svg><text xml:space="preserve">\n      k</text></svg>'
+    document = page(f"<body>\n  <section>\n    <div>\n      {text}\n    </div>\n  </section>\n</body>\n")
+    moved = move(document, find_uid(document, "div"), find_uid(document, "body"), 0)
+    assert f"  <div>\n    {text}\n  </div>\n" in source_text(moved)

@@ -144,6 +144,42 @@ def test_fences_around_rules_are_taken_off(fenced: str) -> None:
     assert WRITE_TOOLS["write_code_asset"](page, written)[0].files["a.css"].strip() == b"p { top: 0 }"
 
 
+@pytest.mark.parametrize("wrapped", ["<style>{}</style>", "<style media=screen>\n{}\n</style>\n", "<STYLE>\n{}"])
+def test_the_tags_of_a_style_element_around_rules_are_taken_off(wrapped: str) -> None:
+    page = document("<style>\n</style>\n")
+    edited, _ = WRITE_TOOLS["applyCss"](page, {"css": wrapped.format("p { top: 0 }")})
+    assert edited.source.decode() == "<style>\n  p { top: 0 }\n</style>\n"
+    written = {"path": "a.css", "type": "style", "content": wrapped.format("p { top: 0 }")}
+    edited, _ = WRITE_TOOLS["write_code_asset"](page, written)
+    assert edited.files["a.css"] == b"p { top: 0 }"
+
+
+def test_the_tags_of_a_script_are_taken_off_a_file_and_kept_within_its_text() -> None:
+    page = document("<p>a</p>")
+    for content, expected in {
+        "<script>\nlet a = 1;\n</script>": "let a = 1;",
+        'write("<script src=x><\\/script>")': 'write("<script src=x><\\/script>")',
+    }.items():
+        written = {"path": "a.js", "type": "script", "content": content}
+        edited, _ = WRITE_TOOLS["write_code_asset"](page, written)
+        assert edited.files["a.js"].decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("sheet", "closed"),
+    [
+        ("p { top: 0", "p { top: 0}\nh1 { top: 0 }\n"),
+        ("@media print { p { top: 0", "@media print { p { top: 0}}\nh1 { top: 0 }\n"),
+        ("p { top: 0 }\n/* open", "p { top: 0 }\n/* open*/\nh1 { top: 0 }\n"),
+        ("p { top: 0 }\n/* } { */\n", "p { top: 0 }\n/* } { */\nh1 { top: 0 }\n"),
+    ],
+)
+def test_a_new_rule_is_not_within_a_rule_that_the_sheet_leaves_open(sheet: str, closed: str) -> None:
+    page = document("<link rel=stylesheet href=a.css>", a_css=sheet)
+    edited, _ = WRITE_TOOLS["applyCss"](page, {"css": "h1 { top: 0 }"})
+    assert edited.files["a.css"].decode() == closed
+
+
 def test_several_fenced_blocks_are_joined() -> None:
     fenced = "First:\n```html\n<p>a</p>\n```\nThen:\n```html\n<p>b</p>\n```\n"
     assert strip_markdown_fence(fenced) == "<p>a</p>\n<p>b</p>"
