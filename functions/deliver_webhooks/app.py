@@ -5,7 +5,8 @@ from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources, prepare_function
-from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
+from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
+from fermata.turns.webhooks.queued_entry import QueuedEntry
 
 
 @observability.trace_handler

@@ -17,9 +17,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
     The event of a sweep may hold `startGraceSeconds`: how long a turn is given to start by itself.
     """
     if event.get("sweep"):
-        seen = recover_open_turns(get_resources(), event.get("startGraceSeconds"))
         resend_outbox(get_resources())
-        return {"seen": seen}
+        return {"seen": recover_open_turns(get_resources(), event.get("startGraceSeconds"))}
     turn = json.loads(event["detail"]["input"]) if "detail" in event else event
     recover_turn(
         get_resources(),

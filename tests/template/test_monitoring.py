@@ -138,6 +138,7 @@ def test_alarms_and_dashboard_use_the_dimensions_that_functions_emit(
     assert {pair for pair in looked_at if pair[0] in METRIC_UNITS} <= written
     assert {pair for pair in looked_at if pair[0] not in METRIC_UNITS} == {
         ("StuckTurns", frozenset()),
+        ("WaitingWebhooks", frozenset()),
         ("SecurityEvents", frozenset()),
         ("UnreadableRows", frozenset()),
         ("ProviderFailures", frozenset()),
@@ -273,19 +274,22 @@ def test_the_query_of_failed_requests_finds_the_call_in_what_is_logged(
         assert record.exc_info or record.message == "busy"
 
 
-def test_refused_requests_are_counted_in_every_function_that_answers_callers(deployed: Template) -> None:
+def test_refusals_are_counted_in_every_function_that_refuses_anything(deployed: Template) -> None:
     filters = resources_of_type(deployed, "AWS::Logs::MetricFilter").values()
     counted = {
         found["LogGroupName"]["Ref"] for found in filters if found["FilterPattern"] == '{ $.event = "security.*" }'
     }
-    assert counted == {"StreamLogs", "ToolResultLogs", "ApiLogs", "CredentialsLogs", "RoundLogs"}
+    functions = resources_of_type(deployed, "AWS::Lambda::Function").values()
+    logs = {function["LoggingConfig"]["LogGroup"]["Ref"] for function in functions}
+    assert logs - counted == {"HoldLogs", "RollupLogs", "RefreshPricesLogs", "PurgeLogs"}, "these work for no caller"
     assert all(event.startswith("security.") for event in SecurityEvent)
 
 
 @pytest.mark.parametrize(
     ("name", "logs", "files"),
     [
-        ("StuckTurnsFilter", "RecoverLogs", "turns/recover/*.py"),
+        ("StuckTurnsFilter", "RecoverLogs", "turns/*/*.py"),
+        ("WaitingWebhooksFilter", "RecoverLogs", "turns/webhooks/outbox.py"),
         ("UnreadableRowsFilter", "RollupLogs", "usage/rollups/stream_consumer.py"),
         ("UnstartedTurnsFilter", "StreamLogs", "turns/start/*.py"),
         ("ProviderFailuresFilter", "RoundLogs", "turns/round/*.py"),

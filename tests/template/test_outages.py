@@ -16,8 +16,10 @@ from fermata.aws.resources import Resources
 from fermata.hosts.client import open_host_client
 from fermata.hosts.errors import HostError
 from fermata.hosts.registry import register_host
+from fermata.turns.turn import build_turn_pk
+from fermata.turns.webhooks.outbox import build_outbox_put, resend_outbox
 from tests.chaos.outages import CALM_SECONDS, OUTAGE_SECONDS, LogLine, Outage, OutageWorld
-from tests.resources import resources_of_new_process
+from tests.resources import TestClock, resources_of_new_process
 from tests.scripted_host import HOST_CALLER
 from tests.template.alarm_evaluation import Datapoint, is_raised
 from tests.template.templates import (
@@ -30,6 +32,7 @@ from tests.template.templates import (
     resources_of_type,
 )
 from tests.tenant_tokens import make_tenant
+from tests.unit.turns.scripted_queue import install_scripted_queue
 
 pytestmark = pytest.mark.exhaustive
 
@@ -51,6 +54,7 @@ OUTAGES = {
     "a model provider": Outage("provider."),
 }
 HOST = "a tenant's host"
+WEBHOOK_QUEUE = "SQS: the queue of webhooks"
 EXPECTED = {
     NOTHING: set[str](),
     "DynamoDB": {"ApiErrorsAlarm", "TurnErrorsAlarm"},
@@ -64,6 +68,7 @@ EXPECTED = {
     "Step Functions: `SendTaskSuccess`": {"TurnErrorsAlarm"},
     "a model provider": {"ProviderFailuresAlarm", "FailedTurnsAlarm"},
     HOST: {"HostFailuresAlarm"},
+    WEBHOOK_QUEUE: {"WaitingWebhooksAlarm"},
 }
 """Alarms without which an operator would not hear of an outage, or not of its cause."""
 
@@ -148,6 +153,27 @@ def test_a_host_that_does_not_answer_rings(resources: Resources, monkeypatch: py
     assert set(list_raised(working, lines)) == EXPECTED[HOST]
 
 
+def test_a_queue_of_webhooks_that_takes_nothing_rings(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[LogLine] = []
+
+    def log(event: str, **facts: Any) -> None:
+        lines.append(LogLine("RecoverFunction", {"event": event, **facts}, clock.time() - begun_at))
+
+    monkeypatch.setattr(observability, "log_warning", log)
+    begun_at, local = clock.time(), resources_of_new_process(resources)
+    install_scripted_queue(local).is_down = True
+    put = build_outbox_put(local, build_turn_pk("bakery", "turn"), 3, int(begun_at * 1000), int(begun_at) + 9999)
+    local.tables.write_items(put)
+    working: list[Datapoint] = []
+    for at in range(0, 900, 60):
+        clock.advance(60)
+        resend_outbox(local)
+        working.append(Datapoint("AWS/Lambda", "Invocations", SWEEP, at, 1))
+    assert set(list_raised(working, lines)) == EXPECTED[WEBHOOK_QUEUE]
+
+
 SWEEP = frozenset({("FunctionName", "RecoverFunction")})
 
 
@@ -167,7 +193,9 @@ def test_the_table_of_alarms_is_current() -> None:
 
 def render_outages() -> str:
     """Render which alarms ring within a quarter of an hour in which a dependency refuses every call."""
-    raised = {name: run_outage(name) for name in OUTAGES if name != NOTHING} | {HOST: tuple(EXPECTED[HOST])}
+    raised = {name: run_outage(name) for name in OUTAGES if name != NOTHING} | {
+        name: tuple(EXPECTED[name]) for name in (HOST, WEBHOOK_QUEUE)
+    }
     rows = [f"| {name} | {', '.join(f'`{alarm}`' for alarm in alarms)} |" for name, alarms in raised.items()]
     return "\n".join(["", "| what refuses every call | alarms |", "|---|---|", *rows, "", ""])
 

@@ -78,8 +78,9 @@ from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn_agent import open_turn_agent
-from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
+from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
 from fermata.turns.webhooks.outbox import resend_outbox
+from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
@@ -15,8 +16,11 @@ from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.execute_tool import APPROVED, ManifestTool, build_envelope, execute_tool
+from fermata.remote_tools.pinned_tools import build_remote_tool
+from fermata.remote_tools.tool_definition import ToolDefinition, build_definition_key
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, list_registered_tools, remove_tool
 from fermata.signed_requests.signed_post import open_guarded_connection
+from fermata.tools.tool import Approval
 from tests.images import make_image
 from tests.scripted_tool_server import ScriptedToolServer
 from tests.tenant_tokens import make_tenant
@@ -46,6 +50,8 @@ def services(tool_server: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch) -
 def run(name: str, arguments: Any, *, loopback: bool = True, **options: str) -> Any:
     """Execute a tool and return its envelope. Images are stored as `stored:<bytes>`."""
     tool = BUILT_IN_TOOLS_BY_NAME[name]
+    if "hosts!" in tool.options:
+        options = {"hosts": "*"} | options
     with open_guarded_connection(loopback=loopback, seconds=5.0) as connection:
 
         def attempt(valid: Any) -> Any:
@@ -177,7 +183,59 @@ def test_only_public_and_allowed_hosts_are_reached(tool_server: ScriptedToolServ
     assert not run("http_get", {"url": tool_server.url}, loopback=False)["ok"]
     refused = run("http_get", {"url": tool_server.url}, hosts="example.com, example.org")
     assert "not among the hosts" in refused["error"]["message"]
+    unnamed = run("http_get", {"url": tool_server.url}, hosts="")  # as it was stored before hosts had to be named
+    assert "No host may be reached" in unnamed["error"]["message"]
     assert tool_server.calls == []
+    tool_server.script_answer({})
+    assert run("http_get", {"url": tool_server.url}, hosts="example.com, 127.0.0.1")["ok"]
+
+
+def test_a_host_that_is_not_named_is_a_security_event(
+    tool_server: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[dict[str, Any]] = []
+    monkeypatch.setattr(observability, "log_warning", lambda event, **facts: lines.append({"event": event} | facts))
+    tool_server.script_answer(b"", 302, headers={"location": "https://example.org.evil.example/?secret"})
+    run("http_get", {"url": tool_server.url}, hosts="127.0.0.1 example.org")
+    [line] = lines
+    assert (line["event"], line["reason"]) == ("security.address_refused", "host_not_named")
+    assert line["host"] == "example.org.evil.example"
+
+
+@pytest.mark.parametrize(
+    "hosts", ["*", "example.com", "a.example, B.example\nc-d.example", "127.0.0.1", "xn--mnchen-3ya.de"]
+)
+def test_hosts_are_named(resources: Resources, hosts: str) -> None:
+    make_tenant(resources, "bakery")
+    stored = turn_on_built_in_tool(resources, ADMIN, "http_post", options={"hosts": hosts})
+    assert stored.view["options"] == {"hosts": hosts}
+
+
+@pytest.mark.parametrize(
+    "hosts", ["", " , ", "https://example.com", "example.com/path", "*.example.com", "* example.com", "a" * 999, "-a.b"]
+)
+def test_what_names_no_hosts_is_refused_in_words(resources: Resources, hosts: str) -> None:
+    make_tenant(resources, "bakery")
+    with pytest.raises(InvalidRequest, match="hosts"):
+        turn_on_built_in_tool(resources, ADMIN, "http_get", options={"hosts": hosts})
+
+
+@pytest.mark.parametrize(
+    ("name", "hosts", "approval"),
+    [
+        ("http_get", "example.com", Approval.NEVER),
+        ("http_get", "*", Approval.UNLESS_NAMED),
+        ("http_post", "example.com", Approval.UNLESS_NAMED),
+    ],
+)
+def test_a_person_approves_what_reaches_any_host_or_writes(
+    resources: Resources, name: str, hosts: str, approval: Approval
+) -> None:
+    make_tenant(resources, "bakery")
+    stored = turn_on_built_in_tool(resources, ADMIN, name, options={"hosts": hosts})
+    key = build_definition_key(resources, "bakery", stored.view["definition"])
+    definition = ToolDefinition.from_item(resources.tables.get_item_by_key(key) or {})
+    assert build_remote_tool(definition, name).approval is approval
 
 
 def test_json_is_posted_once_and_redirects_are_not_followed(tool_server: ScriptedToolServer) -> None:
@@ -220,6 +278,7 @@ def test_a_tool_is_there_once_it_is_turned_on(resources: Resources) -> None:
         ("gdrive.browse", KEY, {"folderId": " "}),
         ("image.generate", KEY, {"provider": "dalle"}),
         ("http_get", None, {"host": "example.com"}),
+        ("http_post", None, {}),
     ],
 )
 def test_a_tool_needs_its_key_and_options(

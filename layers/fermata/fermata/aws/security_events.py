@@ -4,12 +4,25 @@ docs/security-events.md lists the events, their reasons and their keys.
 """
 
 import hashlib
+from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any
 
 from fermata.aws import observability
-from fermata.domain.errors import AddressRefused
+from fermata.domain.errors import (
+    AddressRefused,
+    ApiError,
+    Forbidden,
+    IdRefused,
+    NotFound,
+    OriginRefused,
+    PathNotFound,
+    PayloadTooLarge,
+    PaymentRequired,
+    TooManyRequests,
+    Unauthorized,
+)
 
 _MAX_SOURCE_CHARS = 64
 _MAX_HOST_CHARS = 253
@@ -25,6 +38,20 @@ class SecurityEvent(StrEnum):
     ID_REFUSED = "security.id_refused"
     ADDRESS_REFUSED = "security.address_refused"
     LIMIT_REACHED = "security.limit_reached"
+
+
+_EVENTS_OF_ERRORS: Mapping[type, tuple[SecurityEvent, str] | None] = {
+    Unauthorized: (SecurityEvent.TOKEN_REFUSED, "invalid"),
+    OriginRefused: (SecurityEvent.ORIGIN_REFUSED, "unknown_origin"),
+    Forbidden: (SecurityEvent.CAPABILITY_REFUSED, "missing_capability"),
+    IdRefused: (SecurityEvent.ID_REFUSED, "not_the_callers"),
+    NotFound: (SecurityEvent.ID_REFUSED, "not_the_callers"),
+    PathNotFound: None,
+    TooManyRequests: (SecurityEvent.LIMIT_REACHED, "rate"),
+    PaymentRequired: (SecurityEvent.LIMIT_REACHED, "budget"),
+    PayloadTooLarge: (SecurityEvent.LIMIT_REACHED, "size"),
+}
+"""The event of an error, and its reason where the error names none. A subclass counts as its nearest base class."""
 
 
 def begin_request_of_source(source: str) -> None:
@@ -46,6 +73,19 @@ def log_security_event(event: SecurityEvent, reason: str, **facts: Any) -> None:
         known["user"] = make_user_pseudonym(str(keys.get("tenant", "")), str(keys["user"]))
     line = {name: fact for name, fact in (known | facts).items() if fact not in ("", None)}
     observability.log_warning(str(event), security=True, reason=reason, **line)
+
+
+def log_refusal(error: ApiError, **facts: Any) -> None:
+    """Log the refusal that an error is; nothing for an error of another kind.
+
+    Args:
+        error: What the caller is answered, or would be.
+        facts: Further keys, as of `log_security_event`.
+    """
+    found = next((_EVENTS_OF_ERRORS[base] for base in type(error).__mro__ if base in _EVENTS_OF_ERRORS), None)
+    if found is not None:
+        event, reason = found
+        log_security_event(event, error.reason or reason, status=error.status, **facts)
 
 
 def log_refused_address(refusal: AddressRefused) -> None:

@@ -33,7 +33,13 @@ class CountRowUpdate:
         self._conditions += [self._as_read(item, name) for name in names]
 
     def require_as_read_or(self, item: Item, name: str, value: Any) -> None:
-        """Require that an attribute is as in the item that was read, or has this value already."""
+        """Require that an attribute is as in the item that was read, or has this value already.
+
+        Args:
+            item: The item as it was read.
+            name: The attribute.
+            value: The other value that it may have.
+        """
         self._conditions.append(f"({self._as_read(item, name)} OR {self._name(name)} = {self._value(value)})")
 
     def require_at_most(self, name: str, most: int) -> None:

@@ -47,7 +47,13 @@ class Leases:
         return frozenset(name.removeprefix(LEASE_PREFIX) for name in names)
 
     def take(self, update: CountRowUpdate, lease: str, limit: int) -> None:
-        """Take one more lease, on condition that fewer than the limit are taken."""
+        """Take one more lease, on condition that fewer than the limit are taken.
+
+        Args:
+            update: The write of the row.
+            lease: The id of the lease.
+            limit: How many may be taken.
+        """
         update.set(LEASE_PREFIX + lease, int(self.now) + self.lifetime_seconds)
         dead_leases = list_dead_leases(self.item, self.now, self.lifetime_seconds, self.kept_count)
         if not dead_leases and _VERSION not in self.item and self.item.get(LEASES, set()) == self.live_ids:

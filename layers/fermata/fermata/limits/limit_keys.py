@@ -22,6 +22,13 @@ def build_user_limits_key(resources: Resources, tenant: str, user: str, sort_key
 
 
 def build_tenant_limits_key(resources: Resources, tenant: str, shard: int, sort_key: str) -> ItemKey:
+    """Return the key of a row that counts for a tenant.
+
+    Args:
+        tenant: The tenant's name.
+        shard: One of `TENANT_SHARDS`.
+        sort_key: What the row counts.
+    """
     return ItemKey(resources.settings.bridges_table, f"t#{tenant}#limits#tenant#{shard:02}", sort_key)
 
 

@@ -7,6 +7,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_ENDPOINT_PREFIX, BUILT_IN_TOOLS_BY_NAME, BuiltInTool
+from fermata.remote_tools.built_in.host_names import HOSTS_OPTION, check_host_names
 from fermata.remote_tools.tool_definition import RegisteredTool, ToolSecrets, to_tool_view
 from fermata.remote_tools.tool_manifest import normalize_tool_name
 from fermata.remote_tools.tool_registry import StoredTool, make_definition, read_registered_tools, store_tool
@@ -68,5 +69,7 @@ def _check(tool: BuiltInTool, api_key: str | None, options: Mapping[str, str]) -
         raise InvalidRequest(f"{name} needs the option {', '.join(missing)}.")
     if any(len(value) > MAX_OPTION_CHARS for value in options.values()):
         raise InvalidRequest(f"An option may have at most {MAX_OPTION_CHARS} characters.")
+    if HOSTS_OPTION in options:
+        check_host_names(options[HOSTS_OPTION])
     if name == "image.generate" and options.get("provider", IMAGE_PROVIDERS[0]) not in IMAGE_PROVIDERS:
         raise InvalidRequest(f"The option 'provider' must be one of {', '.join(IMAGE_PROVIDERS)}.")

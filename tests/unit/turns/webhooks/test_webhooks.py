@@ -1,17 +1,27 @@
 """Webhooks are told about tool requests, approvals and ends of turns: signed, each once, also after an outage."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
 
+from fermata.aws.message_queue import MessageQueue
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.events import ToolResultEvent
 from fermata.signed_requests.signature import verify_request
-from fermata.turns.webhooks.deliver_entry import QueuedEntry, deliver_queued_entry
-from fermata.turns.webhooks.outbox import RESEND_SECONDS, resend_outbox
+from fermata.turns.turn import build_turn_pk
+from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
+from fermata.turns.webhooks.delivery_slots import (
+    DELIVERIES_AT_ONCE,
+    SLOT_SECONDS,
+    get_deferral_seconds,
+    release_delivery_slot,
+    take_delivery_slot,
+)
+from fermata.turns.webhooks.outbox import RESEND_SECONDS, build_outbox_put, resend_outbox
+from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.webhooks.delivery import list_deliveries
 from fermata.webhooks.send_event import MAX_AGE_SECONDS, get_next_wait
 from fermata.webhooks.webhook import WebhookEvent
@@ -21,24 +31,12 @@ from tests.tenant_tokens import make_tenant
 from tests.unit.turns import invariants
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.editor import Editor
+from tests.unit.turns.scripted_queue import ScriptedQueue, install_scripted_queue
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
 ADMIN = Caller(
     tenant="bakery", user="root", capabilities=frozenset({"ai.tools.manage", "ai.tools.write", "ai.tools.approve"})
 )
-
-
-class ScriptedQueue:
-    """A queue that a test empties itself."""
-
-    def __init__(self) -> None:
-        self.messages: list[tuple[dict[str, Any], float]] = []
-        self.is_down = False
-
-    def send(self, message: dict[str, Any], *, delay_seconds: float = 0) -> None:
-        if self.is_down:
-            raise EndpointConnectionError(endpoint_url="https://sqs.example")
-        self.messages.append((message, delay_seconds))
 
 
 @pytest.fixture
@@ -51,7 +49,7 @@ def receiver() -> Iterator[ScriptedToolServer]:
 def stage(staged: MakeStage) -> Stage:
     made = staged(fermata_stage="local")
     make_tenant(made.resources, "bakery")
-    made.resources.__dict__["webhook_queue"] = ScriptedQueue()
+    install_scripted_queue(made.resources)
     return made
 
 
@@ -68,11 +66,7 @@ def add(stage: Stage, receiver: ScriptedToolServer, *events: WebhookEvent, may_a
 
 
 def deliver(stage: Stage) -> None:
-    """Deliver what is queued now. What is queued meanwhile waits."""
-    queue = queue_of(stage)
-    messages, queue.messages = queue.messages, []
-    for message, _delay in messages:
-        deliver_queued_entry(stage.resources, QueuedEntry.from_message(message))
+    queue_of(stage).deliver(stage.resources)
 
 
 def wait_for_editor(stage: Stage) -> None:
@@ -337,3 +331,123 @@ def test_an_entry_that_was_erased_is_delivered_to_nobody(stage: Stage, receiver:
     deliver_queued_entry(stage.resources, QueuedEntry("bakery", "gone", 3))
     deliver_queued_entry(stage.resources, QueuedEntry("bakery", stage.turn.id, 999))
     assert receiver.calls == []
+
+
+# ----------------------------------------------------------------------------------------- fair among tenants
+
+
+def test_each_call_of_an_entry_is_a_message_of_its_own(stage: Stage, receiver: ScriptedToolServer) -> None:
+    """So a slow receiver keeps no other waiting, and many of them do not use up the time of the function."""
+    for _ in range(3):
+        add(stage, receiver, WebhookEvent.TURN_END)
+    wait_for_editor(stage)
+    stage.cancel_turn()
+    queue = queue_of(stage)
+    for _ in range(2):
+        message, _delay = queue.messages.pop(0)
+        deliver_queued_entry(stage.resources, QueuedEntry.from_message(message))
+    assert receiver.calls == []
+    assert len({message["webhook"] for message, _ in queue.messages}) == 3
+    assert outbox_of(stage) == []
+    deliver(stage)
+    assert types_of(receiver) == ["turnEnd"] * 3
+
+
+def test_a_tenant_whose_receivers_are_slow_has_a_part_of_the_deliveries_only(
+    stage: Stage, receiver: ScriptedToolServer
+) -> None:
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST)
+    wait_for_editor(stage)
+    queue = queue_of(stage)
+    [(message, _)] = queue.messages
+    slots = [take_delivery_slot(stage.resources, "bakery") for _ in range(DELIVERIES_AT_ONCE)]
+    assert all(slots)
+    for expected in (1, 2):
+        deliver(stage)
+        [(message, delay)] = queue.messages
+        assert receiver.calls == []
+        assert message["deferrals"] == expected
+        assert delay > 0
+    assert take_delivery_slot(stage.resources, "florist") is not None
+    release_delivery_slot(stage.resources, "bakery", slots[0] or "")
+    deliver(stage)
+    assert types_of(receiver) == ["toolRequest"]
+    release_delivery_slot(stage.resources, "bakery", slots[0] or "")  # again, after its slot is another one's
+    assert take_delivery_slot(stage.resources, "bakery") is not None
+    assert take_delivery_slot(stage.resources, "bakery") is None
+
+
+def test_a_slot_is_free_again_after_a_failure_and_after_the_function_was_killed(
+    stage: Stage, receiver: ScriptedToolServer
+) -> None:
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST, may_answer=True)
+    receiver.script_answer({}, status=500)
+    wait_for_editor(stage)
+    deliver(stage)
+    slots = [take_delivery_slot(stage.resources, "bakery") for _ in range(DELIVERIES_AT_ONCE + 1)]
+    assert slots.pop() is None
+    stage.pass_time(SLOT_SECONDS + 1)
+    assert take_delivery_slot(stage.resources, "bakery") is not None
+
+
+def test_a_slot_that_was_erased_is_not_written_again(stage: Stage) -> None:
+    slot = take_delivery_slot(stage.resources, "bakery")
+    [row] = [row for row in stage.stored_items("t#bakery#limits#tenant#00") if row["sk"] == "deliveries"]
+    assert row["ttl"] > stage.clock.time()
+    stage.resources.tables.batch_delete(stage.resources.settings.bridges_table, [(row["pk"], row["sk"])])
+    release_delivery_slot(stage.resources, "bakery", slot or "")
+    assert stage.stored_items("t#bakery#limits#tenant#00") == []
+
+
+def test_calls_that_wait_for_a_slot_wait_longer_each_time() -> None:
+    assert [get_deferral_seconds(deferrals, jitter=1) for deferrals in (0, 1, 5, 40)] == [1, 2, 32, 300]
+    assert get_deferral_seconds(3, jitter=0) == 4
+
+
+def test_messages_of_a_tenant_are_a_group_of_the_queue() -> None:
+    sent: list[dict[str, Any]] = []
+
+    class Client:
+        def send_message(self, **members: Any) -> None:
+            sent.append(members)
+
+    queue = MessageQueue(Client(), "https://queue")
+    for tenant in ("bakery", "bakery", "\u00e4 b" * 100):
+        queue.send({"tenant": tenant}, delay_seconds=5000)
+    assert {members["DelaySeconds"] for members in sent} == {900}
+    first, second, other = (members["MessageGroupId"] for members in sent)
+    assert first == second != other
+    assert all(re.fullmatch("[0-9a-f]{32}", group) for group in (first, other))
+
+
+def put_outbox_rows(stage: Stage, tenant: str, count: int) -> None:
+    at = stage.clock.time()
+    for number in range(count):
+        pk = build_turn_pk(tenant, f"turn{number}")
+        stage.resources.tables.write_items(
+            build_outbox_put(stage.resources, pk, 3, int(at * 1000) + number, int(at) + 9)
+        )
+
+
+def test_the_sweep_queues_entries_of_each_tenant_in_turn(stage: Stage) -> None:
+    put_outbox_rows(stage, "florist", 9)
+    stage.pass_time(1)
+    put_outbox_rows(stage, "bakery", 1)
+    stage.pass_time(RESEND_SECONDS + 1)
+    assert resend_outbox(stage.resources) == 10
+    sent = [message["tenant"] for message, _ in queue_of(stage).messages]
+    assert (len(sent), sent.index("bakery")) == (10, 1)
+
+
+def test_the_sweep_stops_at_the_first_entry_that_the_queue_refuses(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each refusal may take as long as a call that is never answered."""
+    put_outbox_rows(stage, "bakery", 5)
+    stage.pass_time(RESEND_SECONDS + 1)
+    tried: list[Any] = []
+    queue_of(stage).is_down = True
+    send = queue_of(stage).send
+    monkeypatch.setattr(queue_of(stage), "send", lambda message: (tried.append(message), send(message)))
+    resend_outbox(stage.resources)
+    assert len(tried) == 1

@@ -146,18 +146,18 @@ _TOOLS = (
     BuiltInTool(
         _manifest(
             "http_get",
-            "Fetches a public URL. The response is JSON or text.",
+            "Fetches a URL of a host that may be reached. The response is JSON or text.",
             (_closed({"url": _TEXT}, "url"), _HTTP_RESPONSE),
             10_000,
         ),
         f"{_MODULES}.http_requests:get_url",
         needs_key=False,
-        options=("hosts",),
+        options=("hosts!",),
     ),
     BuiltInTool(
         _manifest(
             "http_post",
-            "Sends JSON to a public URL. A person approves it first.",
+            "Sends JSON to a URL of a host that may be reached. A person approves it first.",
             (_closed({"url": _TEXT, "body": {}}, "url"), _HTTP_RESPONSE),
             10_000,
             attempts=1,
@@ -166,7 +166,7 @@ _TOOLS = (
         ),
         f"{_MODULES}.http_requests:post_to_url",
         needs_key=False,
-        options=("hosts",),
+        options=("hosts!",),
     ),
 )
 BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in _TOOLS}

@@ -4,14 +4,17 @@ import json
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from fermata.aws.security_events import SecurityEvent, log_security_event
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import UnreadableJson
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+from fermata.remote_tools.built_in.host_names import ANY_HOST, HOSTS_OPTION, split_host_names
 from fermata.remote_tools.execute_tool import AttemptFailed
 from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient_transport_error
 
+MAX_LOGGED_HOST_CHARS = 253
 MAX_REDIRECTS = 3
 MAX_TEXT_CHARS = 50_000
 
@@ -45,8 +48,12 @@ def _host(url: str) -> str:
 
 def _check_host(call: BuiltInCall, url: str) -> str:
     host = _host(url)
-    allowed = [name for name in call.options.get("hosts", "").lower().replace(",", " ").split() if name]
-    if allowed and not any(host == name or host.endswith(f".{name}") for name in allowed):
+    allowed = split_host_names(call.options.get(HOSTS_OPTION, ""))
+    if not allowed:
+        raise AttemptFailed("No host may be reached: an administrator has to name some in the tool's option 'hosts'.")
+    is_allowed = any(name == ANY_HOST or host == name or host.endswith(f".{name}") for name in allowed)
+    if not is_allowed:
+        log_security_event(SecurityEvent.ADDRESS_REFUSED, "host_not_named", host=host[:MAX_LOGGED_HOST_CHARS])
         raise AttemptFailed(f"{host or 'This address'} is not among the hosts that may be reached.")
     return host
 

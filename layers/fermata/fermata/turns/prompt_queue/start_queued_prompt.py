@@ -1,14 +1,17 @@
 """Start the next prompt of a conversation's queue, once, after the turn before it has ended."""
 
+import zlib
 from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 from fermata.aws import observability
 from fermata.aws.api_key_rows import is_api_key_live
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
-from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.aws.security_events import log_refusal
 from fermata.domain.errors import ApiError, Conflict, Forbidden, ServiceUnavailable, TooManyRequests
+from fermata.domain.fair_order import interleave_owners
 from fermata.turns.prompt_queue.queued_prompt import (
     QUEUE_INDEX_PARTITION,
     QueuedPrompt,
@@ -19,7 +22,15 @@ from fermata.turns.prompt_queue.queued_prompt import (
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.start_turn import start_turn
 
-MAX_QUEUES_PER_SWEEP = 100
+QUEUE_SWEEP_SECONDS = 8.0
+"""How long a sweep starts prompts; a start that has begun may take longer."""
+MAX_LISTED_PROMPTS = 10_000
+"""Prompts among which a sweep chooses."""
+
+
+class _WaitingConversation(NamedTuple):
+    tenant: str
+    id: str
 
 
 def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> StartedTurn | None:
@@ -46,6 +57,7 @@ def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> S
         except (Conflict, ServiceUnavailable, TooManyRequests):
             return None  # another turn runs, or the prompt was changed; the sweep tries again
         except ApiError as refusal:
+            log_refusal(refusal, tenant=tenant)
             _keep_outcome(resources, queued, queued.model_copy(update={"state": "failed", "error": refusal.message}))
     return None
 
@@ -71,7 +83,10 @@ def _keep_outcome(resources: Resources, before: QueuedPrompt, after: QueuedPromp
 
 
 def start_queued_prompts(resources: Resources, waiting_since: str) -> int:
-    """Start prompts that wait though nobody followed the turn before them.
+    """Start prompts that wait though nobody followed the turn before them, for `QUEUE_SWEEP_SECONDS` at most.
+
+    Prompts may wait for days because the turn before them does. So that they keep no others from being tried, the
+    conversations of each tenant take turns, in an order that differs from sweep to sweep.
 
     Args:
         resources: Everything that a start needs.
@@ -80,18 +95,30 @@ def start_queued_prompts(resources: Resources, waiting_since: str) -> int:
     Returns:
         How many were started.
     """
-    rows = resources.tables.query_index(
-        resources.settings.bridges_table,
-        "open",
-        ("open", QUEUE_INDEX_PARTITION),
-        max_sort=("openSince", waiting_since),
-        limit=MAX_QUEUES_PER_SWEEP,
-    )
+    begun_at = resources.clock.monotonic()
+    conversations = _list_waiting_conversations(resources, waiting_since)
+    minute = int(resources.clock.time() // 60)
+    drawn = sorted(conversations, key=lambda found: zlib.crc32(f"{minute}#{found.id}".encode()))
     started = 0
-    for pk in dict.fromkeys(str(row["pk"]) for row in rows):
-        _, tenant, _, conversation, _ = pk.split("#", 4)
+    for tried, found in enumerate(interleave_owners(drawn, lambda found: found.tenant)):
+        if resources.clock.monotonic() - begun_at >= QUEUE_SWEEP_SECONDS:
+            observability.log_warning("queue.sweep_incomplete", tried=tried, waiting=len(drawn))
+            break
         try:
-            started += start_next_prompt(resources, tenant, conversation) is not None
-        except AWS_ERRORS:
-            observability.log_exception("queue.start_failed", conversation=conversation)
+            started += start_next_prompt(resources, found.tenant, found.id) is not None
+        except Exception:  # noqa: BLE001 - logged whole: one prompt must not keep the others from being started
+            observability.log_exception("queue.start_failed", tenant=found.tenant, conversation=found.id)
     return started
+
+
+def _list_waiting_conversations(resources: Resources, waiting_since: str) -> set[_WaitingConversation]:
+    """Return the conversations of the prompts that wait, among the oldest and the newest if there are very many."""
+    table, partition = resources.settings.bridges_table, ("open", QUEUE_INDEX_PARTITION)
+    newest = ("openSince", waiting_since)
+    rows = resources.tables.query_index(table, "open", partition, max_sort=newest, limit=MAX_LISTED_PROMPTS)
+    if len(rows) == MAX_LISTED_PROMPTS:
+        rows += resources.tables.query_index(
+            table, "open", partition, max_sort=newest, limit=MAX_LISTED_PROMPTS, descending=True
+        )
+    parts = (str(row["pk"]).split("#", 4) for row in rows)
+    return {_WaitingConversation(tenant, conversation) for _, tenant, _, conversation, _ in parts}

@@ -1,12 +1,12 @@
 """List the open turns from the index `open`, and choose the order in which a sweep looks at them (decision 0248)."""
 
 import zlib
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from fermata.aws.resources import Resources
+from fermata.domain.fair_order import interleave_owners
 from fermata.turns.turn import OPEN_SHARDS
 
 MAX_PERIOD_MINUTES = 256
@@ -44,12 +44,7 @@ def _open_turn_from_keys(pk: str, open_since: str) -> OpenTurn:
 
 def interleave_tenants(turns: Iterable[OpenTurn]) -> list[OpenTurn]:
     """Order the first turn of each tenant before the second of any, so that no tenant waits for all of another's."""
-    counts: Counter[str] = Counter()
-    ranked: list[tuple[int, OpenTurn]] = []
-    for turn in turns:
-        ranked.append((counts[turn.tenant], turn))
-        counts[turn.tenant] += 1
-    return [turn for _, turn in sorted(ranked, key=lambda pair: pair[0])]
+    return interleave_owners(turns, lambda turn: turn.tenant)
 
 
 def draw_turns_to_look_at(turns: Iterable[OpenTurn], now: float) -> list[OpenTurn]:

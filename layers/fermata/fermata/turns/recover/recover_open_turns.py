@@ -16,8 +16,8 @@ from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import build_entry_key
 
-SWEEP_SECONDS = 45.0
-"""Of the function's 60; a call that has begun may take longer."""
+SWEEP_SECONDS = 40.0
+"""Of the function's 60, of which queued prompts and webhooks have 13; a call that has begun may take longer."""
 START_SECONDS = 25.0
 """Of these, for turns that never started."""
 UNSTARTED_SECONDS = 3600.0

@@ -1,7 +1,6 @@
 """Deliver the events of a log entry to the webhooks of its tenant, and take the answers of their responses."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,49 +10,22 @@ from fermata.aws.dynamodb_items_and_writes import Delete
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import load_messages
 from fermata.domain.events import Event, TerminalEvent
-from fermata.turns.hooks.hook_points import has_hook_points, is_hooked, iter_hook_points
+from fermata.turns.hooks.hook_points import has_hook_points, iter_hook_points
 from fermata.turns.turn import Turn, build_turn_pk, load_turn
 from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_item
+from fermata.turns.webhooks.delivery_slots import get_deferral_seconds, release_delivery_slot, take_delivery_slot
 from fermata.turns.webhooks.outbox import build_outbox_key, get_webhook_event
+from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.turns.webhooks.take_answer import take_answer
 from fermata.webhooks.delivery import Delivery, read_delivery, store_attempt
-from fermata.webhooks.send_event import get_next_wait, send_event
+from fermata.webhooks.send_event import SendOutcome, get_next_wait, send_event
 from fermata.webhooks.webhook import RegisteredWebhooks, Webhook, open_webhook_secret, read_webhooks
 
 
-@dataclass(frozen=True)
-class QueuedEntry:
-    """A message of the queue: all events of an entry for all webhooks, or one event for one of them again."""
-
-    tenant: str
-    turn: str
-    entry: int
-    webhook: str = ""
-    index: int = 0
-    is_redelivery: bool = False
-
-    @classmethod
-    def from_message(cls, message: Mapping[str, Any]) -> "QueuedEntry":
-        """Return what a message of the queue names."""
-        return cls(
-            str(message["tenant"]),
-            str(message["turn"]),
-            int(message["entry"]),
-            str(message.get("webhook", "")),
-            int(message.get("index", 0)),
-            bool(message.get("redelivery", False)),
-        )
-
-    def to_message(self) -> dict[str, Any]:
-        """Return the message of the queue."""
-        message: dict[str, Any] = {"tenant": self.tenant, "turn": self.turn, "entry": self.entry}
-        if self.webhook:
-            message |= {"webhook": self.webhook, "index": self.index}
-        return message | ({"redelivery": True} if self.is_redelivery else {})
-
-
 def deliver_queued_entry(resources: Resources, queued: QueuedEntry) -> None:
-    """Deliver what a message names. What a receiver does not take is queued again, with a delay.
+    """Make the call that a message names, or queue those that an entry asks for.
+
+    What a receiver does not take is queued again, with a delay.
 
     Args:
         resources: Tables, secrets and queue.
@@ -63,25 +35,62 @@ def deliver_queued_entry(resources: Resources, queued: QueuedEntry) -> None:
     entry = _read_entry(resources, queued)
     if turn is None or entry is None:
         return  # it was erased, or has expired
-    if not queued.webhook:
-        _call_hooks(resources, turn, entry)
-    registered = read_webhooks(resources, queued.tenant) if entry.state.has_webhooks else RegisteredWebhooks()
-    for index, event, webhook in _select(entry, registered, queued):
-        _deliver(resources, turn, entry, index, event, webhook, registered, queued)
-    if not queued.webhook:
-        key = (resources.settings.bridges_table, turn.pk, build_outbox_key(queued.entry))
-        resources.tables.write_items(Delete(*key))
-
-
-def _call_hooks(resources: Resources, turn: Turn, entry: LogEntry) -> None:
-    """Call the endpoints of the agent that the entry concerns. A message that comes again calls them again, by the same
-    key."""
-    if not has_hook_points(entry.events, entry.state):
+    if not queued.is_whole_entry:
+        _make_call(resources, turn, entry, queued)
         return
-    from fermata.turns.hooks.call_hooks import call_hooks_of_points  # few turns have hooks
+    calls = list(_list_calls(resources, turn, entry))
+    if len(calls) == 1:
+        _make_call(resources, turn, entry, calls[0])
+    else:
+        # Each call by itself, so that no slow one keeps another one waiting or uses up the time of the function.
+        for call in calls:
+            resources.webhook_queue.send(call.to_message())
+    resources.tables.write_items(Delete(resources.settings.bridges_table, turn.pk, build_outbox_key(queued.entry)))
 
-    points = [point for point in iter_hook_points(entry.events, entry.state) if is_hooked(point, entry.state)]
-    call_hooks_of_points(resources, turn, points, partial(_build_finish_payload, resources, turn, entry))
+
+def _list_calls(resources: Resources, turn: Turn, entry: LogEntry) -> Iterator[QueuedEntry]:
+    """Yield a message for each call that an entry asks for."""
+    if has_hook_points(entry.events, entry.state):
+        from fermata.turns.hooks.call_hooks import list_hooked_endpoints  # few turns have hooks
+
+        for point, endpoint in list_hooked_endpoints(resources, turn, entry.events, entry.state):
+            yield QueuedEntry(turn.tenant, turn.id, entry.first_number, hook=point.key, endpoint=endpoint)
+    registered = read_webhooks(resources, turn.tenant) if entry.state.has_webhooks else RegisteredWebhooks()
+    for index, event in enumerate(entry.events):
+        for webhook in registered.webhooks:
+            if _is_told(webhook, event):
+                yield QueuedEntry(turn.tenant, turn.id, entry.first_number, webhook.id, index)
+
+
+def _is_told(webhook: Webhook, event: Event) -> bool:
+    kind = get_webhook_event(event)
+    return kind is not None and webhook.enabled and kind in webhook.events
+
+
+def _make_call(resources: Resources, turn: Turn, entry: LogEntry, queued: QueuedEntry) -> None:
+    """Make one call. If as many calls of the tenant are under way as may be, it is queued for later (decision 0353)."""
+    slot = take_delivery_slot(resources, turn.tenant)
+    if slot is None:
+        delay = get_deferral_seconds(queued.deferrals)
+        resources.webhook_queue.send(queued.defer().to_message(), delay_seconds=delay)
+        return
+    try:
+        if queued.hook:
+            _call_hook(resources, turn, entry, queued)
+        else:
+            _tell_webhook(resources, turn, entry, queued)
+    finally:
+        release_delivery_slot(resources, turn.tenant, slot)
+
+
+def _call_hook(resources: Resources, turn: Turn, entry: LogEntry, queued: QueuedEntry) -> None:
+    """Call an endpoint of the agent. A message that comes again calls it again, by the same key."""
+    from fermata.turns.hooks.call_hooks import call_hooked_endpoint  # few turns have hooks
+
+    points = (point for point in iter_hook_points(entry.events, entry.state) if point.key == queued.hook)
+    for point in points:
+        build_finish = partial(_build_finish_payload, resources, turn, entry)
+        call_hooked_endpoint(resources, turn, point, queued.endpoint, build_finish)
 
 
 def _build_finish_payload(resources: Resources, turn: Turn, entry: LogEntry) -> Mapping[str, Any]:
@@ -98,28 +107,12 @@ def _read_entry(resources: Resources, queued: QueuedEntry) -> LogEntry | None:
     return log_entry_from_item(resources, item) if item else None
 
 
-def _select(
-    entry: LogEntry, registered: RegisteredWebhooks, queued: QueuedEntry
-) -> Iterator[tuple[int, Event, Webhook]]:
-    for index, event in enumerate(entry.events):
-        kind = get_webhook_event(event)
-        for webhook in registered.webhooks:
-            is_wanted = kind is not None and webhook.enabled and kind in webhook.events
-            is_named = not queued.webhook or (queued.webhook, queued.index) == (webhook.id, index)
-            if is_wanted and is_named:
-                yield index, event, webhook
-
-
-def _deliver(
-    resources: Resources,
-    turn: Turn,
-    entry: LogEntry,
-    index: int,
-    event: Event,
-    webhook: Webhook,
-    registered: RegisteredWebhooks,
-    queued: QueuedEntry,
-) -> None:
+def _tell_webhook(resources: Resources, turn: Turn, entry: LogEntry, queued: QueuedEntry) -> None:
+    registered, index = read_webhooks(resources, turn.tenant), queued.index
+    webhook = registered.find(queued.webhook)
+    if webhook is None or index >= len(entry.events) or not _is_told(webhook, entry.events[index]):
+        return
+    event = entry.events[index]
     delivery = _find_delivery(resources, turn, entry, index, event, webhook)
     if delivery.state != "waiting" and not queued.is_redelivery:
         return
@@ -129,10 +122,17 @@ def _deliver(
         return
     payload = build_webhook_payload(turn, entry, event)
     outcome = send_event(resources, webhook.url, secret, delivery.event_id, payload)
-    now = resources.clock.time()
     if outcome.response is not None and webhook.may_answer:
         # Before the delivery counts as done: a function that dies in between is sent the answer again.
         take_answer(resources, turn, webhook.id, event, outcome.response)
+    _record_attempt(resources, turn, webhook, delivery, outcome)
+
+
+def _record_attempt(
+    resources: Resources, turn: Turn, webhook: Webhook, delivery: Delivery, outcome: SendOutcome
+) -> None:
+    """Store the outcome of an attempt, and queue the next one unless there is none."""
+    now = resources.clock.time()
     wait = None if outcome.is_delivered else get_next_wait(delivery.attempts + 1, now - delivery.at_ms / 1000)
     state = "delivered" if outcome.is_delivered else "failed" if wait is None else "waiting"
     attempted = delivery.model_copy(
@@ -148,7 +148,7 @@ def _deliver(
     _log_attempt(turn, webhook, attempted)
     if wait is not None and is_newest:
         # After the attempt is counted: a message that fails is repeated, and must not leave another one each time.
-        again = QueuedEntry(turn.tenant, turn.id, entry.first_number, webhook.id, index)
+        again = QueuedEntry(turn.tenant, turn.id, delivery.entry, webhook.id, delivery.index)
         resources.webhook_queue.send(again.to_message(), delay_seconds=wait)
 
 

@@ -15,13 +15,18 @@ from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ApprovalRequestedEvent, Event, TerminalEvent, ToolRequestEvent
+from fermata.domain.fair_order import interleave_owners
 from fermata.webhooks.webhook import WebhookEvent
 
 OUTBOX_SHARDS = 2
 RESEND_SECONDS = 60
 """How old an outbox row has to be before the sweep queues it again."""
-MAX_RESENT = 500
-"""Rows that one sweep queues."""
+OVERDUE_SECONDS = 300
+"""How long an entry waits at most while the queue and the function behind it work."""
+RESENDING_SECONDS = 5.0
+"""How long one sweep queues entries."""
+MAX_LISTED_ENTRIES = 5000
+"""Entries of one shard among which a sweep chooses, the oldest."""
 
 
 def get_webhook_event(event: Event) -> WebhookEvent | None:
@@ -70,8 +75,8 @@ def build_outbox_shard_key(pk: str) -> str:
     return f"hooks#{zlib.crc32(pk.encode()) % OUTBOX_SHARDS}"
 
 
-def queue_entry(resources: Resources, tenant: str, turn: str, entry_number: int) -> None:
-    """Queue an entry. A failure is logged only, because the sweep queues it again.
+def queue_entry(resources: Resources, tenant: str, turn: str, entry_number: int) -> bool:
+    """Queue an entry, and return whether the queue took it. A failure is logged only: the sweep queues it again.
 
     Args:
         tenant: The tenant's name.
@@ -82,20 +87,41 @@ def queue_entry(resources: Resources, tenant: str, turn: str, entry_number: int)
         resources.webhook_queue.send({"tenant": tenant, "turn": turn, "entry": entry_number})
     except AWS_ERRORS as error:
         observability.log_warning("webhooks.queue_failed", tenant=tenant, turn=turn, reason=str(error))
+        return False
+    return True
 
 
 def resend_outbox(resources: Resources) -> int:
-    """Queue the entries again that have been waiting for a minute, and return their number."""
+    """Queue the entries again that have been waiting for a minute, those of each tenant in turn.
+
+    It stops at the first that the queue does not take, and after `RESENDING_SECONDS`; the next sweep goes on. Entries
+    that have waited for longer than the queue should ever need are logged, because an alarm counts these lines.
+
+    Returns:
+        How many entries wait.
+    """
+    begun_at = resources.clock.monotonic()
     before = resources.clock.now_iso(-RESEND_SECONDS)
     rows = [row for shard in range(OUTBOX_SHARDS) for row in _list_waiting(resources, shard, before)]
-    for row in rows[:MAX_RESENT]:
-        tenant, _, turn = str(row["pk"]).removeprefix("t#").partition("#turn#")
-        queue_entry(resources, tenant, turn, int(str(row["sk"])[2:]))
+    rows.sort(key=lambda row: str(row["openSince"]))
+    overdue = resources.clock.now_iso(-OVERDUE_SECONDS)
+    if rows and rows[0]["openSince"] < overdue:
+        observability.log_warning("webhooks.waiting", entries=len(rows), since=rows[0]["openSince"])
+    for tenant, turn, entry_number in interleave_owners(map(_read_outbox_key, rows), lambda waiting: waiting[0]):
+        is_over = resources.clock.monotonic() - begun_at >= RESENDING_SECONDS
+        if is_over or not queue_entry(resources, tenant, turn, entry_number):
+            break
     return len(rows)
+
+
+def _read_outbox_key(row: Item) -> tuple[str, str, int]:
+    """Return the tenant, the turn and the number of the entry."""
+    _, tenant, _, turn = str(row["pk"]).split("#", 3)
+    return tenant, turn, int(str(row["sk"])[2:])
 
 
 def _list_waiting(resources: Resources, shard: int, before: str) -> Sequence[Item]:
     table = resources.settings.bridges_table
     return resources.tables.query_index(
-        table, "open", ("open", f"hooks#{shard}"), limit=MAX_RESENT, max_sort=("openSince", before)
+        table, "open", ("open", f"hooks#{shard}"), limit=MAX_LISTED_ENTRIES, max_sort=("openSince", before)
     )

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
+from fermata.aws.security_events import log_refusal
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import ApiError, ServiceUnavailable
 from fermata.domain.events import ApprovalRequestedEvent, Event, ToolRequestEvent
@@ -40,6 +41,8 @@ def take_answer(resources: Resources, turn: Turn, webhook_id: str, event: Event,
     except ServiceUnavailable:
         raise
     except (ApiError, ValidationError) as refusal:
+        if isinstance(refusal, ApiError):
+            log_refusal(refusal, tenant=turn.tenant)
         reason = str(refusal)[:MAX_LOGGED_CHARS]
         observability.log_warning("webhooks.answer_refused", turn=turn.id, webhook=webhook_id, reason=reason)
 

@@ -4,38 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.security_events import SecurityEvent, log_security_event
+from fermata.aws.security_events import log_refusal
 from fermata.aws.transient_errors import is_transient_error
-from fermata.domain.errors import (
-    ApiError,
-    Forbidden,
-    IdRefused,
-    NotFound,
-    OriginRefused,
-    PathNotFound,
-    PayloadTooLarge,
-    PaymentRequired,
-    TooManyRequests,
-    Unauthorized,
-)
+from fermata.domain.errors import ApiError
 from fermata.wire.http.messages import Response
 
 DEFAULT_RETRY_AFTER_SECONDS = {429: 5, 503: 1}
 """Seconds in Retry-After where the error names none. Responses with these statuses always have the header. Others, such
 as 409, have it only where the error names seconds, because then waiting helps."""
-
-_SECURITY_EVENTS: Mapping[type, tuple[SecurityEvent, str] | None] = {
-    Unauthorized: (SecurityEvent.TOKEN_REFUSED, "invalid"),
-    OriginRefused: (SecurityEvent.ORIGIN_REFUSED, "unknown_origin"),
-    Forbidden: (SecurityEvent.CAPABILITY_REFUSED, "missing_capability"),
-    IdRefused: (SecurityEvent.ID_REFUSED, "not_the_callers"),
-    NotFound: (SecurityEvent.ID_REFUSED, "not_the_callers"),
-    PathNotFound: None,
-    TooManyRequests: (SecurityEvent.LIMIT_REACHED, "rate"),
-    PaymentRequired: (SecurityEvent.LIMIT_REACHED, "budget"),
-    PayloadTooLarge: (SecurityEvent.LIMIT_REACHED, "size"),
-}
-"""The event of an error, and its reason where the error names none. A subclass counts as its nearest base class."""
 
 
 def response_from_error(error: Exception, request_id: str) -> Response:
@@ -55,16 +31,9 @@ def response_from_error(error: Exception, request_id: str) -> Response:
 
 
 def _response_from_api_error(error: ApiError) -> Response:
-    _log_refusal(error)
+    log_refusal(error)
     members: dict[str, Any] = {} if error.code is None else {"code": error.code, **error.details}
     return _build_error_response(error.status, error.message, error.retry_after, members)
-
-
-def _log_refusal(error: ApiError) -> None:
-    found = next((_SECURITY_EVENTS[base] for base in type(error).__mro__ if base in _SECURITY_EVENTS), None)
-    if found is not None:
-        event, reason = found
-        log_security_event(event, error.reason or reason, status=error.status)
 
 
 def _build_error_response(

@@ -1,0 +1,38 @@
+"""A queue of webhooks that a test empties itself."""
+
+from typing import Any
+
+from botocore.exceptions import EndpointConnectionError
+
+from fermata.aws.resources import Resources
+from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
+from fermata.turns.webhooks.queued_entry import QueuedEntry
+
+
+class ScriptedQueue:
+    """Keeps messages with their delays until they are delivered."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[dict[str, Any], float]] = []
+        self.is_down = False
+
+    def send(self, message: dict[str, Any], *, delay_seconds: float = 0) -> None:
+        if self.is_down:
+            raise EndpointConnectionError(endpoint_url="https://sqs.example")
+        self.messages.append((message, delay_seconds))
+
+    def deliver(self, resources: Resources) -> None:
+        """Deliver what is queued now, and what is queued meanwhile without a delay."""
+        pending, self.messages = self.messages, []
+        while pending:
+            for message, _delay in pending:
+                deliver_queued_entry(resources, QueuedEntry.from_message(message))
+            pending = [queued for queued in self.messages if queued[1] == 0]
+            self.messages = [queued for queued in self.messages if queued[1] != 0]
+
+
+def install_scripted_queue(resources: Resources) -> ScriptedQueue:
+    """Give resources a queue of their own."""
+    queue = ScriptedQueue()
+    resources.__dict__["webhook_queue"] = queue
+    return queue
