@@ -9,6 +9,7 @@ from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import API_KEY_MEMBER
+from fermata.remote_tools.paid_request import ReportPaidRequest
 from fermata.remote_tools.remote_call import RemoteCallContext
 from fermata.remote_tools.tool_definition import ToolDefinition, ToolSecrets
 
@@ -23,6 +24,7 @@ def make_built_in_attempt(
     connection: ProviderConnection,
     context: RemoteCallContext,
     effect_key: str,
+    report_paid_request: ReportPaidRequest,
 ) -> Callable[[Mapping[str, Any]], Any]:
     """Return the function that makes one attempt with valid arguments.
 
@@ -33,6 +35,7 @@ def make_built_in_attempt(
         connection: Checks every address.
         context: The turn's tenant and conversation.
         effect_key: The same for every attempt.
+        report_paid_request: Is called for each request that costs something.
     """
     tool = BUILT_IN_TOOLS_BY_NAME[definition.parsed_manifest.name]
 
@@ -42,6 +45,9 @@ def make_built_in_attempt(
 
     def attempt(arguments: Mapping[str, Any]) -> Any:
         api_key = secrets.headers.get(API_KEY_MEMBER, "")
-        return tool.run(BuiltInCall(arguments, api_key, definition.options, connection, store_image, effect_key))
+        call = BuiltInCall(
+            arguments, api_key, definition.options, connection, store_image, effect_key, report_paid_request
+        )
+        return tool.run(call)
 
     return attempt

@@ -1,6 +1,7 @@
 """Call the remote tools of one turn."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from fermata.aws.resources import Resources
@@ -18,6 +19,7 @@ from fermata.remote_tools.execute_tool import (
     ToolErrorCode,
     execute_tool,
 )
+from fermata.remote_tools.paid_request import PaidRequest
 from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
 from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
 from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets
@@ -40,6 +42,7 @@ class RemoteToolCaller:
         build_context: Callable[[str], RemoteCallContext],
         find_earlier_results: Callable[[], EarlierResults],
         get_authorization: Callable[[], str] = lambda: "",
+        report_paid_request: Callable[[str, PaidRequest], None] = lambda _effect_key, _paid: None,
     ) -> None:
         """Create the caller.
 
@@ -48,12 +51,14 @@ class RemoteToolCaller:
             build_context: Returns what a tool is told about the call with an effect key.
             find_earlier_results: Returns the results that idempotent calls of the turn have had.
             get_authorization: Returns the Authorization header of the turn's user, for tools that are sent it.
+            report_paid_request: Is called with the effect key of a call and a request that it is charged for.
         """
         self._resources = resources
         self._tenant = tenant
         self._build_context = build_context
         self._find_earlier_results = find_earlier_results
         self._get_authorization = get_authorization
+        self._report_paid_request = report_paid_request
         self._connection: ProviderConnection | None = None
 
     def call(self, definition_id: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
@@ -102,7 +107,8 @@ class RemoteToolCaller:
         if definition.is_built_in:
             from fermata.remote_tools.built_in_attempt import make_built_in_attempt  # few turns have such tools
 
-            return make_built_in_attempt(self._resources, definition, secrets, connection, context, effect_key)
+            report = partial(self._report_paid_request, effect_key)
+            return make_built_in_attempt(self._resources, definition, secrets, connection, context, effect_key, report)
         authorization = self._get_authorization() if definition.forwards_authorization else ""
         headers = secrets.headers | ({"authorization": authorization} if authorization else {})
         endpoint = RemoteEndpoint(definition.endpoint, secrets.signing_secrets, headers)

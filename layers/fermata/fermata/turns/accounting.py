@@ -12,8 +12,10 @@ from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.events import ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.registry import get_model_traits
+from fermata.pricing.image_cost import get_image_cost
 from fermata.pricing.request_cost import find_price, find_price_of_unpriced_models, get_request_cost
 from fermata.pricing.token_cost import compute_max_cost
+from fermata.remote_tools.paid_request import PaidRequest
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
@@ -150,6 +152,40 @@ def build_request_usage(
     )
 
 
+def build_tool_request_usage(resources: Resources, turn: Turn, effect_key: str, paid: PaidRequest) -> RequestUsage:
+    """Return the ledger entry of a request that a tool has paid for (decision 0400).
+
+    It has no attempt of the round's request, and the number of its call, so that the call is charged once.
+
+    Args:
+        resources: The clock.
+        turn: The turn.
+        effect_key: Of the call.
+        paid: What the provider has reported.
+    """
+    _, round_, call = effect_key.rsplit("/", 2)
+    charge = get_image_cost(paid.provider, paid.model, paid.tokens)
+    return RequestUsage(
+        tenant=turn.tenant,
+        user=turn.user,
+        scope=turn.scope,
+        conversation=turn.root_conversation,
+        turn=turn.id,
+        round=int(round_),
+        attempt=0,
+        request_number=int(call) + 1,
+        provider=paid.provider,
+        model=paid.model,
+        credential="",
+        tokens=paid.tokens,
+        cost=charge.cost,
+        price=charge.price,
+        is_priced=charge.is_known,
+        has_budget=turn.has_budget,
+        recorded_at=resources.clock.now_iso(),
+    )
+
+
 def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *, outcome: str) -> RequestUsage:
     """Return the ledger entry of a request whose function died or was stopped (decision 0006).
 
@@ -178,7 +214,8 @@ def estimate_tokens_of_chars(chars: int) -> int:
 def add_usage(state: TurnState, usages: Sequence[RequestUsage]) -> TurnState:
     """Return the state with the tokens and costs of these requests added to the turn's totals."""
     tokens = [usage.tokens for usage in usages]
-    newest_context = next((used.context_tokens for used in reversed(tokens) if used.context_tokens), 0)
+    of_models = [usage.tokens for usage in usages if usage.attempt]  # a tool's request fills no context
+    newest_context = next((used.context_tokens for used in reversed(of_models) if used.context_tokens), 0)
     return replace(
         state,
         prompt_tokens=state.prompt_tokens + sum(used.prompt for used in tokens),

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -355,3 +356,34 @@ def test_a_turn_uses_a_built_in_tool_and_keeps_its_image_with_the_conversation(
     assert f"conversations/bakery/{stage.conversation.id}/" in url
     [key] = stage.resources.blobs.list_keys(f"conversations/bakery/{stage.conversation.id}")
     assert stage.resources.blobs.get_bytes(key) == make_image()
+
+
+def test_what_an_image_has_cost_is_in_the_ledger_and_in_the_turn(
+    stage: Stage, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_generation, "OPENAI_IMAGES_URL", vendor.url)
+    usage = {"input_tokens": 20, "output_tokens": 6208, "total_tokens": 6228}
+    image = base64.b64encode(make_image()).decode()
+    vendor.script_answer({"data": [{"b64_json": image}], "usage": usage})
+    turn_on_built_in_tool(stage.resources, ADMIN, "image.generate", api_key="k", options={})
+    assert call_tool(stage, {"prompt": "a loaf"}, {"prompt": "a roll"}, name="image_generate") == "finished"
+    rows = [row for row in stage.ledger_rows() if row["provider"] == "openai"]
+    assert [(row["model"], row["prompt"], row["completion"]) for row in rows] == [("gpt-image-1", 20, 6208)] * 2
+    assert {row["cost"] for row in rows} == {Decimal("0.24842")}
+    assert all(row["priced"] and row["billable"] for row in rows)
+    state = stage.entries()[-1].state
+    assert (state.cost_usd, state.context_tokens < 6000) == (Decimal("0.49684"), True)
+    invariants.check_invariants(stage)
+
+
+@pytest.mark.parametrize("model", ["gpt-image-1", "an-own-model"])
+def test_an_image_without_a_known_price_counts_as_unpriced(
+    stage: Stage, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    monkeypatch.setattr(image_generation, "OPENAI_IMAGES_URL", vendor.url)
+    usage = {"input_tokens": -1, "output_tokens": "many" if model == "gpt-image-1" else 5}
+    vendor.script_answer({"data": [{"b64_json": base64.b64encode(make_image()).decode()}], "usage": usage})
+    turn_on_built_in_tool(stage.resources, ADMIN, "image.generate", api_key="k", options={"model": model})
+    assert call_tool(stage, {"prompt": "a loaf"}, name="image_generate") == "finished"
+    [row] = [row for row in stage.ledger_rows() if row["provider"] == "openai"]
+    assert (row["cost"], row["priced"], row["prompt"]) == (0, False, 0)

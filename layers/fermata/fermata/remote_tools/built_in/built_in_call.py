@@ -12,6 +12,7 @@ from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderConnection, ProviderResponse
 from fermata.remote_tools.execute_tool import AttemptFailed
+from fermata.remote_tools.paid_request import ReportPaidRequest, ignore_paid_request
 from fermata.remote_tools.remote_call import MAX_ENDPOINT_WORDS_CHARS, is_refused_status, is_transient_status
 from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient_transport_error
 
@@ -26,6 +27,7 @@ class BuiltInCall:
     Attributes:
         options: What the administrator has set besides the key.
         store_image: Keeps an image with the conversation.
+        report_paid_request: Lets a request be accounted for.
     """
 
     arguments: Mapping[str, Any]
@@ -34,6 +36,7 @@ class BuiltInCall:
     connection: ProviderConnection
     store_image: StoreImage
     effect_key: str
+    report_paid_request: ReportPaidRequest = ignore_paid_request
 
     def get_json(self, label: str, url: str, query: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
         """Send a GET request and return the JSON of its response. Raises AttemptFailed."""

@@ -5,17 +5,22 @@ import binascii
 from typing import Any
 
 from fermata.domain.image_header import read_image_header
+from fermata.domain.model_io import TokenUsage
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.execute_tool import AttemptFailed
+from fermata.remote_tools.paid_request import PaidRequest
 
 OPENAI_IMAGES_URL = "https://api.openai.com/v1/images/generations"
 OPENAI_IMAGE_MODEL = "gpt-image-1"
 GEMINI_MODELS_URL = "https://generativelanguage.googleapis.com/v1beta/models"
 GEMINI_IMAGE_MODEL = "gemini-2.5-flash-image"
 MAX_IMAGE_RESPONSE_BYTES = 24 * 1024 * 1024
+MAX_REPORTED_TOKENS = 10_000_000
 _SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}
 _RATIOS = {"landscape": "3:2", "square": "1:1", "portrait": "2:3"}
 _QUALITIES = {"draft": "low", "final": "high"}
+_OPENAI_COUNTS = ("input_tokens", "output_tokens")
+_GEMINI_COUNTS = ("promptTokenCount", "candidatesTokenCount")
 
 
 def generate_image(call: BuiltInCall) -> Any:
@@ -42,10 +47,19 @@ def _describe_image(call: BuiltInCall) -> str:
     return f"{prompt}\n\nStyle: {style}" if style else prompt
 
 
+def _read_tokens(answer: Any, member: str, prompt: str, completion: str) -> TokenUsage:
+    """Return the tokens that an answer reports; none where it reports none that can be counted."""
+    usage = answer.get(member) if isinstance(answer, dict) else None
+    counts = [usage.get(name) if isinstance(usage, dict) else None for name in (prompt, completion)]
+    known = [count if isinstance(count, int) and 0 <= count < MAX_REPORTED_TOKENS else 0 for count in counts]
+    return TokenUsage(prompt=known[0], completion=known[1])
+
+
 def _ask_openai(call: BuiltInCall) -> Any:
     arguments = call.arguments
+    model = call.options.get("model") or OPENAI_IMAGE_MODEL
     body: dict[str, Any] = {
-        "model": call.options.get("model") or OPENAI_IMAGE_MODEL,
+        "model": model,
         "prompt": _describe_image(call),
         "size": _SIZES[arguments.get("aspectRatio") or "landscape"],
         "quality": _QUALITIES[arguments.get("quality") or "final"],
@@ -56,6 +70,7 @@ def _ask_openai(call: BuiltInCall) -> Any:
         body["background"] = arguments["background"]
     headers = {"authorization": f"Bearer {call.api_key}"}
     answer = call.post_json("OpenAI", OPENAI_IMAGES_URL, body, headers, MAX_IMAGE_RESPONSE_BYTES)
+    call.report_paid_request(PaidRequest("openai", model, _read_tokens(answer, "usage", *_OPENAI_COUNTS)))
     try:
         return answer["data"][0]["b64_json"]
     except (KeyError, IndexError, TypeError):
@@ -72,6 +87,7 @@ def _ask_gemini(call: BuiltInCall) -> Any:
     url = f"{GEMINI_MODELS_URL}/{model}:generateContent"
     headers = {"x-goog-api-key": call.api_key}
     answer = call.post_json("Gemini", url, body, headers, MAX_IMAGE_RESPONSE_BYTES)
+    call.report_paid_request(PaidRequest("gemini", model, _read_tokens(answer, "usageMetadata", *_GEMINI_COUNTS)))
     try:
         parts = answer["candidates"][0]["content"]["parts"]
         return next(part["inlineData"]["data"] for part in parts if "inlineData" in part)

@@ -1,6 +1,7 @@
 """Connect the remote tools of a turn to its round: what they are told, and what they have answered before."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -10,20 +11,24 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
 from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
+from fermata.domain.model_io import TokenUsage
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.caller_authorization import open_caller_authorization
 from fermata.remote_tools.endpoint_call import CallingAgent
 from fermata.remote_tools.endpoint_caller import EndpointCaller
 from fermata.remote_tools.execute_tool import EarlierResults
+from fermata.remote_tools.paid_request import PaidRequest
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions
 from fermata.remote_tools.remote_call import RemoteCallContext
 from fermata.remote_tools.remote_tool_caller import MAX_ANSWER_SECONDS, RemoteToolCaller
 from fermata.remote_tools.tool_definition import ToolDefinition
 from fermata.tools.toolset import Toolset
+from fermata.turns.accounting import build_tool_request_usage
 from fermata.turns.remote_results import build_remote_request_id
 from fermata.turns.turn import Turn
 from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.turn_toolset import open_turn_toolset
+from fermata.usage.ledger.ledger_store import RequestUsage
 
 CALLBACK_PATH = "/admin/api/ai/tool-callbacks"
 
@@ -47,8 +52,14 @@ class TurnRemoteTools:
             open_caller_authorization, resources, turn.tenant, turn.root_conversation, turn.sealed_authorization
         )
         self._caller = RemoteToolCaller(
-            resources, turn.tenant, build_context, self._find_earlier_results, get_authorization
+            resources,
+            turn.tenant,
+            build_context,
+            self._find_earlier_results,
+            get_authorization,
+            self._add_paid_request,
         )
+        self._paid_requests: dict[str, PaidRequest] = {}
 
     @cached_property
     def definitions(self) -> dict[str, ToolDefinition]:
@@ -65,6 +76,24 @@ class TurnRemoteTools:
         agent = open_turn_agent(self._resources, self._turn)
         assert isinstance(agent, ConfiguredAgent), "only agents of tenants have endpoints"
         return self._endpoint_caller.call(agent.definition.endpoints[endpoint_id], arguments, effect_key)
+
+    def build_usages(self) -> tuple[RequestUsage, ...]:
+        """Return the ledger entries of what calls have cost since `clear_usages`, one for each call."""
+        paid = self._paid_requests.items()
+        return tuple(build_tool_request_usage(self._resources, self._turn, key, request) for key, request in paid)
+
+    def clear_usages(self) -> None:
+        """Forget what is in the ledger now."""
+        self._paid_requests.clear()
+
+    def _add_paid_request(self, effect_key: str, paid: PaidRequest) -> None:
+        """Note a request. A call that was made again, because its result could not be stored, has cost both."""
+        before = self._paid_requests.get(effect_key)
+        tokens = before.tokens if before else TokenUsage()
+        total = TokenUsage(
+            prompt=tokens.prompt + paid.tokens.prompt, completion=tokens.completion + paid.tokens.completion
+        )
+        self._paid_requests[effect_key] = replace(paid, tokens=total)
 
     def abort(self) -> None:
         """End the call under way, because its result is no longer needed."""

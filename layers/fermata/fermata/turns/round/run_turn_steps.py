@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from dataclasses import replace
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
@@ -233,8 +234,18 @@ def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
     events = tuple(context.result_events)
     is_over = context.log.state.is_stopping or context.log.state.after_events(events).is_answered
     last_events = () if is_over else build_next_round_started(context, transition.pause)
-    context.commit(RoundCommit.for_pause(pause, transition, first_events=events, last_events=last_events))
+    commit = RoundCommit.for_pause(pause, transition, first_events=events, last_events=last_events)
+    _commit_with_tool_usages(context, commit)
     return True
+
+
+def _commit_with_tool_usages(context: TurnContext, commit: RoundCommit) -> None:
+    """Store the outputs of server calls, with what the requests of remote tools have cost."""
+    tools = context.remote_tools
+    usages = tools.build_usages() if tools else ()
+    context.commit(replace(commit, request_usages=usages) if usages else commit)
+    if tools:
+        tools.clear_usages()
 
 
 def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool:

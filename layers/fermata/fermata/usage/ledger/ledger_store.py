@@ -48,7 +48,8 @@ class RequestUsage(StoredModel, alias_generator=_STORED_REQUEST_NAMES):
     """Usage and cost of one provider request.
 
     Attributes:
-        attempt: Number of the function invocation that ran the round.
+        attempt: Number of the function invocation that ran the round; 0 for a request of a tool, whose
+            `request_number` is that of its call.
         request_number: Number of the request within that invocation, from 1; 0 when it is estimated after the function
             died (decision 0006).
         cost: USD; 0 when `is_priced` is False.

@@ -1,0 +1,23 @@
+"""Define a request of a tool that its provider charges for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fermata.domain.model_io import TokenUsage
+
+
+@dataclass(frozen=True)
+class PaidRequest:
+    """What a provider has reported of a request that it charges for."""
+
+    provider: str
+    model: str
+    tokens: TokenUsage
+
+
+ReportPaidRequest = Callable[[PaidRequest], None]
+"""Notes a paid request, whatever becomes of its call afterwards."""
+
+
+def ignore_paid_request(_paid: PaidRequest) -> None:
+    """Account for nothing."""
