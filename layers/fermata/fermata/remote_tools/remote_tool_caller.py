@@ -8,6 +8,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ProviderError
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.remote_tools.deferred_image import defer_image
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX
 from fermata.remote_tools.execute_tool import (
     APPROVED,
@@ -33,7 +34,7 @@ MAX_ANSWER_SECONDS = 86_400
 
 
 class RemoteToolCaller:
-    """Calls remote tools for one turn. It sends one call at a time; `abort` may be called from any thread."""
+    """Calls remote tools for one turn. Its methods may be called from any thread."""
 
     def __init__(
         self,
@@ -59,15 +60,18 @@ class RemoteToolCaller:
         self._find_earlier_results = find_earlier_results
         self._get_authorization = get_authorization
         self._report_paid_request = report_paid_request
-        self._connection: ProviderConnection | None = None
+        self._connections: list[ProviderConnection] = []
 
-    def call(self, definition_id: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
+    def call(
+        self, definition_id: str, arguments: Mapping[str, Any], effect_key: str, *, is_deferred: bool = False
+    ) -> ToolOutput:
         """Call a tool and return its outcome; nothing is raised. The output is awaited if the tool has said so.
 
         Args:
             definition_id: The version that the turn has pinned.
             arguments: Valid arguments.
             effect_key: The id of the call, the same for its repetitions.
+            is_deferred: Whether an image is only promised.
         """
         definition = load_definitions(self._resources, self._tenant, [definition_id]).get(definition_id)
         if definition is None or not self._is_still_offered(definition):
@@ -76,13 +80,14 @@ class RemoteToolCaller:
         if secrets is None:
             message = "The secrets of this tool can no longer be opened. An administrator has to register it again."
             return _refuse(ToolErrorCode.EXECUTION_FAILED, message)
+        if is_deferred:
+            return defer_image(arguments, effect_key)
         outcome = self._execute(definition, secrets, arguments, effect_key)
         return ToolOutput.awaited(MAX_ANSWER_SECONDS) if isinstance(outcome, AnswerLater) else outcome
 
     def abort(self) -> None:
-        """End the call under way, because its result is no longer needed."""
-        connection = self._connection
-        if connection is not None:
+        """End the calls under way, because their results are no longer needed."""
+        for connection in tuple(self._connections):
             connection.abort()
 
     def _execute(
@@ -91,14 +96,14 @@ class RemoteToolCaller:
         manifest, clock = definition.parsed_manifest, self._resources.clock
         loopback = self._resources.settings.is_loopback_allowed
         with open_guarded_connection(loopback=loopback, seconds=manifest.timeout_seconds) as connection:
-            self._connection = connection
+            self._connections.append(connection)
             try:
                 execution_clock = ExecutionClock(clock.monotonic, make_attempt_sleep(connection))
                 tool = ManifestTool(manifest, self._make_attempt(definition, secrets, connection, effect_key))
                 earlier = self._find_earlier_results()
                 return execute_tool(tool, arguments, execution_clock, policy=APPROVED, earlier=earlier)
             finally:
-                self._connection = None
+                self._connections.remove(connection)
 
     def _make_attempt(
         self, definition: ToolDefinition, secrets: ToolSecrets, connection: ProviderConnection, effect_key: str

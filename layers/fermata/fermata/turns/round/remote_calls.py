@@ -14,6 +14,7 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import TokenUsage
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.caller_authorization import open_caller_authorization
+from fermata.remote_tools.deferred_image import DeferredCall, is_deferrable
 from fermata.remote_tools.endpoint_call import CallingAgent
 from fermata.remote_tools.endpoint_caller import EndpointCaller
 from fermata.remote_tools.execute_tool import EarlierResults
@@ -60,6 +61,7 @@ class TurnRemoteTools:
             self._add_paid_request,
         )
         self._paid_requests: dict[str, PaidRequest] = {}
+        self._generated: dict[str, ToolOutput] = {}
 
     @cached_property
     def definitions(self) -> dict[str, ToolDefinition]:
@@ -70,7 +72,39 @@ class TurnRemoteTools:
         """Call a tool, as `RemoteToolCaller.call`, or an endpoint of the turn's agent."""
         if definition.startswith(ENDPOINT_PREFIX):
             return self._call_endpoint(definition.removeprefix(ENDPOINT_PREFIX), arguments, effect_key)
-        return self._caller.call(definition, arguments, effect_key)
+        pinned = self.definitions.get(definition)
+        is_deferred = pinned is not None and self._is_deferred(pinned)
+        return self._caller.call(definition, arguments, effect_key, is_deferred=is_deferred)
+
+    def find_deferred(self, block: ToolCallBlock, call: DeferredCall) -> Callable[[], ToolOutput] | None:
+        """Return what generates the image of a call that was deferred; None for any other call.
+
+        An image is generated once, although the plan may be submitted again with corrections.
+
+        Args:
+            block: The call as the model has made it.
+            call: Its place in the turn.
+        """
+        tool = open_turn_toolset(self._resources, self._turn).find_tool(block.tool_name)
+        handler = tool.handler if tool else None
+        definition = self.definitions.get(handler.definition) if isinstance(handler, RemoteToolHandler) else None
+        if definition is None or not self._is_deferred(definition):
+            return None
+        effect_key = f"{self._turn.id}/{call.round}/{call.number}"
+
+        def generate() -> ToolOutput:
+            output = self._generated.get(effect_key) or self._caller.call(definition.id, block.input, effect_key)
+            if output.ok:
+                self._generated[effect_key] = output
+            return output
+
+        return generate
+
+    def _is_deferred(self, definition: ToolDefinition) -> bool:
+        """Return whether a tool's work is done when a plan needs it."""
+        if not definition.is_built_in or not is_deferrable(definition.parsed_manifest.name):
+            return False
+        return any(tool.ends_turn for tool in open_turn_toolset(self._resources, self._turn).tools)
 
     def _call_endpoint(self, endpoint_id: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
         agent = open_turn_agent(self._resources, self._turn)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.events import Event, ToolStartedEvent
@@ -28,6 +28,9 @@ from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import CallRunner, RoundCall
 from fermata.turns.round_commit import RoundCommit
 from fermata.turns.sub_agents.sub_agent_limits import refuse_sub_agent
+
+if TYPE_CHECKING:
+    from fermata.turns.round.remote_calls import TurnRemoteTools
 
 TRUNCATED_RESPONSE_OUTPUT = ToolOutput.failure(
     "Your reply was cut off at the token limit, so none of its tool calls was run. Call again with less in one reply."
@@ -124,12 +127,22 @@ def _build_call(
         runner=_RUNNERS.get(tool.execution, "server"),
         is_edit=tool.access is Access.WRITE,
         effect_key=effect_key,
-        wait_seconds=get_timeout_seconds(tool, context.resources.settings.browser_wait_seconds),
+        wait_seconds=_find_wait_seconds(context, admitted),
         input=_build_call_input(context, admitted),
         ignored_members=admitted.ignored_members,
         state="approval" if approval else "waiting",
         approval=approval,
     )
+
+
+def _find_wait_seconds(context: TurnContext, admitted: AdmittedCall) -> float:
+    """Return how long a call takes at most. A plan also waits for the images that it uses."""
+    seconds = get_timeout_seconds(admitted.tool, context.resources.settings.browser_wait_seconds)
+    if not admitted.tool.ends_turn or not context.turn.remote_tools:
+        return seconds
+    from fermata.turns.round.deferred_images import find_image_seconds  # few turns generate images
+
+    return seconds + find_image_seconds(admitted.arguments)
 
 
 def _build_settled_call(context: TurnContext, block: ToolCallBlock, effect_key: str, output: ToolOutput) -> RoundCall:
@@ -256,12 +269,22 @@ def _ask_about_plans(context: TurnContext, call: RoundCall, events: Sequence[Eve
     return build_plan_requests(events, call.tool_call_id, context.resources.clock.now_iso())
 
 
+def _add_deferred_images(context: TurnContext, tools: "TurnRemoteTools", admitted: AdmittedCall) -> AdmittedCall:
+    from fermata.turns.round.deferred_images import add_deferred_images  # few turns generate images
+
+    context.load_history()
+    messages = context.history.stored_messages if context.history else ()
+    return add_deferred_images(context.resources, tools, admitted, messages, context.turn.id)
+
+
 def _run(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolOutput:
     tool_context = replace(
         context.build_tool_context(call.effect_key),
         snapshot=context.load_snapshot(),
         open_draft=partial(context.open_draft, call.tool_call_id),
     )
+    if admitted.tool.ends_turn and context.remote_tools:
+        admitted = _add_deferred_images(context, context.remote_tools, admitted)
     output = run_tool(admitted, tool_context, clock=context.resources.clock)
     if admitted.tool.build_events is not None:
         events = admitted.tool.build_events(output, context.log.state.refused_plans)

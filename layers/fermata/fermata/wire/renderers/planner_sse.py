@@ -20,6 +20,7 @@ from fermata.domain.events import (
     RoundRetractedEvent,
     TextEvent,
     ToolCallEvent,
+    ToolResultEvent,
     WarningEvent,
 )
 from fermata.wire.bodies.planner_frames import (
@@ -28,6 +29,7 @@ from fermata.wire.bodies.planner_frames import (
     ErrorFrame,
     FinalFrame,
     HeartbeatFrame,
+    ImageProgressFrame,
     OpAppliedFrame,
     OpCandidateFrame,
     OpSkippedFrame,
@@ -67,6 +69,7 @@ class PlannerFold:
         self._text = ""
         self._outcome: Mapping[str, Any] | None = None
         self._is_answered = False
+        self._deferred_images = 0
 
     def fold(self, event: Event) -> list[PlannerFrame]:
         """Return the frames of the next event."""
@@ -89,6 +92,9 @@ class PlannerFold:
                 yield StatusFrame(message="The connection to the model was lost. Starting over…")
             case ToolCallEvent():
                 yield from self._render_call(event)
+            case ToolResultEvent() if event.execution is not None and event.execution.deferred:
+                self._deferred_images += 1
+                yield ImageProgressFrame(percent=0, stage="queued")
             case EditPlanEvent():
                 yield from self._render_plan(event)
             case ApprovalRequestedEvent():
@@ -129,6 +135,8 @@ class PlannerFold:
         outcome = event.outcome
         self._outcome, self._is_answered = outcome, event.is_final
         status = outcome.get("status")
+        if self._deferred_images and event.is_final:
+            yield ImageProgressFrame(percent=100, stage="done")
         if status == "applied":
             self.stage = _APPLYING
             yield from _render_changes(outcome)
