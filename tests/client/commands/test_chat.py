@@ -84,9 +84,9 @@ def test_chat_begins_in_the_scope_that_was_named(url: str, script: ServiceScript
 
 def test_a_conversation_keeps_its_scope(url: str) -> None:
     result = run_command("chat", "more", "--url", url, "--token", "good", "--conversation", "c", "--scope", "site")
-    assert (result.exit_code, result.stderr.startswith("fermata: A conversation keeps its scope.")) == (1, True)
+    assert (result.exit_code, "Error: A conversation keeps its scope." in result.stderr) == (2, True)
 
 
 def test_a_conversation_keeps_its_model(url: str) -> None:
     result = run_command("chat", "more", "--url", url, "--token", "good", "--conversation", "c", "--model", "m")
-    assert (result.exit_code, result.stderr.startswith("fermata: A conversation keeps its model.")) == (1, True)
+    assert (result.exit_code, "Error: A conversation keeps its model." in result.stderr) == (2, True)

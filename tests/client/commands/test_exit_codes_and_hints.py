@@ -223,3 +223,51 @@ def test_ctrl_c_before_a_turn_exits_with_130_too(
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "fermata: stopped.\n")
     listed = run_command(*given, "--json")
     assert (listed.exit_code, json.loads(listed.stdout)) == (130, {"status": "interrupted"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["chat", " "],
+        ["edit", "page.html", ""],
+        ["chat", "Hi", "--conversation", "c1", "--model", "m"],
+        ["audit", "--since", "yesterday"],
+    ],
+)
+def test_what_no_service_could_do_is_wrong_usage_and_sends_nothing(
+    arguments: list[str], url: str, script: ServiceScript
+) -> None:
+    result = run_command(*arguments, "--url", url, "--token", "good", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["status"]) == (2, "failed")
+    assert script.requests == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["policy"],
+        ["agents", "show", "a"],
+        ["privacy", "export-status", "e"],
+        ["privacy", "erase-status", "e"],
+        ["listen"],
+    ],
+)
+def test_commands_whose_output_is_json_anyway_print_errors_as_json_if_asked(arguments: list[str]) -> None:
+    unreachable = ("--url", "http://127.0.0.1:9", "--token", "good")
+    result = run_command(*arguments, *unreachable, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["status"]) == (1, "failed")
+    assert run_command(*arguments, *unreachable).stdout == ""
+
+
+def test_the_schema_of_agents_may_be_asked_for_as_json() -> None:
+    assert json.loads(run_command("agents", "schema", "--json").stdout) == json.loads(
+        run_command("agents", "schema").stdout
+    )
+
+
+def test_the_token_to_save_may_be_in_the_environment(
+    url: str, script: ServiceScript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script.answers_by_path = {"/conversations": {"conversations": []}}
+    monkeypatch.setenv("FERMATA_TOKEN", "good")
+    assert run_command("connect", url).exit_code == 0

@@ -19,6 +19,8 @@ from fermata_client.service.errors import FermataClientError, RequestRefusedErro
 from fermata_client.terminal.plain_text import strip_control_chars
 from fermata_command import EXIT_CODE_INTERRUPTED
 
+JSON_IS_WANTED = "fermata_client.json_is_wanted"
+"""Whether a command whose output is JSON anyway was given `--json`, in the `meta` of its context."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """What Python makes of a byte of the command line that is no text."""
 _Params = ParamSpec("_Params")
@@ -48,15 +50,20 @@ def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Res
             with _correctable_errors():
                 return command(*args, **kwargs)
         except click.ClickException as error:
-            if kwargs.get("as_json") and not isinstance(error, click.UsageError):  # those are printed for all commands
+            if _wants_json(kwargs) and not isinstance(error, click.UsageError):  # those are printed for all commands
                 print_error_as_json(error)
             raise
         except KeyboardInterrupt:
-            if kwargs.get("as_json"):
+            if _wants_json(kwargs):
                 click.echo(json.dumps({"status": "interrupted"}))
             raise_stopped()
 
     return wrapped
+
+
+def _wants_json(arguments: Mapping[str, object]) -> bool:
+    context = click.get_current_context(silent=True)
+    return bool(arguments.get("as_json") or (context and context.meta.get(JSON_IS_WANTED)))
 
 
 def _check_are_texts(arguments: Mapping[str, object]) -> None:

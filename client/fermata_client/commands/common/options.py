@@ -5,6 +5,8 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from fermata_client.commands.common.errors import JSON_IS_WANTED
+
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
@@ -12,6 +14,25 @@ turn_json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object to stdout, and everything else to stderr."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the response of the service as JSON.")
+
+
+def _note_json(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    context.meta[JSON_IS_WANTED] = value
+
+
+json_anyway_option = click.option(
+    "--json",
+    is_flag=True,
+    expose_value=False,
+    callback=_note_json,
+    help="Print errors as JSON too; all else is JSON anyway.",
+)
+
+
+def check_prompt(prompt: str) -> None:
+    """Raise `click.UsageError` for a prompt without words, before a conversation is created for it."""
+    if not prompt.strip():
+        raise click.UsageError("PROMPT is empty. Say what is to be done.")
 
 
 def service_options(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:

@@ -9,6 +9,8 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
+from fermata_client.commands.common.errors import report_errors
+from fermata_client.commands.common.options import json_anyway_option
 from fermata_client.commands.deployment.stack_options import stack_options
 from fermata_client.stack.resources import open_operator_resources
 
@@ -101,7 +103,9 @@ def add_tenant(
 
 @tenant.command("show")
 @click.argument("name")
+@json_anyway_option
 @stack_options
+@report_errors
 def show_tenant(name: str, stack: str | None, region: str | None) -> None:
     """Print the record of the tenant NAME, except its secrets."""
     from fermata.hosts import registry

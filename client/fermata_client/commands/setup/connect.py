@@ -12,7 +12,12 @@ from fermata_client.service.connection_files import CONNECTED_FILE_NAME, user_co
 
 @click.command()
 @click.argument("url")
-@click.option("--token", metavar="TOKEN", help="The token to save.  [default: asked for, or read from stdin]")
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="FERMATA_TOKEN",
+    help="The token to save.  [default: FERMATA_TOKEN, asked for, or read from stdin]",
+)
 @report_errors
 def connect(url: str, token: str | None) -> None:
     """Save the address URL of a service and your token, so that later commands need neither.

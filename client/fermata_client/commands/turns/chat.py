@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.common.errors import CommandError, report_errors
-from fermata_client.commands.common.options import turn_json_option, turn_options
+from fermata_client.commands.common.errors import report_errors
+from fermata_client.commands.common.options import check_prompt, turn_json_option, turn_options
 from fermata_client.commands.common.program_name import suggest_command
 from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.commands.turns.model_credential import find_credential_of_model
@@ -48,6 +48,8 @@ def chat(
     In the scope `content` the model can read the collections and documents of the site. Tools that need an open editor
     are refused.
     """
+    if not images:
+        check_prompt(prompt)
     if conversation:
         _refuse_changes(scope, model)
     printer = TurnPrinter(to_stderr=as_json)
@@ -70,10 +72,10 @@ def chat(
 
 
 def _refuse_changes(scope: str | None, model: str | None) -> None:
-    """Raise CommandError for an option that would change an existing conversation."""
+    """Raise `click.UsageError` for an option that would change an existing conversation."""
     for name, value in (("scope", scope), ("model", model)):
         if value:
-            raise CommandError(
+            raise click.UsageError(
                 f"A conversation keeps its {name}. Omit --{name}, or create a new one by omitting --conversation."
             )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from fermata_client.commands.common.errors import report_errors
-from fermata_client.commands.common.options import turn_json_option, turn_options
+from fermata_client.commands.common.options import check_prompt, turn_json_option, turn_options
 from fermata_client.commands.common.program_name import suggest_command
 from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.commands.turns.model_credential import find_credential_of_model
@@ -51,6 +51,7 @@ def edit(
 
     Style sheets and scripts that FILE loads from its own folder are edited along with it.
     """
+    check_prompt(prompt)
     html_file = _open_html_file(file, out, css)
     name = (out or file).name
     at_start = html_file.file_texts(name)

@@ -11,7 +11,7 @@ from fermata_client.agent_files.run_agent_tests import run_agent_tests
 from fermata_client.commands.common.default_subcommand import group_with_default
 from fermata_client.commands.common.errors import CommandError, report_errors
 from fermata_client.commands.common.json_output import print_json
-from fermata_client.commands.common.options import json_option, service_options
+from fermata_client.commands.common.options import json_anyway_option, json_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.service.errors import RequestRefusedError
 from fermata_client.service.json_types import JsonObject
@@ -117,6 +117,7 @@ def list_agents(as_json: bool, url: str | None, token: str | None) -> None:
 
 @agents.command("show")
 @click.argument("agent_id", metavar="ID")
+@json_anyway_option
 @service_options
 @report_errors
 def show_agent(agent_id: str, url: str | None, token: str | None) -> None:
@@ -138,6 +139,7 @@ def remove_agent(agent_id: str, url: str | None, token: str | None) -> None:
 
 
 @agents.command("schema")
+@json_anyway_option
 @report_errors
 def print_schema() -> None:
     """Print the JSON Schema of the files, so that editors complete them."""

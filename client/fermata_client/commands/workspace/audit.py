@@ -1,5 +1,7 @@
 """`fermata audit`: show usage; for an operator, also reconcile and rebuild the rollups."""
 
+from datetime import datetime
+
 import click
 
 from fermata_client.commands.common.errors import CommandError, report_errors, run_reporting_stack_errors
@@ -16,8 +18,21 @@ NUMBER_WIDTH = 14
 SECTION_TITLES = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byDay": "by day"}
 
 
+def _check_instant(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    try:
+        datetime.fromisoformat(value or "2026-01-01")
+    except ValueError:
+        raise click.BadParameter(f"{value} is no date. Write one as 2026-11-01, or 2026-11-01T09:30:00Z.") from None
+    return value
+
+
 @click.command()
-@click.option("--since", metavar="INSTANT", help="Start: 2026-11-01, or a full instant. [default: 30 days ago]")
+@click.option(
+    "--since",
+    metavar="INSTANT",
+    callback=_check_instant,
+    help="Start: 2026-11-01, or a full instant. [default: 30 days ago]",
+)
 @click.option("--tz", metavar="ZONE", help="Time zone of the days, such as Europe/Berlin. [default: UTC]")
 @json_option
 @service_options

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fermata_client.commands.common.errors import report_errors
-from fermata_client.commands.common.options import service_options
+from fermata_client.commands.common.options import json_anyway_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.commands.workspace.webhooks import WEBHOOK_EVENTS
 from fermata_client.terminal.plain_text import strip_control_chars
@@ -20,6 +20,7 @@ PRINTED_HEADERS = ("webhook-id", "webhook-timestamp", "webhook-signature")
 @click.option("--event", "events", type=click.Choice(WEBHOOK_EVENTS), multiple=True, help="Which.  [default: all]")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on.  [default: a free one]")
 @click.option("--count", type=click.IntRange(min=1), help="End after so many events.  [default: until Ctrl-C]")
+@json_anyway_option
 @service_options
 @report_errors
 def listen(events: tuple[str, ...], port: int, count: int | None, url: str | None, token: str | None) -> None:

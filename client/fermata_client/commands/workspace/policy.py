@@ -10,7 +10,7 @@ import click
 from fermata_client.commands.common.default_subcommand import group_with_default
 from fermata_client.commands.common.errors import report_errors
 from fermata_client.commands.common.json_output import print_json
-from fermata_client.commands.common.options import service_options
+from fermata_client.commands.common.options import json_anyway_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
 
 _READ_ONLY_MEMBERS = ("updatedAt", "updatedBy")
@@ -23,6 +23,7 @@ def policy() -> None:
 
 
 @policy.command("show")
+@json_anyway_option
 @service_options
 @report_errors
 def show_policy(url: str | None, token: str | None) -> None:

@@ -7,7 +7,7 @@ import click
 
 from fermata_client.commands.common.errors import CommandError, report_errors
 from fermata_client.commands.common.json_output import print_json
-from fermata_client.commands.common.options import service_options
+from fermata_client.commands.common.options import json_anyway_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.commands.deployment.stack_options import stack_options
 from fermata_client.service.json_members import without_none
@@ -53,6 +53,7 @@ def start_erasure(
 
 @privacy.command("export-status")
 @JOB_ID_ARGUMENT
+@json_anyway_option
 @service_options
 @report_errors
 def show_export(job_id: str, url: str | None, token: str | None) -> None:
@@ -83,6 +84,7 @@ def download_export(job_id: str, folder: Path, url: str | None, token: str | Non
 
 @privacy.command("erase-status")
 @JOB_ID_ARGUMENT
+@json_anyway_option
 @service_options
 @report_errors
 def show_erasure(job_id: str, url: str | None, token: str | None) -> None:
