@@ -1,4 +1,4 @@
-"""Create Resources on moto: the real fermata.aws on five tables, a bucket, a key and a state machine.
+"""Create Resources on moto: the real fermata.aws on six tables, a bucket, a key and a state machine.
 
     resources = make_resources()                          # inside moto's mock_aws
     resources = make_resources(clock=TestClock(), browser_wait_seconds=1)
@@ -35,7 +35,7 @@ INDEX_KEYS = {
     "usage": ("byTime", "gpk", "gsk"),
 }
 INDEX_PROJECTIONS = {"byUser": "ALL", "open": "KEYS_ONLY", "byTime": "ALL"}
-TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings")
+TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings", "content")
 
 
 _calls = threading.local()

@@ -16,6 +16,7 @@ LOGICAL_TABLE_NAMES = {
     "pricing": "PricingTable",
     "usage": "UsageTable",
     "settings": "SettingsTable",
+    "content": "ContentTable",
 }
 """The logical ids of the tables of tests/resources.py in the template."""
 TRANSACTION_ACTIONS = {

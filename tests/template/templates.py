@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "template.yaml"
 STATE_MACHINE = ROOT / "statemachines" / "turn.asl.yaml"
 TRANSLATOR = ROOT / ".venv-emulator" / "bin" / "python"
-OWN_TABLES = dict.fromkeys(("OwnsConversations", "OwnsBridges", "OwnsPricing", "OwnsUsage", "OwnsSettings"), True)
+OWN_TABLES = dict.fromkeys(
+    ("OwnsConversations", "OwnsBridges", "OwnsPricing", "OwnsUsage", "OwnsSettings", "OwnsContent"), True
+)
 """Conditions of a stack that has made its own tables, as every first one does."""
 SUBSTITUTES = {
     "Partition": "aws",

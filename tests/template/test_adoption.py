@@ -17,6 +17,7 @@ PARAMETERS = {
     "PricingTable": "AdoptedPricingTable",
     "UsageTable": "AdoptedUsageStream",
     "SettingsTable": "AdoptedSettingsTable",
+    "ContentTable": "AdoptedContentStream",
 }
 ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/fermata-ConversationsTable-1AB.restored"
 STREAM = ARN + "/stream/2026-11-28T12:00:00.000"
@@ -97,7 +98,7 @@ def test_the_stack_makes_no_table_that_it_adopts_and_keeps_the_one_that_it_had(t
 def test_an_adopted_table_has_the_place_of_the_stacks_own_everywhere(deployed: Template, adopting: Template) -> None:
     """Permissions, variables of functions, alarms, the dashboard, the event source and outputs name it."""
     arns = {
-        parameter: arn_of(table) + ("/stream/label" if parameter == "AdoptedUsageStream" else "")
+        parameter: arn_of(table) + ("/stream/label" if parameter.endswith("Stream") else "")
         for table, parameter in PARAMETERS.items()
     }
     for part in ("Resources", "Outputs"):

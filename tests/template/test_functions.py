@@ -14,6 +14,7 @@ PROMISED = {
     "BRIDGES_TABLE",
     "PRICING_TABLE",
     "USAGE_TABLE",
+    "CONTENT_TABLE",
     "SETTINGS_TABLE",
     "BUCKET",
     "KEY_ID",

@@ -50,7 +50,8 @@ print(json.dumps(report | {"collected": collected, "collects": gc.isenabled(), "
 @functools.cache
 def import_function(folder: str, initialization_type: str = "") -> Any:
     """Import a function in a process of its own; return what it created then, and what its resources did later."""
-    names = "CONVERSATIONS_TABLE BRIDGES_TABLE PRICING_TABLE USAGE_TABLE SETTINGS_TABLE BUCKET KEY_ID STATE_MACHINE_ARN"
+    tables = "CONVERSATIONS_TABLE BRIDGES_TABLE PRICING_TABLE USAGE_TABLE SETTINGS_TABLE CONTENT_TABLE"
+    names = f"{tables} BUCKET KEY_ID STATE_MACHINE_ARN"
     environment = dict.fromkeys(names.split(), "a-name") | {
         "PYTHONPATH": ":".join(sys.path),
         "PATH": os.environ["PATH"],

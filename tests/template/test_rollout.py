@@ -11,7 +11,15 @@ from tests.quick_suite_samples import sample_for_quick_suite
 from tests.template import templates
 from tests.template.templates import Template, resources_of_type
 
-TABLES_AND_BUCKET = {"ConversationsTable", "BridgesTable", "PricingTable", "UsageTable", "SettingsTable", "Bucket"}
+TABLES_AND_BUCKET = {
+    "ConversationsTable",
+    "BridgesTable",
+    "PricingTable",
+    "UsageTable",
+    "SettingsTable",
+    "ContentTable",
+    "Bucket",
+}
 GRADUAL = "Canary10Percent10Minutes"
 ROLLBACK_ALARMS = {
     "ApiErrorsAlarm",

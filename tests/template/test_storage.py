@@ -11,8 +11,8 @@ from fermata.aws.settings import Settings
 from tests.template import templates
 from tests.template.templates import Template, resources_of_type
 
-TABLES = {"ConversationsTable", "BridgesTable", "PricingTable", "UsageTable", "SettingsTable"}
-EXPIRING = {"ConversationsTable", "BridgesTable", "UsageTable"}
+TABLES = {"ConversationsTable", "BridgesTable", "PricingTable", "UsageTable", "SettingsTable", "ContentTable"}
+EXPIRING = {"ConversationsTable", "BridgesTable", "UsageTable", "ContentTable"}
 INDEXES = {
     "ConversationsTable": {"byUser": ("gpk", "gsk")},
     "BridgesTable": {"open": ("open", "openSince")},
@@ -63,9 +63,9 @@ def test_settings_and_prices_never_expire(tables: dict[str, Template]) -> None:
     assert not any("TimeToLiveSpecification" in tables[name] for name in TABLES - EXPIRING)
 
 
-def test_the_ledger_streams_its_new_rows(tables: dict[str, Template]) -> None:
+def test_the_ledger_and_content_stream_their_new_rows(tables: dict[str, Template]) -> None:
     streams = {name: table["StreamSpecification"] for name, table in tables.items() if "StreamSpecification" in table}
-    assert streams == {"UsageTable": {"StreamViewType": "NEW_IMAGE"}}
+    assert streams == {name: {"StreamViewType": "NEW_IMAGE"} for name in ("UsageTable", "ContentTable")}
 
 
 def test_conversations_are_found_by_user_and_open_turns_by_age(tables: dict[str, Template]) -> None:
@@ -146,7 +146,8 @@ def test_a_former_version_of_an_object_is_kept_for_days_and_not_for_ever(bucket:
     }
     recovery = {"Ref": "BlobRecoveryDays"}
     assert former == {
-        "turns/": recovery, "conversations/": recovery, "agents/": recovery, "uploads/": 1, "exports/": 1
+        "turns/": recovery, "conversations/": recovery, "agents/": recovery, "content/": recovery, "uploads/": 1,
+        "exports/": 1,
     }  # fmt: skip
     assert any(rule.get("ExpiredObjectDeleteMarker") for rule in rules)
 

@@ -21,6 +21,7 @@ STACK_OUTPUT_BY_SETTING = {
     "pricing_table": "PricingTableName",
     "usage_table": "UsageTableName",
     "settings_table": "SettingsTableName",
+    "content_table": "ContentTableName",
     "bucket": "BucketName",
     "key_id": "KeyArn",
     "state_machine_arn": "TurnMachineArn",

@@ -32,6 +32,7 @@ STACK_TABLES = (
     StackTable("PricingTableName", "AdoptedPricingTable"),
     StackTable("UsageTableName", "AdoptedUsageStream", has_expiry=True, has_stream=True),
     StackTable("SettingsTableName", "AdoptedSettingsTable"),
+    StackTable("ContentTableName", "AdoptedContentStream", has_expiry=True, has_stream=True),
 )
 
 

@@ -47,6 +47,7 @@ class Settings(BaseModel):
     pricing_table: str
     usage_table: str
     settings_table: str
+    content_table: str
     bucket: str
     key_id: str
     state_machine_arn: str

@@ -28,6 +28,9 @@ ProblemKind = Literal[
     "relation_target",
     "array",
     "depth",
+    "locale",
+    "section",
+    "size",
 ]
 
 

@@ -22,15 +22,15 @@ class UniqueValues:
         for entry_id, entry in entries.items():
             for name, owners in self._owners.items():
                 if (value := entry.get(name)) is not None:
-                    owners.setdefault(_as_text(value), []).append(entry_id)
+                    owners.setdefault(format_unique_value(value), []).append(entry_id)
 
     def find_other_owner(self, field: str, value: Any, entry_id: str) -> str | None:
         """Return the id of another entry that has the value in this field, or None."""
-        owners = self._owners.get(field, {}).get(_as_text(value), [])
+        owners = self._owners.get(field, {}).get(format_unique_value(value), [])
         return next((owner for owner in owners if owner != entry_id), None)
 
 
-def _as_text(value: Any) -> str:
+def format_unique_value(value: Any) -> str:
     """Return the text by which values are compared. Numbers and booleans have the texts that JavaScript gives them."""
     if isinstance(value, bool):
         return "true" if value else "false"

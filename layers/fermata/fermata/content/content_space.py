@@ -1,0 +1,146 @@
+"""Name a content space, and keep the registry of a tenant's spaces.
+
+A space is one environment of one site. Every key of its rows begins with it, so that nothing reads across spaces.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import field_validator
+
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
+from fermata.aws.resources import Resources
+from fermata.domain.base import RecordModel
+from fermata.domain.errors import InvalidRequest, NotFound
+
+DEFAULT_ENVIRONMENT = "main"
+SPACE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+LOCALE_CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
+MAX_SPACES = 200
+MAX_LOCALES = 50
+
+
+class SpaceKey(NamedTuple):
+    """A site of a tenant, and one of its environments."""
+
+    tenant: str
+    site: str
+    environment: str = DEFAULT_ENVIRONMENT
+
+    @property
+    def pk(self) -> str:
+        """The partition of the space's rows."""
+        return f"t#{self.tenant}#s#{self.site}#{self.environment}"
+
+    @property
+    def folder(self) -> str:
+        """The folder of its blobs."""
+        return f"{content_folder(self.tenant)}/{self.site}/{self.environment}"
+
+    @property
+    def name(self) -> str:
+        """The space as people and logs name it."""
+        return f"{self.site}/{self.environment}"
+
+
+class ContentSpace(RecordModel):
+    """A space as its people have set it up.
+
+    Attributes:
+        locales: The languages of its content; the first one is the default.
+        domain: Where it is published.
+    """
+
+    title: str = ""
+    locales: tuple[str, ...] = ("en",)
+    domain: str = ""
+    created_at: str = ""
+    user: str = ""
+    """Who has created it. It is an attribute of its own, which the erasure of a user renames."""
+
+    @field_validator("locales")
+    @classmethod
+    def _check_locales(cls, locales: tuple[str, ...]) -> tuple[str, ...]:
+        if not 0 < len(locales) <= MAX_LOCALES or not all(map(LOCALE_CODE.fullmatch, locales)):
+            raise ValueError(f"1 to {MAX_LOCALES} codes such as en or pt-BR are expected")
+        return tuple(dict.fromkeys(locales))
+
+    @property
+    def default_locale(self) -> str:
+        """The language that is meant where none is named."""
+        return self.locales[0]
+
+    def to_view(self, key: SpaceKey) -> dict[str, object]:
+        """Return the JSON form for people."""
+        return {"site": key.site, "environment": key.environment, **self.to_known(exclude=frozenset({"user"}))}
+
+
+def content_folder(tenant: str) -> str:
+    """Return the folder of the blobs of all of a tenant's spaces."""
+    return f"content/{tenant}"
+
+
+def spaces_partition(tenant: str) -> str:
+    """Return the partition that lists a tenant's spaces."""
+    return f"t#{tenant}#spaces"
+
+
+def check_space_names(site: str, environment: str) -> None:
+    """Check the names of a site and an environment.
+
+    Raises:
+        InvalidRequest: One is no such name.
+    """
+    for name in (site, environment):
+        if not SPACE_NAME.fullmatch(name):
+            raise InvalidRequest(
+                "Names of sites and environments have 1 to 64 lower-case letters, digits and hyphens, "
+                "and neither begin nor end with a hyphen."
+            )
+
+
+def space_item_key(resources: Resources, space: SpaceKey) -> ItemKey:
+    """Return the key of the row that says that a space exists."""
+    table = resources.settings.content_table
+    return ItemKey(table, spaces_partition(space.tenant), f"{space.site}#{space.environment}")
+
+
+def space_to_item(space: SpaceKey, record: ContentSpace) -> Item:
+    """Return the row of a space."""
+    return {
+        "pk": spaces_partition(space.tenant),
+        "sk": f"{space.site}#{space.environment}",
+        "v": 1,
+        "data": json.dumps(record.model_dump(mode="json", exclude={"user"}), ensure_ascii=False),
+        "user": record.user,
+    }
+
+
+def space_from_item(item: Mapping[str, str]) -> ContentSpace:
+    """Parse the row of a space."""
+    return ContentSpace.model_validate({**json.loads(item["data"]), "user": item.get("user", "")})
+
+
+def read_space(resources: Resources, space: SpaceKey) -> ContentSpace:
+    """Read a space.
+
+    Raises:
+        NotFound: The tenant has no such space.
+    """
+    item = resources.tables.get_item_by_key(space_item_key(resources, space))
+    if item is None:
+        raise NotFound(describe_missing_space(space))
+    return space_from_item(item)
+
+
+def describe_missing_space(space: SpaceKey) -> str:
+    """Say that a space does not exist."""
+    return f"There is no site {space.site} with an environment {space.environment}."
+
+
+def list_spaces(resources: Resources, tenant: str) -> list[tuple[SpaceKey, ContentSpace]]:
+    """Return a tenant's spaces, by site and environment."""
+    rows = resources.tables.query_items(resources.settings.content_table, spaces_partition(tenant))
+    return [(SpaceKey(tenant, *row["sk"].split("#")), space_from_item(row)) for row in rows]

@@ -1,0 +1,1 @@
+"""Stores documents: their versions, their current states, their slugs and other unique values."""

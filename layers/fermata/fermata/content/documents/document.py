@@ -1,0 +1,145 @@
+"""Define a document: what it says in each language, its current state, and who has made a version of it."""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from fermata.domain.base import DomainModel, RecordModel
+from fermata.domain.errors import InvalidRequest
+
+DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+DOCUMENT_SLUG = re.compile(r"[a-z0-9-]{2,64}")
+SLUG_RULE = "A slug has 2 to 64 lower-case letters, digits and hyphens."
+MAX_DOCUMENT_TITLE_CHARS = 500
+
+LocaleContent = dict[str, Any]
+ChangeSource = Literal["agent", "human", "import"]
+VersionAction = Literal["create", "update", "delete", "restore", "merge"]
+
+
+class ContentStatus(StrEnum):
+    """How far a document is."""
+
+    DRAFT = "draft"
+    IN_REVIEW = "in_review"
+    PUBLISHED = "published"
+    REJECTED = "rejected"
+    ARCHIVED = "archived"
+
+
+class DocumentKey(NamedTuple):
+    """A document within its space."""
+
+    model: str
+    id: str
+
+    def check(self) -> None:
+        """Check the form of both names, so that nothing else becomes part of a key.
+
+        Raises:
+            InvalidRequest: One has another form.
+        """
+        if not DOCUMENT_ID.fullmatch(self.id) or not DOCUMENT_ID.fullmatch(self.model):
+            raise InvalidRequest("An id has up to 40 letters, digits, hyphens and underscores.")
+
+
+class DocumentContent(DomainModel):
+    """What a document says, apart from its history.
+
+    Attributes:
+        slug: Its name in addresses, which no other document of the model has; empty for none.
+        locales: The content by locale; under `data` what is the same in all of them.
+        parts: How many parts of which other models it is made of: the sections of a page.
+    """
+
+    slug: str = ""
+    title: str = ""
+    status: ContentStatus = ContentStatus.DRAFT
+    published_at: str = ""
+    locales: dict[str, LocaleContent] = Field(default_factory=dict)
+    parts: dict[str, int] = Field(default_factory=dict)
+
+    def get_locale(self, locale: str) -> Mapping[str, Any]:
+        """Return the content of a locale; an absent one is empty."""
+        return self.locales.get(locale, {})
+
+    def with_fields(self, locale: str, fields: Mapping[str, Any]) -> "DocumentContent":
+        """Return the document with some fields of a locale replaced. A field that becomes None is removed."""
+        merged = {**self.get_locale(locale), **fields}
+        kept = {name: value for name, value in merged.items() if value is not None}
+        return self.model_copy(update={"locales": {**self.locales, locale: kept}})
+
+    def with_status(self, status: ContentStatus, now: str) -> "DocumentContent":
+        """Return the document with a status. Only the first publication sets its time."""
+        published_at = self.published_at or (now if status is ContentStatus.PUBLISHED else "")
+        return self.model_copy(update={"status": status, "published_at": published_at})
+
+
+class ContentAuthor(NamedTuple):
+    """Who changes content: a user, by hand or through a call of a turn."""
+
+    user: str
+    source: ChangeSource = "human"
+    turn: str = ""
+    call: str = ""
+
+
+class DocumentVersion(RecordModel):
+    """A version of a document: all that it says, and who has made it when.
+
+    A version without content is the mark that the document was deleted.
+
+    Attributes:
+        user: It is an attribute of its own in the row, which the erasure of a user renames.
+    """
+
+    model: str
+    id: str
+    version: int
+    action: VersionAction
+    at: str
+    created_at: str
+    user: str = ""
+    source: ChangeSource = "human"
+    turn: str = ""
+    call: str = ""
+    change_set: str = ""
+    restored_from: int = 0
+    content: DocumentContent | None = None
+
+    @property
+    def key(self) -> DocumentKey:
+        """Which document it is a version of."""
+        return DocumentKey(self.model, self.id)
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether this version is the mark of a deletion."""
+        return self.content is None
+
+    def to_view(self) -> dict[str, Any]:
+        """Return the JSON form for people."""
+        content = {} if self.content is None else self.content.model_dump(mode="json", by_alias=True)
+        own = self.to_known(exclude=frozenset({"content"}))
+        return {**own, **content, "deleted": self.is_deleted}
+
+
+class DocumentHead(DomainModel):
+    """The line of a list: which version of a document is current, and what a list shows of it."""
+
+    model: str
+    id: str
+    version: int
+    slug: str = ""
+    title: str = ""
+    status: ContentStatus = ContentStatus.DRAFT
+    category: str = ""
+    locales: tuple[str, ...] = ()
+    created_at: str = ""
+    updated_at: str = ""
+    published_at: str = ""
+    documents: int = 0
+    """Of a model: how many documents there are of it, or how many pages have it as a section."""

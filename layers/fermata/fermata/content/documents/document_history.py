@@ -1,0 +1,144 @@
+"""List documents and their versions, and restore any version, also of a document that was deleted."""
+
+import json
+from typing import Any, NamedTuple
+
+from fermata.aws.resources import Resources
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.change_document import ChangeOptions, WrittenDocument, change_document
+from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentHead, DocumentKey, DocumentVersion
+from fermata.content.documents.document_rows import head_from_item, version_sort_key, versions_prefix
+from fermata.content.documents.read_document import read_document_version
+from fermata.domain.errors import NotFound
+
+MAX_LISTED = 200
+_SCANNED_HEADS = 1000
+"""Heads that are read at once while most of them do not match."""
+_AFTER = "!"
+"""It is smaller than every character of an id."""
+
+
+class ListFilter(NamedTuple):
+    """Which documents are listed. Both conditions have to hold."""
+
+    status: ContentStatus | None = None
+    category: str = ""
+
+    def matches(self, head: DocumentHead) -> bool:
+        """Return whether a document is listed."""
+        return self.status in (None, head.status) and self.category in ("", head.category)
+
+
+class DocumentPage(NamedTuple):
+    """A page of a list. `after` is the cursor of the next one; empty behind the last."""
+
+    documents: tuple[DocumentHead, ...]
+    after: str = ""
+
+
+def list_documents(
+    resources: Resources,
+    space: SpaceKey,
+    model: str,
+    *,
+    limit: int = 50,
+    after: str = "",
+    only: ListFilter | None = None,
+) -> DocumentPage:
+    """Return documents of a model in the order of their ids, which is that of their creation.
+
+    Only heads are read, so that a page costs as much in a model of 10,000 documents as in one of 50.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        model: The id of the model.
+        limit: The greatest number of documents.
+        after: The cursor of the page before.
+        only: Which documents are listed; all without it.
+    """
+    DocumentKey(model, after or "any").check()
+    found: list[DocumentHead] = []
+    scanned = _SCANNED_HEADS if only and only != ListFilter() else limit + 1
+    while len(found) <= limit:
+        rows = resources.tables.query_items(
+            resources.settings.content_table,
+            space.pk,
+            min_sk=f"d#{model}#{after}{_AFTER}" if after else f"d#{model}#",
+            max_sk=f"d#{model}#~",
+            limit=scanned,
+        )
+        heads = [head_from_item(row) for row in rows]
+        found += [head for head in heads if only is None or only.matches(head)]
+        if len(rows) < scanned:
+            break
+        after = heads[-1].id
+    return DocumentPage(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else "")
+
+
+def list_versions(
+    resources: Resources, space: SpaceKey, key: DocumentKey, *, limit: int = 50, before: int | None = None
+) -> list[DocumentVersion]:
+    """Return the versions of a document, the newest first, without what they say.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        key: The document, which may be deleted.
+        limit: The greatest number of versions.
+        before: Only versions with a smaller number.
+
+    Raises:
+        NotFound: It never existed.
+    """
+    key.check()
+    prefix = versions_prefix(key)
+    rows = resources.tables.query_items(
+        resources.settings.content_table,
+        space.pk,
+        min_sk=prefix,
+        max_sk=f"{prefix}~" if before is None else version_sort_key(key, max(before - 1, 0)),
+        descending=True,
+        limit=limit,
+        attributes=("data", "user"),
+    )
+    if not rows and before is None:
+        raise NotFound(f"There is no {key.model} {key.id}.")
+    return [_version_without_content(row) for row in rows]
+
+
+def _version_without_content(row: dict[str, Any]) -> DocumentVersion:
+    return DocumentVersion.model_validate({**json.loads(row["data"]), "user": row.get("user", "")})
+
+
+def restore_document(
+    resources: Resources,
+    space: SpaceKey,
+    key: DocumentKey,
+    version: int,
+    author: ContentAuthor,
+    options: ChangeOptions | None = None,
+) -> WrittenDocument:
+    """Let a document say again what it said at a version. This is itself a new version.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        key: The document, which may be deleted.
+        version: The version.
+        author: Who restores it.
+        options: What the change depends on.
+
+    Raises:
+        NotFound: There is no such version, or it is the mark of a deletion.
+        Conflict: Its slug is another document's by now.
+        ContentRefused: It breaks the rules that its model has by now.
+    """
+    former = read_document_version(resources, space, key, version)
+    content = former.content
+    if content is None:
+        raise NotFound(f"The document was deleted at version {version}. Restore one before it.")
+    options = (options or ChangeOptions())._replace(
+        action="restore", restored_from=version, section_models=tuple(content.parts)
+    )
+    return change_document(resources, space, key, author, lambda _before, _basis: content, options)

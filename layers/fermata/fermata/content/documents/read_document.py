@@ -1,0 +1,192 @@
+"""Read documents: the newest version, a former one, one by its slug; and what a write has to know of its space."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
+from fermata.aws.resources import Resources
+from fermata.content.content_model import META_MODEL, ContentModel, parse_content_model
+from fermata.content.content_space import (
+    ContentSpace,
+    SpaceKey,
+    describe_missing_space,
+    space_from_item,
+    space_item_key,
+)
+from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.documents.document_rows import (
+    effect_sort_key,
+    head_sort_key,
+    version_from_item,
+    version_sort_key,
+    versions_prefix,
+)
+from fermata.content.documents.unique_claims import claim_slug
+from fermata.domain.errors import NotFound
+
+MAX_BATCH_KEYS = 100
+
+
+def read_newest_version(resources: Resources, space: SpaceKey, key: DocumentKey) -> DocumentVersion | None:
+    """Return the newest version of a document, which may be the mark of its deletion; None if it never existed.
+
+    One request.
+
+    Raises:
+        InvalidRequest: The key has another form than keys have.
+    """
+    key.check()
+    prefix = versions_prefix(key)
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", descending=True, limit=1
+    )
+    return version_from_item(resources, rows[0]) if rows else None
+
+
+def read_document(resources: Resources, space: SpaceKey, key: DocumentKey) -> DocumentVersion:
+    """Return the newest version of a document that exists.
+
+    Raises:
+        NotFound: It does not exist, or was deleted.
+    """
+    version = read_newest_version(resources, space, key)
+    if version is None or version.is_deleted:
+        raise NotFound(describe_missing_document(key))
+    return version
+
+
+def describe_missing_document(key: DocumentKey) -> str:
+    """Say that a document does not exist."""
+    return f"There is no {key.model} {key.id}."
+
+
+def find_document_by_slug(resources: Resources, space: SpaceKey, model: str, slug: str) -> DocumentVersion:
+    """Return the document of a model that has a slug.
+
+    Args:
+        resources: Of the process.
+        space: Where it is looked for.
+        model: The model's id.
+        slug: The slug, as it is in addresses.
+
+    Raises:
+        NotFound: None has it.
+    """
+    DocumentKey(model, "any").check()
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, claim_slug(model, slug).sort_key)
+    if row is None:
+        raise NotFound(f"There is no {model} with the slug {slug[:64]!r}.")
+    return read_document(resources, space, DocumentKey(*row["owner"].split("/", 1)))
+
+
+def read_document_version(resources: Resources, space: SpaceKey, key: DocumentKey, version: int) -> DocumentVersion:
+    """Return a former version of a document, also of one that was deleted.
+
+    Args:
+        resources: Of the process.
+        space: Where the document is.
+        key: The document.
+        version: The number of the version.
+
+    Raises:
+        NotFound: There is no such version.
+    """
+    key.check()
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, version_sort_key(key, version))
+    if row is None:
+        raise NotFound(f"There is no version {version} of {key.model} {key.id}.")
+    return version_from_item(resources, row)
+
+
+def read_versions_at_once(
+    resources: Resources, space: SpaceKey, wanted: Iterable[tuple[DocumentKey, int]]
+) -> dict[tuple[DocumentKey, int], DocumentVersion]:
+    """Return versions of several documents by document and number. Those that do not exist are absent."""
+    keys = {version_sort_key(key, number): (key, number) for key, number in wanted if number}
+    if not keys:
+        return {}
+    table = resources.settings.content_table
+    items = resources.tables.batch_get_items(table, [(space.pk, sort_key) for sort_key in keys])
+    return {keys[sort_key]: version_from_item(resources, item) for (_, sort_key), item in items.items()}
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """A model as it is stored: its definition, the version of it, and how many documents it has."""
+
+    model: ContentModel
+    version: int
+    documents: int
+
+
+@dataclass(frozen=True)
+class WriteBasis:
+    """What a write has to know besides the document itself.
+
+    Attributes:
+        models: The models that were asked for and exist, by id.
+        effect: What the effect key of the write has already made; None if nothing.
+        heads: The heads of further documents, by document.
+    """
+
+    space: ContentSpace
+    models: dict[str, ModelState]
+    effect: Item | None = None
+    heads: dict[DocumentKey, Item] = field(default_factory=dict)
+
+    def require_model(self, model_id: str) -> ContentModel:
+        """Return a model.
+
+        Raises:
+            NotFound: The space has no such model.
+        """
+        if model_id not in self.models:
+            raise NotFound(f"There is no model {model_id}.")
+        return self.models[model_id].model
+
+
+def read_write_basis(
+    resources: Resources,
+    space: SpaceKey,
+    models: Iterable[str],
+    *,
+    effect_key: str = "",
+    heads: Sequence[DocumentKey] = (),
+) -> WriteBasis:
+    """Read a space, some of its models, and the effect of a write, with one request.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        models: The ids of the models.
+        effect_key: The effect key of the write; empty for none.
+        heads: Further documents whose heads are read with them.
+
+    Raises:
+        NotFound: The tenant has no such space.
+    """
+    table = resources.settings.content_table
+    model_keys = {DocumentKey(META_MODEL, model_id) for model_id in models if model_id != META_MODEL}
+    for key in (*model_keys, *heads):
+        key.check()
+    wanted = {key: ItemKey(table, space.pk, head_sort_key(key)) for key in (*model_keys, *heads)}
+    space_key = space_item_key(resources, space)
+    effect_item_key = ItemKey(table, space.pk, effect_sort_key(effect_key))
+    keys = [space_key, *wanted.values(), *([effect_item_key] if effect_key else [])]
+    items = resources.tables.batch_get_by_keys(keys)
+    if space_key not in items:
+        raise NotFound(describe_missing_space(space))
+    found = {key: items[item_key] for key, item_key in wanted.items() if item_key in items}
+    return WriteBasis(
+        space_from_item(items[space_key]),
+        {key.id: model_state_from_item(found[key]) for key in model_keys if key in found},
+        items.get(effect_item_key) if effect_key else None,
+        {key: found[key] for key in heads if key in found},
+    )
+
+
+def model_state_from_item(item: Item) -> ModelState:
+    """Parse the head of a model."""
+    model = parse_content_model(json.loads(item["definition"]))
+    return ModelState(model, int(item["version"]), int(item.get("documents", 0)))

@@ -1,0 +1,212 @@
+"""Create spaces, and create, change, restore and delete their models, which are documents of a model themselves."""
+
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.resources import Resources
+from fermata.content.built_in_models import BUILT_IN_MODELS
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
+from fermata.content.content_space import (
+    MAX_SPACES,
+    ContentSpace,
+    SpaceKey,
+    check_space_names,
+    list_spaces,
+    space_to_item,
+)
+from fermata.content.documents.change_document import (
+    ChangeOptions,
+    WrittenDocument,
+    build_next_version,
+    change_document,
+)
+from fermata.content.documents.document import (
+    ContentAuthor,
+    ContentStatus,
+    DocumentContent,
+    DocumentKey,
+    DocumentVersion,
+)
+from fermata.content.documents.document_commit import IN_USE_MESSAGE, ContentMoved, DocumentStep, commit_documents
+from fermata.content.documents.read_document import (
+    ModelState,
+    WriteBasis,
+    model_state_from_item,
+    read_document_version,
+    read_write_basis,
+)
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+
+MAX_MODELS = 300
+
+
+def create_space(resources: Resources, space: SpaceKey, record: ContentSpace, author: ContentAuthor) -> ContentSpace:
+    """Create a space with the models that every space has, in one transaction.
+
+    Args:
+        resources: Of the process.
+        space: Its name.
+        record: How it is set up.
+        author: Who creates it.
+
+    Raises:
+        InvalidRequest: The name is none, or the tenant has as many spaces as it may have.
+        Conflict: There is such a space.
+    """
+    check_space_names(space.site, space.environment)
+    if len(list_spaces(resources, space.tenant)) >= MAX_SPACES:
+        raise InvalidRequest(f"A workspace has at most {MAX_SPACES} sites and environments.")
+    record = record.model_copy(update={"created_at": resources.clock.now_iso(), "user": author.user})
+    put = Put(resources.settings.content_table, space_to_item(space, record), if_absent=True)
+    steps = [DocumentStep(None, _build_first_version(resources, model, author)) for model in BUILT_IN_MODELS]
+    try:
+        commit_documents(resources, space, steps, WriteBasis(record, {}), extra=[put])
+    except ContentMoved:
+        raise Conflict(f"There is a space {space.name} already.") from None
+    return record
+
+
+def _build_first_version(resources: Resources, model: ContentModel, author: ContentAuthor) -> DocumentVersion:
+    key = DocumentKey(META_MODEL, model.id)
+    return build_next_version(resources, key, author, None, model_to_content(model), ChangeOptions())
+
+
+def model_to_content(model: ContentModel) -> DocumentContent:
+    """Return a model as the content of a document."""
+    return DocumentContent(
+        title=model.title or model.id,
+        status=ContentStatus.PUBLISHED,
+        locales={DEFINITION_LOCALE: model.to_wire()},
+    )
+
+
+def list_content_models(resources: Resources, space: SpaceKey) -> list[ModelState]:
+    """Return the models of a space, by id."""
+    prefix = f"d#{META_MODEL}#"
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", limit=MAX_MODELS
+    )
+    return [model_state_from_item(row) for row in rows]
+
+
+def read_model(resources: Resources, space: SpaceKey, model_id: str) -> ModelState:
+    """Return a model.
+
+    Raises:
+        NotFound: The space or the model does not exist.
+    """
+    basis = read_write_basis(resources, space, [model_id])
+    basis.require_model(model_id)
+    return basis.models[model_id]
+
+
+def put_model(
+    resources: Resources,
+    space: SpaceKey,
+    definition: dict[str, Any],
+    author: ContentAuthor,
+    options: ChangeOptions | None = None,
+) -> WrittenDocument:
+    """Create a model, or change one.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        definition: The whole model.
+        author: Who changes it.
+        options: What the change depends on.
+
+    Raises:
+        InvalidRequest: The definition is none.
+        Conflict: The model is in use, and its documents are not what the new definition makes of them.
+    """
+    model = parse_content_model(definition)
+
+    def decide(_before: DocumentVersion | None, basis: WriteBasis) -> DocumentContent:
+        state = basis.models.get(model.id)
+        if state is not None:
+            check_model_change(state, model)
+        is_built_in = state is not None and state.model.built_in
+        return model_to_content(model.model_copy(update={"built_in": is_built_in}))
+
+    return change_document(resources, space, DocumentKey(META_MODEL, model.id), author, decide, options)
+
+
+def check_model_change(state: ModelState, model: ContentModel) -> None:
+    """Check that a model may become another one.
+
+    Raises:
+        Conflict: It has documents, and changes what is stored beside each of them; or every space has it so.
+    """
+    before = state.model
+    if before.built_in and (model.kind, model.i18n) != (before.kind, before.i18n):
+        raise Conflict(f"Every space has {model.id} as a {before.kind.value}. Its fields can be changed.")
+    changes = {
+        "its kind": model.kind != before.kind,
+        "whether it is translated": model.i18n != before.i18n,
+        "its unique fields": set(model.unique_fields) != set(before.unique_fields),
+    }
+    changed = [name for name, is_changed in changes.items() if is_changed]
+    if state.documents and changed:
+        raise Conflict(
+            f"{model.id} has {state.documents} documents, so that {' and '.join(changed)} cannot change. "
+            "Create another model, and move the documents."
+        )
+
+
+def delete_model(
+    resources: Resources, space: SpaceKey, model_id: str, author: ContentAuthor, options: ChangeOptions | None = None
+) -> WrittenDocument:
+    """Delete a model that no document and no page uses. Its versions stay, and can be restored.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        model_id: The model.
+        author: Who deletes it.
+        options: What the change depends on.
+
+    Raises:
+        NotFound: There is no such model.
+        Conflict: It is in use, or every space has it.
+    """
+
+    def decide(_before: DocumentVersion | None, basis: WriteBasis) -> None:
+        state = basis.models.get(model_id)
+        if state is None:
+            raise NotFound(f"There is no model {model_id}.")
+        if state.model.built_in:
+            raise Conflict(f"Every space has the model {model_id}.")
+        if state.documents:
+            raise Conflict(IN_USE_MESSAGE.format(model_id, state.documents))
+
+    return change_document(resources, space, DocumentKey(META_MODEL, model_id), author, decide, options)
+
+
+def restore_model(
+    resources: Resources,
+    space: SpaceKey,
+    model_id: str,
+    version: int,
+    author: ContentAuthor,
+    options: ChangeOptions | None = None,
+) -> WrittenDocument:
+    """Let a model be again what it was at a version.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        model_id: The model, which may be deleted.
+        version: The version.
+        author: Who restores it.
+        options: What the change depends on.
+
+    Raises:
+        NotFound: There is no such version, or it is the mark of a deletion.
+        Conflict: Its documents are not what that version makes of them.
+    """
+    former = read_document_version(resources, space, DocumentKey(META_MODEL, model_id), version)
+    if former.content is None:
+        raise NotFound(f"The model was deleted at version {version}. Restore one before it.")
+    options = (options or ChangeOptions())._replace(action="restore", restored_from=version)
+    return put_model(resources, space, dict(former.content.get_locale(DEFINITION_LOCALE)), author, options)

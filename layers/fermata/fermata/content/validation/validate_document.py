@@ -1,0 +1,105 @@
+"""Validate a whole document against its model: its slug, its locales, and the content of each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
+from fermata.content.documents.document import DOCUMENT_SLUG, MAX_DOCUMENT_TITLE_CHARS, SLUG_RULE, DocumentContent
+from fermata.content.page_sections import list_page_sections
+from fermata.content.validation.content_problem import ContentProblem
+from fermata.content.validation.validate_content import validate_content, validate_dictionary
+from fermata.domain.errors import InvalidRequest
+
+_KINDS_WITH_SLUG = (ModelKind.PAGE, ModelKind.DOCUMENT)
+
+
+class ContentRefused(InvalidRequest):
+    """Content breaks the rules of its model. `details` lists the problems."""
+
+    code = "contentInvalid"
+
+    def __init__(self, problems: Sequence[ContentProblem]) -> None:
+        errors = [problem for problem in problems if problem.severity == "error"]
+        super().__init__(" ".join(problem.message for problem in errors[:5]))
+        self.details = {"problems": [problem.to_wire() for problem in problems]}
+
+
+def validate_document(
+    content: DocumentContent, model: ContentModel, models: Mapping[str, ContentModel], locales: Sequence[str]
+) -> list[ContentProblem]:
+    """Return the problems of a document.
+
+    Args:
+        content: The whole document.
+        model: Its model.
+        models: The section models of a page, by id. Sections of others are not checked.
+        locales: The locales of its space.
+    """
+    problems = [*_check_slug(content, model), *_check_locales(content, model, locales)]
+    if model.kind is ModelKind.DICTIONARY:
+        for locale, texts in content.locales.items():
+            problems += _prefix(validate_dictionary(texts), locale)
+    elif model.kind is ModelKind.PAGE:
+        problems += validate_content(content.get_locale(DEFINITION_LOCALE), model.fields)
+        problems += _check_sections(content, models)
+    else:
+        problems += _check_fields(content, model)
+    return problems
+
+
+def _check_slug(content: DocumentContent, model: ContentModel) -> Iterator[ContentProblem]:
+    if content.slug and not DOCUMENT_SLUG.fullmatch(content.slug):
+        yield ContentProblem(field="slug", kind="slug", message=SLUG_RULE)
+    if not content.slug and model.kind in _KINDS_WITH_SLUG:
+        yield ContentProblem(field="slug", kind="required", message="slug is required.")
+    if len(content.title) > MAX_DOCUMENT_TITLE_CHARS:
+        message = f"title may be at most {MAX_DOCUMENT_TITLE_CHARS} characters."
+        yield ContentProblem(field="title", kind="range", message=message)
+
+
+def _check_locales(content: DocumentContent, model: ContentModel, locales: Sequence[str]) -> Iterator[ContentProblem]:
+    known = {DEFINITION_LOCALE, *(locales if model.i18n else ())}
+    for locale in content.locales:
+        if locale not in known:
+            message = f"The locale {locale} is none of {', '.join(sorted(known))}."
+            yield ContentProblem(field=locale, kind="locale", message=message)
+
+
+def _check_fields(content: DocumentContent, model: ContentModel) -> Iterator[ContentProblem]:
+    """Check each locale together with what is the same in all of them."""
+    shared = content.get_locale(DEFINITION_LOCALE)
+    translated = {name: fields for name, fields in content.locales.items() if name != DEFINITION_LOCALE}
+    if not translated:
+        yield from validate_content(shared, model.fields)
+    for locale, fields in translated.items():
+        yield from _prefix(validate_content({**shared, **fields}, model.fields), locale)
+
+
+def _check_sections(content: DocumentContent, models: Mapping[str, ContentModel]) -> Iterator[ContentProblem]:
+    """Check the values that sections have. One that is still empty lacks nothing."""
+    sections = {section.id: models.get(section.model) for section in list_page_sections(content)}
+    for locale, contents in content.locales.items():
+        if locale == DEFINITION_LOCALE:
+            continue
+        for section_id, fields in contents.items():
+            if section_id not in sections:
+                message = f"The page has no section {section_id}."
+                yield ContentProblem(field=f"{locale}.{section_id}", kind="section", message=message)
+            elif (model := sections[section_id]) is not None:
+                yield from _check_section(fields, model, f"{locale}.{section_id}")
+
+
+def _check_section(fields: Any, model: ContentModel, path: str) -> Iterator[ContentProblem]:
+    if not isinstance(fields, dict):
+        yield ContentProblem(field=path, kind="type", message=f"{path} has to be an object.")
+        return
+    found = validate_content(fields, model.fields)
+    yield from _prefix([problem for problem in found if problem.kind != "required"], path)
+
+
+def _prefix(problems: Sequence[ContentProblem], path: str) -> Iterator[ContentProblem]:
+    if path == DEFINITION_LOCALE:
+        yield from problems
+        return
+    for problem in problems:
+        yield problem.model_copy(update={"field": f"{path}.{problem.field}"})
