@@ -42,6 +42,7 @@ INDEXES = {
     "usage": {"byTime": ("gpk", "gsk")},
     "pricing": {},
     "settings": {},
+    "content": {},
 }
 KEYS_ONLY_INDEXES = frozenset({"open"})
 ROUTERS = {

@@ -20,7 +20,7 @@ REQUESTED = ToolRequestEvent(
 
 @pytest.fixture
 def settings() -> Settings:
-    names = ("conversations", "bridges", "pricing", "usage", "settings")
+    names = ("conversations", "bridges", "pricing", "usage", "settings", "content")
     values: dict[str, Any] = {f"{name}_table": name for name in names}
     return Settings(**values, bucket="b", key_id="k", state_machine_arn="a")
 

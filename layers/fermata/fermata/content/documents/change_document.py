@@ -58,6 +58,7 @@ class ChangeOptions(NamedTuple):
     section_models: tuple[str, ...] = ()
     action: VersionAction = "update"
     restored_from: int = 0
+    change_set: str = ""
 
 
 def change_document(
@@ -205,6 +206,7 @@ def build_next_version(
         turn=author.turn,
         call=author.call,
         restored_from=options.restored_from,
+        change_set=options.change_set,
         content=content,
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionCheck,
+    ConditionFailed,
     Delete,
     Put,
     TransactionCanceled,
@@ -107,6 +108,8 @@ def commit_documents(
         resources.tables.write_items(*(one.write for one in planned))
     except TransactionCanceled as refused:
         raise explain_refusal(planned, refused) from refused
+    except ConditionFailed as refused:  # of a single write
+        raise ContentMoved from refused
 
 
 def explain_refusal(planned: Sequence[PlannedWrite], refused: TransactionCanceled) -> Exception:

@@ -1,0 +1,269 @@
+"""Begin, fill, read and discard change sets. Readers of the space see nothing of them."""
+
+from dataclasses import dataclass
+
+from fermata.aws.clock import new_id
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, ItemKey, Put, TransactionCanceled, Write
+from fermata.aws.resources import Resources
+from fermata.content.change_sets.change_set import (
+    ChangedDocument,
+    ChangeSet,
+    change_set_from_item,
+    change_set_sort_key,
+    change_set_to_item,
+    changed_document_from_item,
+    changed_document_sort_key,
+    changed_document_to_item,
+    changed_documents_prefix,
+)
+from fermata.content.change_sets.change_set_backlog import require_healthy
+from fermata.content.content_model import META_MODEL
+from fermata.content.content_space import SpaceKey, read_space
+from fermata.content.documents.change_document import DecideContent, check_content
+from fermata.content.documents.document import ContentAuthor, DocumentKey, DocumentVersion
+from fermata.content.documents.read_document import read_newest_version, read_write_basis
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, ServiceUnavailable
+
+MAX_CHANGED_DOCUMENTS = 16
+"""Merging takes up to six of the hundred writes of a transaction for each."""
+MAX_CHANGE_SET_ATTEMPTS = 5
+KEEP_CLOSED_SECONDS = 30 * 86_400
+"""How long it is listed that a change set was merged or discarded."""
+
+
+@dataclass(frozen=True)
+class ChangeSetContents:
+    """A change set with its documents."""
+
+    change_set: ChangeSet
+    documents: tuple[ChangedDocument, ...] = ()
+
+
+def begin_change_set(resources: Resources, space: SpaceKey, title: str, author: ContentAuthor) -> ChangeSet:
+    """Begin an empty change set.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        title: What it is for.
+        author: Who begins it.
+
+    Raises:
+        NotFound: There is no such space.
+        TooManyRequests: Too many wait to be merged.
+    """
+    read_space(resources, space)
+    require_healthy(sum(one.status == "open" for one in list_change_sets(resources, space)))
+    change_set = ChangeSet(id=new_id(), title=title, created_at=resources.clock.now_iso(), user=author.user)
+    resources.tables.write_items(
+        Put(resources.settings.content_table, change_set_to_item(space, change_set), if_absent=True)
+    )
+    return change_set
+
+
+def list_change_sets(resources: Resources, space: SpaceKey) -> list[ChangeSet]:
+    """Return the change sets that are open, and those that were closed in the last days, the newest first."""
+    rows = resources.tables.query_items(resources.settings.content_table, space.pk, min_sk="c#", max_sk="c#~")
+    return sorted(map(change_set_from_item, rows), key=lambda one: one.created_at, reverse=True)
+
+
+def read_change_set(resources: Resources, space: SpaceKey, change_set_id: str) -> ChangeSetContents:
+    """Return a change set with its documents.
+
+    Raises:
+        NotFound: There is none.
+    """
+    table = resources.settings.content_table
+    row = resources.tables.get_item(table, space.pk, change_set_sort_key(change_set_id))
+    if row is None:
+        raise NotFound("There is no such change set.")
+    prefix = changed_documents_prefix(change_set_id)
+    rows = resources.tables.query_items(table, space.pk, min_sk=prefix, max_sk=f"{prefix}~")
+    documents = tuple(changed_document_from_item(resources, one) for one in rows)
+    return ChangeSetContents(change_set_from_item(row), documents)
+
+
+def change_in_change_set(
+    resources: Resources,
+    space: SpaceKey,
+    change_set_id: str,
+    key: DocumentKey,
+    decide: DecideContent,
+    *,
+    section_models: tuple[str, ...] = (),
+) -> ChangedDocument:
+    """Change a document in a change set only. The first change remembers the version that it has begun with.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        change_set_id: The change set.
+        key: The document.
+        decide: As in `change_document`. What it is given is the document as it is in the change set.
+        section_models: Section models that the change adds to a page.
+
+    Raises:
+        NotFound: There is no such change set, model or document.
+        Conflict: The change set is closed.
+        ContentRefused: The content breaks the rules of its model.
+        PayloadTooLarge: The change set has as many documents as are merged together.
+        ServiceUnavailable: Others were faster in each of `MAX_CHANGE_SET_ATTEMPTS` attempts.
+    """
+    key.check()
+    if key.model == META_MODEL:
+        raise InvalidRequest("Models are not part of change sets.")
+    for _ in range(MAX_CHANGE_SET_ATTEMPTS):
+        change_set, before = _read_for_change(resources, space, change_set_id, key)
+        shown = _show_document(resources, space, key, before)
+        parts = shown.content.parts if shown and shown.content else {}
+        basis = read_write_basis(resources, space, {key.model, *section_models, *parts})
+        live = None if shown is None or shown.is_deleted else shown
+        content, _warnings = check_content(decide(live, basis), key, basis)
+        begun = before or ChangedDocument(
+            model=key.model, id=key.id, base_version=live.version if live else 0, version=0
+        )
+        after = begun.model_copy(update={"content": content, "version": begun.version + 1})
+        try:
+            _store_changed_document(resources, space, change_set, before, after)
+        except (TransactionCanceled, ConditionFailed):
+            continue
+        return after
+    raise ServiceUnavailable("Other requests are changing this change set. Try again.", retry_after=1)
+
+
+def _read_for_change(
+    resources: Resources, space: SpaceKey, change_set_id: str, key: DocumentKey
+) -> tuple[ChangeSet, ChangedDocument | None]:
+    table = resources.settings.content_table
+    own_key = ItemKey(table, space.pk, change_set_sort_key(change_set_id))
+    document_key = ItemKey(table, space.pk, changed_document_sort_key(change_set_id, key))
+    items = resources.tables.batch_get_by_keys([own_key, document_key])
+    if own_key not in items:
+        raise NotFound("There is no such change set.")
+    change_set = change_set_from_item(items[own_key])
+    require_open(change_set)
+    row = items.get(document_key)
+    return change_set, changed_document_from_item(resources, row) if row else None
+
+
+def require_open(change_set: ChangeSet) -> None:
+    """Check that a change set is neither merged nor discarded.
+
+    Raises:
+        Conflict: It is.
+    """
+    if change_set.status != "open":
+        raise Conflict(f"The change set was {change_set.status}.")
+
+
+def _show_document(
+    resources: Resources, space: SpaceKey, key: DocumentKey, changed: ChangedDocument | None
+) -> DocumentVersion | None:
+    """Return a document as it is in the change set."""
+    if changed is None:
+        return read_newest_version(resources, space, key)
+    return DocumentVersion(
+        model=key.model,
+        id=key.id,
+        version=changed.base_version,
+        action="update",
+        at="",
+        created_at="",
+        content=changed.content,
+    )
+
+
+def _store_changed_document(
+    resources: Resources, space: SpaceKey, change_set: ChangeSet, before: ChangedDocument | None, after: ChangedDocument
+) -> None:
+    if before is None and change_set.documents >= MAX_CHANGED_DOCUMENTS:
+        raise PayloadTooLarge(f"A change set has at most {MAX_CHANGED_DOCUMENTS} documents. Merge this one first.")
+    counted = change_set.model_copy(
+        update={"documents": change_set.documents + (before is None), "version": change_set.version + 1}
+    )
+    put = Put(
+        resources.settings.content_table,
+        changed_document_to_item(resources, space, change_set.id, after),
+        if_absent=before is None,
+        condition="" if before is None else "#version = :read",
+        values={} if before is None else {":read": before.version},
+        names={} if before is None else {"#version": "version"},
+    )
+    resources.tables.write_items(build_change_set_put(resources, space, change_set, counted), put)
+
+
+def build_change_set_put(resources: Resources, space: SpaceKey, before: ChangeSet, after: ChangeSet) -> Put:
+    """Build the write that replaces a change set as it was read.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        before: As it was read.
+        after: As it is from now on.
+    """
+    item = change_set_to_item(space, after)
+    if after.status != "open":
+        item["ttl"] = int(resources.clock.time()) + KEEP_CLOSED_SECONDS
+    return Put(
+        resources.settings.content_table,
+        item,
+        condition="#version = :read",
+        values={":read": before.version},
+        names={"#version": "version"},
+    )
+
+
+def build_closing_writes(
+    resources: Resources, space: SpaceKey, contents: ChangeSetContents, closed: ChangeSet
+) -> list[Write]:
+    """Build the writes that close a change set: its row, and the end of its documents.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        contents: The change set as it was read.
+        closed: As it is from now on.
+    """
+    table, names = resources.settings.content_table, {"#version": "version"}
+    deletes = [
+        Delete(
+            table,
+            space.pk,
+            changed_document_sort_key(closed.id, document.key),
+            "#version = :read",
+            {":read": document.version},
+            names,
+        )
+        for document in contents.documents
+    ]
+    return [build_change_set_put(resources, space, contents.change_set, closed), *deletes]
+
+
+def discard_change_set(resources: Resources, space: SpaceKey, change_set_id: str) -> ChangeSet:
+    """Discard a change set with all that is in it. One that is discarded already stays so.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        change_set_id: The change set.
+
+    Raises:
+        NotFound: There is none.
+        Conflict: It was merged, or somebody is changing it.
+    """
+    contents = read_change_set(resources, space, change_set_id)
+    if contents.change_set.status == "discarded":
+        return contents.change_set
+    require_open(contents.change_set)
+    closed = close_change_set(resources, contents.change_set, "discarded")
+    try:
+        resources.tables.write_items(*build_closing_writes(resources, space, contents, closed))
+    except (TransactionCanceled, ConditionFailed):
+        raise Conflict("The change set has just been changed. Look at it, and try again.") from None
+    return closed
+
+
+def close_change_set(resources: Resources, change_set: ChangeSet, status: str) -> ChangeSet:
+    """Return a change set that is merged or discarded now."""
+    update = {"status": status, "closed_at": resources.clock.now_iso(), "version": change_set.version + 1}
+    return change_set.model_copy(update=update)

@@ -1,0 +1,101 @@
+"""Merge what a change set makes of a document with what others have made of it since, field by field."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.documents.document import DocumentContent
+
+Preference = Literal["ours", "theirs"]
+"""Whose value counts where both have changed one field: that of the change set, or the one that is stored."""
+OWN_FIELDS = ("slug", "title", "status")
+
+
+class FieldConflict(NamedTuple):
+    """A field that a change set and somebody else have changed, each in another way.
+
+    Attributes:
+        path: The field: `title`, `data.category`, `de.body`, and of a section `de.<section>.<field>`.
+        base: What both have begun with.
+        theirs: What is stored by now.
+        ours: What the change set makes of it.
+    """
+
+    path: str
+    base: Any
+    theirs: Any
+    ours: Any
+
+    def to_view(self) -> dict[str, Any]:
+        """Return the JSON form for people."""
+        return {"field": self.path, "base": self.base, "theirs": self.theirs, "ours": self.ours}
+
+
+class MergedContent(NamedTuple):
+    """What a document says after a merge, and which fields nobody has decided."""
+
+    content: DocumentContent
+    conflicts: tuple[FieldConflict, ...]
+
+
+def merge_contents(
+    base: DocumentContent, theirs: DocumentContent, ours: DocumentContent, prefer: Preference | None = None
+) -> MergedContent:
+    """Merge two contents that have begun with the same one.
+
+    Args:
+        base: What both have begun with.
+        theirs: What is stored by now.
+        ours: What the change set makes of it.
+        prefer: Whose value counts in a conflict; without it, conflicts are listed.
+    """
+    before, stored, changed = flatten_content(base), flatten_content(theirs), flatten_content(ours)
+    merged, conflicts = dict(stored), []
+    for path in _list_changed_paths(before, changed):
+        value, other, own = before.get(path), stored.get(path), changed.get(path)
+        if other not in (value, own):
+            if prefer is None:
+                conflicts.append(FieldConflict(".".join(path), value, other, own))
+            if prefer != "ours":
+                continue
+        if own is None:
+            merged.pop(path, None)
+        else:
+            merged[path] = own
+    return MergedContent(_unflatten_content(merged, theirs, ours), tuple(conflicts))
+
+
+def _list_changed_paths(
+    before: Mapping[tuple[str, ...], Any], after: Mapping[tuple[str, ...], Any]
+) -> Iterator[tuple[str, ...]]:
+    for path in dict.fromkeys([*before, *after]):
+        if before.get(path) != after.get(path):
+            yield path
+
+
+def flatten_content(content: DocumentContent) -> dict[tuple[str, ...], Any]:
+    """Return the fields of a document by their paths. The content of a page's section has a path for each field."""
+    flat: dict[tuple[str, ...], Any] = {(name,): getattr(content, name) for name in OWN_FIELDS}
+    sections = {section["id"] for section in content.get_locale(DEFINITION_LOCALE).get("sections", [])}
+    for locale, fields in content.locales.items():
+        for name, value in fields.items():
+            if name in sections and isinstance(value, dict):
+                flat |= {(locale, name, member): item for member, item in value.items()}
+            else:
+                flat[(locale, name)] = value
+    return flat
+
+
+def _unflatten_content(
+    flat: Mapping[tuple[str, ...], Any], theirs: DocumentContent, ours: DocumentContent
+) -> DocumentContent:
+    own = {path[0]: value for path, value in flat.items() if len(path) == 1}
+    locales: dict[str, dict[str, Any]] = {}
+    for path, value in flat.items():
+        if len(path) == 2:
+            locales.setdefault(path[0], {})[path[1]] = value
+        elif len(path) == 3:
+            locales.setdefault(path[0], {}).setdefault(path[1], {})[path[2]] = value
+    return theirs.model_copy(
+        update={**own, "locales": locales, "published_at": theirs.published_at or ours.published_at}
+    )

@@ -1,0 +1,160 @@
+"""Merge a change set: all of its documents in one transaction, or none of them and a list of the conflicts."""
+
+from typing import Any, NamedTuple
+
+from fermata.aws.resources import Resources
+from fermata.content.change_sets.change_set import ChangedDocument, ChangeSet
+from fermata.content.change_sets.change_set_store import (
+    MAX_CHANGE_SET_ATTEMPTS,
+    ChangeSetContents,
+    build_closing_writes,
+    close_change_set,
+    read_change_set,
+    require_open,
+)
+from fermata.content.change_sets.field_conflicts import FieldConflict, Preference, merge_contents
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.change_document import ChangeOptions, build_next_version, check_content
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
+from fermata.content.documents.document_commit import ContentMoved, DocumentStep, commit_documents
+from fermata.content.documents.read_document import (
+    WriteBasis,
+    read_newest_version,
+    read_versions_at_once,
+    read_write_basis,
+)
+from fermata.domain.errors import Conflict, ServiceUnavailable
+
+WHOLE_DOCUMENT = "document"
+"""The path of a conflict about whether a document exists."""
+_EMPTY = DocumentContent()
+
+
+class MergeRefused(Conflict):
+    """Others have changed the same fields. `details` lists them; nothing was merged."""
+
+    code = "mergeConflict"
+
+    def __init__(self, conflicts: dict[DocumentKey, tuple[FieldConflict, ...]]) -> None:
+        names = ", ".join(f"{key.model}/{key.id}" for key in conflicts)
+        super().__init__(f"Others have changed the same fields of {names}. Say whose values count.")
+        self.details = {
+            "conflicts": [
+                {"model": key.model, "id": key.id, "fields": [one.to_view() for one in found]}
+                for key, found in conflicts.items()
+            ]
+        }
+
+
+class _Outcome(NamedTuple):
+    """What becomes of a document: its content (None deletes it), or nothing, or conflicts."""
+
+    content: DocumentContent | None = None
+    is_unchanged: bool = False
+    conflicts: tuple[FieldConflict, ...] = ()
+
+
+def merge_change_set(
+    resources: Resources,
+    space: SpaceKey,
+    change_set_id: str,
+    author: ContentAuthor,
+    prefer: Preference | None = None,
+) -> ChangeSet:
+    """Merge a change set. One that was merged already stays so.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        change_set_id: The change set.
+        author: Who merges it.
+        prefer: Whose values count where others have changed the same fields; without it, these are conflicts.
+
+    Raises:
+        NotFound: There is no such change set.
+        MergeRefused: There are conflicts.
+        Conflict: It was discarded, or a unique value is another document's by now.
+        ContentRefused: A document breaks the rules that its model has by now.
+        ServiceUnavailable: Others were faster in each of `MAX_CHANGE_SET_ATTEMPTS` attempts.
+    """
+    for _ in range(MAX_CHANGE_SET_ATTEMPTS):
+        contents = read_change_set(resources, space, change_set_id)
+        if contents.change_set.status == "merged":
+            return contents.change_set
+        require_open(contents.change_set)
+        try:
+            return _try_merge(resources, space, contents, author, prefer)
+        except ContentMoved:
+            continue
+    raise ServiceUnavailable("Other requests are changing these documents. Try again.", retry_after=1)
+
+
+def _try_merge(
+    resources: Resources,
+    space: SpaceKey,
+    contents: ChangeSetContents,
+    author: ContentAuthor,
+    prefer: Preference | None,
+) -> ChangeSet:
+    keys = [document.key for document in contents.documents]
+    parts = {part for document in contents.documents if document.content for part in document.content.parts}
+    basis = read_write_basis(resources, space, {key.model for key in keys} | parts, heads=keys)
+    bases, currents = _read_versions(resources, space, contents, basis)
+    outcomes = {
+        one.key: _decide_outcome(bases.get(one.key), currents.get(one.key), one, prefer) for one in contents.documents
+    }
+    conflicts = {key: outcome.conflicts for key, outcome in outcomes.items() if outcome.conflicts}
+    if conflicts:
+        raise MergeRefused(conflicts)
+    options = ChangeOptions(action="merge", change_set=contents.change_set.id)
+    steps = []
+    for key, outcome in outcomes.items():
+        if not outcome.is_unchanged:
+            content, _warnings = check_content(outcome.content, key, basis)
+            before = currents.get(key)
+            steps.append(DocumentStep(before, build_next_version(resources, key, author, before, content, options)))
+    closed = close_change_set(resources, contents.change_set, "merged")
+    commit_documents(resources, space, steps, basis, extra=build_closing_writes(resources, space, contents, closed))
+    return closed
+
+
+def _read_versions(
+    resources: Resources, space: SpaceKey, contents: ChangeSetContents, basis: WriteBasis
+) -> tuple[dict[DocumentKey, DocumentVersion], dict[DocumentKey, DocumentVersion]]:
+    """Return the versions with which documents have begun, and the newest ones, which may be marks of deletions."""
+    wanted = {(one.key, one.base_version) for one in contents.documents}
+    wanted |= {(key, int(head["version"])) for key, head in basis.heads.items()}
+    found = read_versions_at_once(resources, space, wanted)
+    bases = {one.key: found[base] for one in contents.documents if (base := (one.key, one.base_version)) in found}
+    currents: dict[DocumentKey, DocumentVersion] = {}
+    for one in contents.documents:
+        head = basis.heads.get(one.key)
+        current = found.get((one.key, int(head["version"]))) if head else None
+        current = current or read_newest_version(resources, space, one.key)
+        if current is not None:
+            currents[one.key] = current
+    return bases, currents
+
+
+def _decide_outcome(
+    base: DocumentVersion | None, current: DocumentVersion | None, changed: ChangedDocument, prefer: Preference | None
+) -> _Outcome:
+    before = base.content if base else None
+    theirs, ours = current.content if current else None, changed.content
+    if ours == theirs:
+        return _Outcome(is_unchanged=True)
+    if theirs == before:
+        return _Outcome(ours)
+    if ours is None or theirs is None:
+        if prefer is None:
+            conflict = FieldConflict(WHOLE_DOCUMENT, _name_state(before), _name_state(theirs), _name_state(ours))
+            return _Outcome(conflicts=(conflict,))
+        return _Outcome(ours) if prefer == "ours" else _Outcome(is_unchanged=True)
+    merged = merge_contents(before or _EMPTY, theirs, ours, prefer)
+    if merged.conflicts:
+        return _Outcome(conflicts=merged.conflicts)
+    return _Outcome(merged.content, is_unchanged=merged.content == theirs)
+
+
+def _name_state(content: DocumentContent | None) -> Any:
+    return "deleted" if content is None else "changed"
