@@ -14,6 +14,7 @@ from local.demo_model.rules import content_workspace, edit_planning, planner_pag
 from local.demo_model.rules.edit_plan import ToolEdit
 from local.demo_model.rules.html_page import HtmlPage, parse_page
 from local.demo_model.rules.intents import Intent, parse_intent
+from local.demo_model.rules.named_call import answer_named_calls
 
 MODEL_LABEL = "Demo model (fixed rules, not an AI)"
 IMAGE_NOTICE = "A picture came with that; I follow rules about words and cannot see what is on it."
@@ -75,12 +76,18 @@ class TurnSoFar:
 
 def decide_answer(body: dict[str, Any]) -> ModelAnswer:
     turn_so_far = read_turn_so_far(body)
-    answer = _answer(turn_so_far)
+    answer = _answer_named_calls(body, turn_so_far) or _answer(turn_so_far)
     return (
         replace(answer, text=f"{answer.text} {IMAGE_NOTICE}")
         if turn_so_far.has_pictures and not turn_so_far.results
         else answer
     )
+
+
+def _answer_named_calls(body: dict[str, Any], turn_so_far: TurnSoFar) -> ModelAnswer | None:
+    is_forbidden = (body.get("tool_choice") or {}).get("type") == "none"
+    offered = [] if is_forbidden else [tool["name"] for tool in body.get("tools") or []]
+    return answer_named_calls(turn_so_far.prompt, offered, turn_so_far.results, MODEL_LABEL)
 
 
 def _answer(turn_so_far: TurnSoFar) -> ModelAnswer:
@@ -250,9 +257,7 @@ def _report(intent: Intent | None, done: list[ToolResult]) -> str:
     failed = [f"{result.tool}: {result.error}" for result in done if result.error]
     if failed:
         return f"{MODEL_LABEL}. Not everything worked. {' · '.join(failed)}"
-    return (
-        f"Done: I {edit_planning.describe_done_intent(intent) if intent else 'made the edit_planning'}. {MODEL_LABEL}."
-    )
+    return f"Done: I {edit_planning.describe_done_intent(intent) if intent else 'made the edits'}. {MODEL_LABEL}."
 
 
 def _shorten(prompt: str) -> str:
