@@ -89,7 +89,7 @@ def list_deployment_lines(resources: Resources) -> dict[str, RegisteredTool]:
         normalize_tool_name(one.parsed_manifest.name): RegisteredTool(
             name=one.parsed_manifest.name,
             definition=one.id,
-            enabled=one.parsed_manifest.enabled,
+            enabled=one.manifest.get("enabled", True),
             registered_at=one.created_at,
             updated_at=one.created_at,
         )

@@ -121,16 +121,24 @@ class RemoteToolCaller:
         return RemoteCall(name, endpoint, effect_key, context, connection, get_time).attempt
 
     def _is_still_offered(self, definition: ToolDefinition) -> bool:
-        """Return whether the tenant still has the tool, in whatever version. The deployment's file does not change."""
+        """Return whether the tenant still has the tool, in whatever version. The deployment's file does not change.
+
+        The list may be a minute old. One that lacks the tool may be older than the tool, and is read again.
+        """
         if definition.id.startswith(DEPLOYMENT_ID_PREFIX):
             return True
-        registered: RegisteredTools = self._resources.cache.get_or_load(
-            ("tools", self._tenant),
-            TOOL_LIST_CACHE_SECONDS,
-            lambda: read_registered_tools(self._resources, self._tenant),
-        )
-        tool = registered.tools.get(normalize_tool_name(definition.parsed_manifest.name))
-        return tool is not None and tool.enabled
+        key, name = ("tools", self._tenant), normalize_tool_name(definition.parsed_manifest.name)
+        known: RegisteredTools | None = self._resources.cache.get_value(key)
+        if known is not None and _is_enabled(known, name):
+            return True
+        registered = read_registered_tools(self._resources, self._tenant)
+        self._resources.cache.put_value(key, TOOL_LIST_CACHE_SECONDS, registered)
+        return _is_enabled(registered, name)
+
+
+def _is_enabled(registered: RegisteredTools, name: str) -> bool:
+    tool = registered.tools.get(name)
+    return tool is not None and tool.enabled
 
 
 def make_attempt_sleep(connection: ProviderConnection) -> Callable[[float], None]:

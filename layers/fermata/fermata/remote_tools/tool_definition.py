@@ -43,8 +43,8 @@ class ToolDefinition(StoredModel):
 
     @cached_property
     def parsed_manifest(self) -> ToolManifest:
-        """The manifest, which was validated when it was registered."""
-        return ToolManifest.model_validate(self.manifest)
+        """The manifest, which was validated when it was registered. The list of tools says what is turned off."""
+        return ToolManifest.model_validate(self.manifest | {"enabled": True})
 
     @property
     def is_built_in(self) -> bool:

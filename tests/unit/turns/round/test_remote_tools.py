@@ -132,6 +132,20 @@ def test_wrong_arguments_never_leave_the_service(stage: Stage, vendor: ScriptedT
     assert result.execution.code == "invalid_tool_input"
 
 
+def test_a_tool_is_called_that_was_registered_or_turned_on_since_another_was_called(
+    stage: Stage, vendor: ScriptedToolServer
+) -> None:
+    register(stage, vendor)
+    register(stage, vendor, name="late.tool", enabled=False)
+    call_tool(stage, SKU)
+    change_tool(stage.resources, ADMIN, "late.tool", ToolChange(enabled=True))
+    register(stage, vendor, name="new.tool")
+    for name in ("late_tool", "new_tool"):
+        call_tool(stage, SKU, name=name)
+        assert results(stage)[-1].ok
+    assert len(vendor.calls) == 3
+
+
 def test_a_tool_of_another_scope_or_one_that_is_off_is_not_offered(stage: Stage, vendor: ScriptedToolServer) -> None:
     register(stage, vendor, name="a", scopes=["content"])
     register(stage, vendor, name="b", enabled=False)
