@@ -21,6 +21,7 @@ THIRD_PARTIES = {
     "signed_requests": {"standardwebhooks"},
     "content": {"re2"},
     "conversations": {"PIL"},
+    "mcp_sources": {"mcp", "mcp_types", "httpx2", "httpcore2", "anyio"},
     "wire": {"jwt"},
 }
 """Third-party packages that a subpackage may import besides the common ones."""

@@ -1,6 +1,7 @@
 """Put together the tools of a turn of a tenant's agent, from what its definition names (decision 0368).
 
-The order decides which tool has a name that two of them want: endpoints, other sources, last the state of the page.
+The order decides which tool has a name that two of them want: endpoints, MCP servers, sub-agents, files, last the state
+of the page.
 """
 
 from collections.abc import Iterable
@@ -8,11 +9,13 @@ from collections.abc import Iterable
 from fermata.agents.definitions.configured_agent import ConfiguredAgent
 from fermata.agents.tool_sources.endpoint_tools import list_endpoint_tools
 from fermata.agents.tool_sources.file_tools import list_file_tools
+from fermata.agents.tool_sources.mcp_tools import list_mcp_tools
 from fermata.agents.tool_sources.page_state import answer_at_service, build_update_page_state_tool
 from fermata.agents.tool_sources.sub_agents import list_sub_agent_tools
 from fermata.aws.resources import Resources
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset, list_tool_names
+from fermata.turns.mcp_pin import load_mcp_pin
 from fermata.turns.turn import Turn
 
 
@@ -26,6 +29,7 @@ def build_agent_toolset(resources: Resources, turn: Turn, agent: ConfiguredAgent
     """
     sources = (
         list_endpoint_tools(agent.definition, turn.tenant),
+        list_mcp_tools(load_mcp_pin(resources, turn), [one.confirm for one in agent.definition.mcp], turn.tenant),
         list_sub_agent_tools(agent.definition),
         list_file_tools(resources, agent.definition),
         _list_page_tools(turn),

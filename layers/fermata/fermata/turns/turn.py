@@ -119,6 +119,10 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """Positions of messages that counted no more when the turn started (decision 0383)."""
     runs_confirmed_tools: bool = False
     """Whether tools that an agent's definition lets ask run unasked, because there is no page to ask on."""
+    mcp_pin: str = ""
+    """The key of what the MCP servers of its agent have listed (decision 0375); empty for none."""
+    mcp_warnings: tuple[str, ...] = ()
+    """Which of their tools are missing, and why."""
     remote_tools: tuple[str, ...] = ()
     """The ids of the versions of the tenant's remote tools that the turn is offered (decision 0328)."""
     sealed_authorization: bytes = Field(default=b"", repr=False)
@@ -216,6 +220,8 @@ _OMITTED_WHEN_EMPTY = (
     "message_cuts",
     "written_ms",
     "runs_confirmed_tools",
+    "mcp_pin",
+    "mcp_warnings",
 )
 
 

@@ -9,6 +9,7 @@ from fermata.turns.round.forced_answer import ForcedAnswer
 from fermata.turns.round.step_settings import StepSettings
 from fermata.turns.round.structured_answer import build_output_instruction
 from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.turn import Turn
 
 
 def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswer | None]:
@@ -54,6 +55,12 @@ def _build_instruction(settings: RunSettings, forced_answer: ForcedAnswer | None
         build_output_instruction(settings.output) if settings.output else "",
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def list_first_warnings(request: ModelRequest, turn: Turn) -> tuple[WarningEvent, ...]:
+    """Return what the first round of a turn warns of: tools that are missing, and settings that were not taken."""
+    missing_tools = tuple(WarningEvent(message=message) for message in turn.mcp_warnings)
+    return (*missing_tools, *list_setting_warnings(request, turn.provider))
 
 
 def list_setting_warnings(request: ModelRequest, provider: str) -> tuple[WarningEvent, ...]:

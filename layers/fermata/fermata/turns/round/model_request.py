@@ -26,7 +26,7 @@ from fermata.turns.accounting import (
     commit_with_budget_hold,
     estimate_tokens_of_chars,
 )
-from fermata.turns.round.build_request import build_model_request, list_setting_warnings
+from fermata.turns.round.build_request import build_model_request, list_first_warnings
 from fermata.turns.round.fallback_models import list_fallback_models
 from fermata.turns.round.forced_answer import ForcedAnswer
 from fermata.turns.round.request_deadlines import RequestDeadlines
@@ -162,7 +162,7 @@ class _RequestSender:
             unwritten_events,
             last_usage=self._build_last_usage(result) if self._is_sent else None,
             forced_answer=forced_answer,
-            warnings=list_setting_warnings(request, context.turn.provider) if self._begun_state.round == 1 else (),
+            warnings=list_first_warnings(request, context.turn) if self._begun_state.round == 1 else (),
             may_call_tools=request.call_tools,
             seconds_to_first_text=first_written_at - started_at if first_written_at is not None else None,
         )

@@ -7,12 +7,14 @@ from typing import Any
 
 from fermata.agents.definitions.configured_agent import ConfiguredAgent
 from fermata.agents.tool_sources.endpoint_tools import ENDPOINT_PREFIX
+from fermata.agents.tool_sources.mcp_tools import MCP_PREFIX
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
 from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import TokenUsage
 from fermata.domain.tools import ToolOutput
+from fermata.mcp_sources.mcp_tool_caller import McpToolCaller
 from fermata.remote_tools.caller_authorization import open_caller_authorization
 from fermata.remote_tools.deferred_image import DeferredCall, is_deferrable
 from fermata.remote_tools.endpoint_call import CallingAgent
@@ -25,6 +27,7 @@ from fermata.remote_tools.remote_tool_caller import MAX_ANSWER_SECONDS, RemoteTo
 from fermata.remote_tools.tool_definition import ToolDefinition
 from fermata.tools.toolset import Toolset
 from fermata.turns.accounting import build_tool_request_usage
+from fermata.turns.mcp_pin import load_mcp_pin
 from fermata.turns.remote_results import build_remote_request_id
 from fermata.turns.turn import Turn
 from fermata.turns.turn_agent import open_turn_agent
@@ -49,6 +52,7 @@ class TurnRemoteTools:
         build_context = partial(build_remote_call_context, resources, turn)
         calling = CallingAgent(turn.agent.partition("@")[0], turn.conversation, turn.user)
         self._endpoint_caller = EndpointCaller(resources, turn.tenant, calling)
+        self._mcp_caller = McpToolCaller(resources, turn.tenant)
         get_authorization = partial(
             open_caller_authorization, resources, turn.tenant, turn.root_conversation, turn.sealed_authorization
         )
@@ -69,7 +73,9 @@ class TurnRemoteTools:
         return load_definitions(self._resources, self._turn.tenant, self._turn.remote_tools)
 
     def call(self, definition: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
-        """Call a tool, as `RemoteToolCaller.call`, or an endpoint of the turn's agent."""
+        """Call a tool, as `RemoteToolCaller.call`, or an endpoint or an MCP server of the turn's agent."""
+        if definition.startswith(MCP_PREFIX):
+            return self._call_mcp_server(definition, arguments, effect_key)
         if definition.startswith(ENDPOINT_PREFIX):
             return self._call_endpoint(definition.removeprefix(ENDPOINT_PREFIX), arguments, effect_key)
         pinned = self.definitions.get(definition)
@@ -111,6 +117,12 @@ class TurnRemoteTools:
         assert isinstance(agent, ConfiguredAgent), "only agents of tenants have endpoints"
         return self._endpoint_caller.call(agent.definition.endpoints[endpoint_id], arguments, effect_key)
 
+    def _call_mcp_server(self, called: str, arguments: Mapping[str, Any], effect_key: str) -> ToolOutput:
+        agent = open_turn_agent(self._resources, self._turn)
+        assert isinstance(agent, ConfiguredAgent), "only agents of tenants have MCP servers"
+        pin = load_mcp_pin(self._resources, self._turn)
+        return self._mcp_caller.call(agent.definition, pin, called, arguments, effect_key)
+
     def build_usages(self) -> tuple[RequestUsage, ...]:
         """Return the ledger entries of what calls have cost since `clear_usages`, one for each call."""
         paid = self._paid_requests.items()
@@ -133,6 +145,7 @@ class TurnRemoteTools:
         """End the call under way, because its result is no longer needed."""
         self._caller.abort()
         self._endpoint_caller.abort()
+        self._mcp_caller.abort()
 
     def _find_earlier_results(self) -> EarlierResults:
         toolset = open_turn_toolset(self._resources, self._turn)

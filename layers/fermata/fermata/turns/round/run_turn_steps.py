@@ -12,6 +12,7 @@ from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.approvals.expire_approvals import expire_approvals
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.end.end_turn import end_turn
+from fermata.turns.mcp_pin import end_mcp_sessions
 from fermata.turns.pause import Pause, load_pause, store_pause_version
 from fermata.turns.remote_results import await_remote_results, build_expired_output
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
@@ -50,6 +51,8 @@ def _run_turn(resources: Resources, invocation: Invocation, connection: Provider
             return None
         resources.workflow.resume_execution(invocation.token, "finish")
     except TurnEnded:
+        if context is not None and connection is not None:
+            end_mcp_sessions(resources, context.turn)
         resources.workflow.resume_execution(invocation.token, "finish")
     except Superseded:
         observability.log_event("round.superseded", turn=invocation.turn, owner=invocation.owner)

@@ -20,6 +20,7 @@ from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.approvals.decision_commit import read_known_tools
 from fermata.turns.approvals.decision_trail import build_known_tools_key
+from fermata.turns.mcp_pin import pin_mcp_tools
 from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.start.prompt_agent import PromptAgent
@@ -70,6 +71,7 @@ class TurnBuilder:
         turn = self._pin_policy(turn, agent)
         if not agent.connection:  # the tools of a tenant's own agent are those that its definition names
             turn = self._pin_remote_tools(turn)
+        turn = pin_mcp_tools(self.resources, turn, agent)
         return turn.model_copy(
             update={"offered_tools": select_offered_tools(self.resources, turn, self.prompt.content)}
         )

@@ -1,5 +1,6 @@
 """Start a turn from a prompt: check everything, write START, then start the workflow."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,7 @@ from fermata.domain.run_settings import RunSettings
 from fermata.limits.count_use import UseCounter
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.hooks.hook_points import build_hook_flags
+from fermata.turns.mcp_pin import end_mcp_sessions
 from fermata.turns.round.step_settings import build_step_settings
 from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.start.build_turn import TurnBuilder, build_situation
@@ -107,7 +109,10 @@ class _TurnStart:
             counter.read_again()
         builder = TurnBuilder(resources, caller, prompt, self.turn_id, self.rows)
         turn = builder.build_turn(opened, chosen_model, situation)
-        started = self._commit_with_hold(turn, conversation, content, counter, opened.agent.settings)
+        with contextlib.ExitStack() as if_refused:
+            if_refused.callback(end_mcp_sessions, resources, turn)
+            started = self._commit_with_hold(turn, conversation, content, counter, opened.agent.settings)
+            if_refused.pop_all()
         start_workflow(resources, turn)
         observability.emit_metrics({"TurnsStarted": 1})
         _log_start(turn)

@@ -24,6 +24,7 @@ from fermata.hosts.host_record import build_host_key
 from fermata.remote_tools.pinned_tools import pin_remote_tools
 from fermata.tools.tool import Tool
 from fermata.tools.tool_names import ToolNaming
+from fermata.turns.mcp_pin import pin_mcp_tools
 from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import RoundCall
@@ -104,6 +105,8 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         started_ms=int(resources.clock.time() * 1000),
         expires=parent.expires,
     )
+    # A start may be built again after a lost race, so no session is left open.
+    turn = pin_mcp_tools(resources, turn, child.agent, keeps_sessions=False)
     turn = turn.model_copy(update={"offered_tools": select_offered_tools(resources, turn, content)})
     return ChildStart(turn, _build_start_writes(context, turn, content))
 

@@ -1,0 +1,1 @@
+"""Ask MCP servers: list their tools when a turn starts, call them in its rounds, and end its sessions."""
