@@ -8,7 +8,7 @@ import mcp_types
 
 from fermata.domain.tools import ToolImage, ToolOutput
 
-MAX_RESULT_IMAGES = 8
+MAX_MCP_IMAGES = 8
 MAX_IMAGE_CHARS = 5_000_000
 """Of base64. A larger image is named instead of shown."""
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -41,7 +41,7 @@ def _says_the_same(text: str, data: Any) -> bool:
 
 def _list_images(content: Sequence[Any]) -> Iterator[ToolImage]:
     shown = (block for block in content if _is_shown(block))
-    for block, _ in zip(shown, range(MAX_RESULT_IMAGES), strict=False):
+    for block, _ in zip(shown, range(MAX_MCP_IMAGES), strict=False):
         is_image = isinstance(block, mcp_types.ImageContent)
         held, data = (block, block.data) if is_image else (block.resource, block.resource.blob)
         yield ToolImage(mime_type=held.mime_type, data=data)
@@ -64,7 +64,7 @@ def _list_texts(content: Sequence[Any]) -> Iterator[str]:
     for block in content:
         if _is_shown(block):
             image_count += 1
-            if image_count <= MAX_RESULT_IMAGES:
+            if image_count <= MAX_MCP_IMAGES:
                 continue
         match block:
             case mcp_types.TextContent():
