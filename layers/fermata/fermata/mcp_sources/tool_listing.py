@@ -12,7 +12,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError
 from fermata.mcp_sources.mcp_server import McpServer, make_source_label, open_mcp_server
 from fermata.remote_tools.provider_alias import make_provider_alias
-from fermata.tools.schema.manifest_schema import MAX_SCHEMA_DEPTH, measure_schema_depth
+from fermata.tools.schema.validate_manifest_value import MAX_SCHEMA_DEPTH, measure_schema_depth
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientSession

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fermata.domain.base import DomainModel
-from fermata.domain.content_frames import escape_frames_in_text, frame_text
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.tools import ToolOutput
+from fermata.domain.untrusted_text import escape_frames_in_text, frame_text
 from fermata.tools.tool import Access, Approval, Execution, JsonInput, Risk, Tool, ToolContext
 
 MCP_TOOLSET = "mcp"
