@@ -71,17 +71,17 @@ logs: ## print what the functions of the running service have logged (ABOUT="…
 reset: | python ## delete the state of `make run`
 	@$(PYTHON) -m local.lock_or_delete_state
 
-check: install ## check style, types and the tests that need no cloud, in about three minutes on two idle cores
+check: install ## check style, types and the tests that need no cloud, in about two minutes on two idle cores
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
-	@$(MAKE) --no-print-directory -j2 quick-tests-1 quick-tests-2 types
+	@$(MAKE) --no-print-directory -j3 quick-tests-1 quick-tests-2 quick-tests-3 types
 
-.PHONY: check types quick-tests-1 quick-tests-2
+.PHONY: check types quick-tests-1 quick-tests-2 quick-tests-3
 types:
 	@.venv/bin/mypy
 
-# Both print their dots into one line, and then their failures.
-quick-tests-1 quick-tests-2: quick-tests-%:
-	@.venv/bin/python -m pytest -q -o console_output_style=classic --part $*/2 -m "not cloud and not browser and not exhaustive"
+# Three parts, because tests also wait. They print their dots into one line, and then their failures.
+quick-tests-1 quick-tests-2 quick-tests-3: quick-tests-%:
+	@.venv/bin/python -m pytest -q -o console_output_style=classic --part $*/3 -m "not cloud and not browser and not exhaustive"
 
 # Three workers, because those that test the cloud mostly wait: 106 of its tests take 82 s instead of 109 on two cores.
 # Files in the order of folders: otherwise those with few tests come last, and one of these takes a minute.

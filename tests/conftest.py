@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
 from tests.loopback_guard import install_guard, pytest_runtest_call
-from tests.suite_parts import is_in_part, is_left_out
+from tests.suite_parts import is_in_part, is_left_out, list_exhaustive_cases
 
 __all__ = ["cloud", "pytest_runtest_call", "service"]
 
@@ -53,14 +53,20 @@ def isolated_from_running_services(folder_without_service: Path, monkeypatch: py
     monkeypatch.setenv("XDG_STATE_HOME", str(folder_without_service / "state"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a running cloud, emulator or browser, so that `pytest -m "not cloud"` skips them."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by what they need, so that `pytest -m "not cloud"` leaves out those that use a running cloud.
+
+    Where exhaustive tests are left out, most cases of a large table are exhaustive too.
+    """
     for item in items:
         fixture_names = set(getattr(item, "fixturenames", ()))
         if {"cloud", "emulator"} & fixture_names:
             item.add_marker("cloud")
         if "browser" in fixture_names:
             item.add_marker("browser")
+    if "not exhaustive" in config.option.markexpr:
+        for item in list_exhaustive_cases(items):
+            item.add_marker("exhaustive")
 
 
 def pytest_collection_finish() -> None:

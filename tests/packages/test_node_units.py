@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.node_tests import PACKAGES, list_test_files, require_node, run_node_tests
+from tests.packages.node_tests import PACKAGES, list_test_files, require_node, require_node_packages, run_node_tests
 from tests.packages.schema_cases import list_schema_cases
 
 
@@ -24,7 +24,7 @@ def test_the_plugin_of_grapesjs_reads_css_as_its_tests_say() -> None:
 
 
 def test_the_panel_folds_events_and_keeps_its_session_as_its_tests_say() -> None:
-    require_node()
+    require_node_packages()  # it imports its Markdown parser
     run_node_tests(list_test_files(PACKAGES / "panel" / "test")).check()
 
 
