@@ -3,6 +3,7 @@
 They are moto's, or in the quick suite those of `tests/dynamodb_in_memory.py`.
 """
 
+import base64
 from typing import Any
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -26,13 +27,13 @@ def clear_tables() -> None:
 
 def read_partition(table: str, pk: str) -> list[Attributes]:
     if memory is not None:
-        return list(memory.tables[table].partitions.get(pk, {}).values())
+        return [_decode(item) for item in memory.tables[table].partitions.get(pk, {}).values()]
     return [_get_attributes(item) for item in _moto_tables()[table].items.get(DynamoType({"S": pk}), {}).values()]
 
 
 def read_table(table: str) -> list[Attributes]:
     if memory is not None:
-        return list(memory.tables[table].items.values())
+        return [_decode(item) for item in memory.tables[table].items.values()]
     return [_get_attributes(item) for rows in _moto_tables()[table].items.values() for item in rows.values()]
 
 
@@ -54,6 +55,14 @@ def restore_rows(saved: SavedRows) -> None:
     for name, table in _moto_tables().items():
         table.items.clear()
         table.items.update(_copy(*saved.get(name, ({},))))
+
+
+def _decode(item: Attributes) -> Attributes:
+    """Return an item as boto3 reads it: requests are kept as they were sent, in which bytes are base64."""
+    return {
+        name: {"B": base64.b64decode(value["B"])} if isinstance(value.get("B"), str) else value
+        for name, value in item.items()
+    }
 
 
 def _copy(partitions: dict[Any, dict[Any, Any]]) -> dict[Any, dict[Any, Any]]:

@@ -39,8 +39,8 @@ from fermata.credentials import credential_store, initial_defaults, last_used, m
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
-from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.messages import Message
+from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.hosts import registry
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import LOG_LENGTH, DraftLocation

@@ -8,7 +8,7 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.conversations.history.compiler import compile_history
 from fermata.conversations.history.conversation_history import FIRST_READ_ROWS, ConversationHistory
-from fermata.conversations.history.fitting import ROUNDS_OMITTED_NOTE
+from fermata.conversations.history.shorten_oversized_turn import ROUNDS_OMITTED_NOTE
 from fermata.conversations.history.token_estimate import estimate_tokens
 from tests.unit.conversations.message_builders import (
     ANTHROPIC_PROFILE,

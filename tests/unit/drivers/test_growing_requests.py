@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fermata.domain.message_prefix_cache import MessagePrefixCache
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.protocols import encoded_items
+from fermata.drivers.protocols import encode_items_once
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from tests.quick_suite_samples import count_examples, sample_for_quick_suite
 from tests.unit.drivers.conversation_builders import model_message, model_request, tool_call, tool_result, user_message
@@ -66,14 +66,14 @@ def test_a_continued_request_has_the_bytes_of_a_new_one(
 def test_a_message_is_encoded_in_few_requests_of_a_long_turn(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a request encodes does not grow with the rounds before it."""
     encoded: list[int] = []
-    encode = encoded_items.encode_compact_json
+    encode = encode_items_once.encode_compact_json
 
     def count_characters(value: object) -> str:
         text = encode(value)
         encoded[-1] += len(text)
         return text
 
-    monkeypatch.setattr(encoded_items, "encode_compact_json", count_characters)
+    monkeypatch.setattr(encode_items_once, "encode_compact_json", count_characters)
     cache = MessagePrefixCache()
     rows = [user_message("Go")]
     for number in range(60):

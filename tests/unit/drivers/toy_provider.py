@@ -6,12 +6,12 @@ from typing import Any
 from fermata.domain.model_info import ModelInfo
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import AppliedAdjustments, drop_field
-from fermata.drivers.model_entries import build_model_info, iter_model_entries
+from fermata.drivers.model_list_parsing import build_model_info, iter_model_entries
 from fermata.drivers.model_listing import ModelListClient
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.provider import TEXT_AND_TOOLS, Provider
 from fermata.drivers.providers.openai_compatible import build_chat_body
-from fermata.drivers.thinking_budget import default_thinking_allowance
+from fermata.drivers.thinking_allowance import default_thinking_allowance
 
 NAME, LABEL = "toy", "Toy"
 

@@ -8,11 +8,11 @@ import pytest
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.execute_tool import (
     APPROVED,
-    AnswerLater,
     AttemptFailed,
+    ConsentPolicy,
     EarlierResults,
-    ExecutionPolicy,
     ManifestTool,
+    ResultComesLater,
     build_envelope,
     execute_tool,
     find_manifest_tool,
@@ -83,7 +83,7 @@ def test_a_write_needs_approval_before_its_input_is_looked_at() -> None:
 
 def test_a_read_is_refused_where_reads_do_not_run_by_themselves() -> None:
     tool = make_manifest_tool(ScriptedAttempts())
-    assert error_of(run(tool, policy=ExecutionPolicy(runs_reads=False))) == ("tool_auto_run_disabled", False, 1)
+    assert error_of(run(tool, policy=ConsentPolicy(runs_reads=False))) == ("tool_auto_run_disabled", False, 1)
 
 
 def test_wrong_input_is_refused_with_its_path() -> None:
@@ -175,5 +175,5 @@ def test_a_failure_is_not_repeated_from_memory() -> None:
 
 
 def test_an_attempt_may_say_that_its_answer_comes_later() -> None:
-    tool = make_manifest_tool(lambda _arguments: AnswerLater())
-    assert isinstance(execute_tool(tool, {}, ExecutionTime().clock), AnswerLater)
+    tool = make_manifest_tool(lambda _arguments: ResultComesLater())
+    assert isinstance(execute_tool(tool, {}, ExecutionTime().clock), ResultComesLater)

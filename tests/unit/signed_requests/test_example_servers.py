@@ -16,7 +16,7 @@ import pytest
 
 from fermata.domain.tools import ToolExecution
 from fermata.remote_tools.execute_tool import AttemptFailed, check_tool_data
-from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
+from fermata.remote_tools.signed_tool_attempt import RemoteCall, RemoteCallContext, RemoteEndpoint
 from fermata.remote_tools.tool_manifest import parse_manifest
 from fermata.signed_requests.signature import make_signing_secret, sign_request
 from fermata.signed_requests.signed_post import open_guarded_connection

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt import PyJWTError
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from fermata.wire.auth.jwks import MAX_KEY_SET_BYTES, KeySetUnusable, _parse_keys
+from fermata.wire.auth.fetch_signing_keys import MAX_KEY_SET_BYTES, KeySetUnusable, _parse_keys
 from tests.growth.growing_values import Growing, find_slow_values, iter_growing_bodies, iter_growing_values
 
 SIZE = MAX_KEY_SET_BYTES // 8

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.base import DomainModel
 from fermata.tools.tool import Access, Approval, Risk, Tool
 

@@ -23,15 +23,15 @@ from fermata.drivers.adjustments import (
 from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.image_refusals import carries_images
 from fermata.drivers.protocol_mismatch import USE_FALLBACK, build_server_key, is_foreign_stream, is_unknown_path
-from fermata.drivers.protocols.encoded_items import encode_body
+from fermata.drivers.protocols.encode_items_once import encode_body
 from fermata.drivers.protocols.flattened_history import flatten_messages
-from fermata.drivers.protocols.history_repairs import mark_response, take_mark
+from fermata.drivers.protocols.history_repair_marks import mark_response, take_mark
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.provider_options import OptionsEncoder, apply_thinking_budget, encode_no_options
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.sampling_fields import CHAT_SAMPLING, SAMPLING_ADJUSTMENTS, SamplingFields, encode_sampling
-from fermata.drivers.thinking_budget import default_thinking_allowance
+from fermata.drivers.thinking_allowance import default_thinking_allowance
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 

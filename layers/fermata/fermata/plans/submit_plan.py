@@ -29,7 +29,7 @@ from fermata.plans.normalization.normalize_plan import NormalizedPlan, normalize
 from fermata.plans.normalization.plan_context import PlanContext
 from fermata.plans.operations import PLAN_OPERATIONS, STRUCTURAL_OPERATIONS
 from fermata.plans.plan_outcome import PlanOutcome, describe_plan
-from fermata.plans.prompt_hints import asks_to_plan_first
+from fermata.plans.user_intent import asks_to_plan_first
 
 CHANGED_TARGETS_MESSAGE = "What the plan changes has been changed since. Ask for the plan again."
 STRUCTURAL_MESSAGE = "Structural edits are disabled for this site context."

@@ -10,7 +10,7 @@ from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import API_KEY_MEMBER
 from fermata.remote_tools.paid_request import ReportPaidRequest
-from fermata.remote_tools.remote_call import RemoteCallContext
+from fermata.remote_tools.signed_tool_attempt import RemoteCallContext
 from fermata.remote_tools.tool_definition import ToolDefinition, ToolSecrets
 
 IMAGE_URL_SECONDS = 7 * 86_400

@@ -53,7 +53,7 @@ class AttemptFailed(Exception):
 
 
 @dataclass(frozen=True)
-class AnswerLater:
+class ResultComesLater:
     """What an attempt returns whose tool will send its result later."""
 
 
@@ -61,7 +61,7 @@ class AnswerLater:
 class ManifestTool:
     """A tool that can be executed: its manifest, and the function that makes one attempt with valid arguments.
 
-    The function returns the data or `AnswerLater`, or raises `AttemptFailed`.
+    The function returns the data or `ResultComesLater`, or raises `AttemptFailed`.
     """
 
     manifest: ToolManifest
@@ -69,15 +69,15 @@ class ManifestTool:
 
 
 @dataclass(frozen=True)
-class ExecutionPolicy:
+class ConsentPolicy:
     """Which calls run without being asked for."""
 
     runs_reads: bool = True
     requires_approval_for_write: bool = True
 
 
-DEFAULT_POLICY = ExecutionPolicy()
-APPROVED = ExecutionPolicy(requires_approval_for_write=False)
+DEFAULT_POLICY = ConsentPolicy()
+APPROVED = ConsentPolicy(requires_approval_for_write=False)
 """The policy of a call that has passed the gate in front of all runners."""
 
 
@@ -135,9 +135,9 @@ def execute_tool(
     clock: ExecutionClock,
     *,
     name: str = "",
-    policy: ExecutionPolicy = DEFAULT_POLICY,
+    policy: ConsentPolicy = DEFAULT_POLICY,
     earlier: EarlierResults | None = None,
-) -> ToolOutput | AnswerLater:
+) -> ToolOutput | ResultComesLater:
     """Check a call and execute it; nothing is raised.
 
     Args:
@@ -161,7 +161,7 @@ def execute_tool(
     return outcome
 
 
-def _find_refusal(tool: ManifestTool | None, arguments: Any, name: str, policy: ExecutionPolicy) -> ToolOutput | None:
+def _find_refusal(tool: ManifestTool | None, arguments: Any, name: str, policy: ConsentPolicy) -> ToolOutput | None:
     if tool is None or not tool.manifest.enabled:
         return _fail(ToolErrorCode.NOT_FOUND, f"Unknown tool: {name or 'without a name'}.")
     manifest = tool.manifest
@@ -195,7 +195,7 @@ def check_tool_data(manifest: ToolManifest, data: Any, execution: ToolExecution)
 
 def _attempt_until_final(
     tool: ManifestTool, arguments: Any, clock: ExecutionClock, started_at: float
-) -> ToolOutput | AnswerLater:
+) -> ToolOutput | ResultComesLater:
     manifest, attempts = tool.manifest, 0
     while True:
         attempts += 1
@@ -210,7 +210,7 @@ def _attempt_until_final(
             except AttemptFailed as stopped:
                 return _describe_failure(manifest, stopped, _measure(clock, started_at, attempts))
             continue
-        if isinstance(data, AnswerLater):
+        if isinstance(data, ResultComesLater):
             return data
         return check_tool_data(manifest, data, _measure(clock, started_at, attempts))
 

@@ -12,17 +12,17 @@ from fermata.remote_tools.deferred_image import defer_image
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX
 from fermata.remote_tools.execute_tool import (
     APPROVED,
-    AnswerLater,
     AttemptFailed,
     EarlierResults,
     ExecutionClock,
     ManifestTool,
+    ResultComesLater,
     ToolErrorCode,
     execute_tool,
 )
 from fermata.remote_tools.paid_request import PaidRequest
 from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
-from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
+from fermata.remote_tools.signed_tool_attempt import RemoteCall, RemoteCallContext, RemoteEndpoint
 from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets
 from fermata.remote_tools.tool_manifest import normalize_tool_name
 from fermata.remote_tools.tool_registry import read_registered_tools
@@ -83,7 +83,7 @@ class RemoteToolCaller:
         if is_deferred:
             return defer_image(arguments, effect_key)
         outcome = self._execute(definition, secrets, arguments, effect_key)
-        return ToolOutput.awaited(MAX_ANSWER_SECONDS) if isinstance(outcome, AnswerLater) else outcome
+        return ToolOutput.awaited(MAX_ANSWER_SECONDS) if isinstance(outcome, ResultComesLater) else outcome
 
     def abort(self) -> None:
         """End the calls under way, because their results are no longer needed."""
@@ -92,7 +92,7 @@ class RemoteToolCaller:
 
     def _execute(
         self, definition: ToolDefinition, secrets: ToolSecrets, arguments: Mapping[str, Any], effect_key: str
-    ) -> ToolOutput | AnswerLater:
+    ) -> ToolOutput | ResultComesLater:
         manifest, clock = definition.parsed_manifest, self._resources.clock
         loopback = self._resources.settings.is_loopback_allowed
         with open_guarded_connection(loopback=loopback, seconds=manifest.timeout_seconds) as connection:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import (
     NOT_SENT_CODE,
     ApprovalDecidedEvent,

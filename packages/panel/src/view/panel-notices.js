@@ -4,7 +4,7 @@
 /** @import { PanelHost } from "./panel-view.js" */
 /** @import { ViewContext } from "./turn-element.js" */
 import { h, iconButton, keepFocus, setText } from "./dom.js";
-import { problemWords } from "./localized-messages.js";
+import { problemWords } from "./problem-wording.js";
 
 /**
  * @typedef {object} NoticeActions

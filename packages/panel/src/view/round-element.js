@@ -5,8 +5,8 @@
 import { isAwaitingDecision } from "../state/turn-view.js";
 import { CallElement } from "./call-element.js";
 import { h, icon, keepFocus, setText } from "./dom.js";
-import { MarkdownView } from "./markdown.js";
 import { NewestWindow } from "./list-window.js";
+import { MarkdownView } from "./markdown.js";
 
 const MIN_CALLS = 12;
 

@@ -5,7 +5,7 @@
 import { describeError } from "../state/problems.js";
 import { h, icon, iconButton } from "./dom.js";
 import { formatCost, formatCount, formatDay } from "./format.js";
-import { problemWords } from "./localized-messages.js";
+import { problemWords } from "./problem-wording.js";
 
 /** A sheet has a title, a search field and a list; Escape and its button close it, and focus goes back. */
 class Sheet {

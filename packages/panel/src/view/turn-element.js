@@ -9,8 +9,8 @@ import { isAwaitingDecision } from "../state/turn-view.js";
 import { h, icon, keepFocus, setText } from "./dom.js";
 import { formatCost, formatCount, formatTime } from "./format.js";
 import { NewestWindow } from "./list-window.js";
+import { inReadersLanguage, problemWords } from "./problem-wording.js";
 import { RoundElement } from "./round-element.js";
-import { inReadersLanguage, problemWords } from "./localized-messages.js";
 
 const MIN_ROUNDS = 30;
 

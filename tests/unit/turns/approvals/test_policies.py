@@ -9,7 +9,7 @@ import pytest
 from fermata.agents.approval_policy import ApprovalPolicy, CallFacts, Effect, PolicyRule, judge_call
 from fermata.agents.policy_store import read_policy, set_policy
 from fermata.agents.site.agent import SITE_AGENT
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.tools.tool import Access, Approval, Risk, Tool
 from tests.unit.turns.approvals.bakery import NO, YES, Bakery, Oven, make_bake_tool, make_sell_tool

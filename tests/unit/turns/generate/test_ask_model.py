@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from fermata.domain.classification import DecisionQuestion
+from fermata.domain.closed_questions import DecisionQuestion
 from fermata.domain.errors import BadGateway, InvalidRequest, PaymentRequired, ServiceUnavailable, Unprocessable
-from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.model_io import SamplingSettings
+from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.turns.generate import ask_model
 from fermata.turns.generate.ask_model import GeneratedAnswer, generate_answer

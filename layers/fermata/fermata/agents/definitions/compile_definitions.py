@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from fermata.agents.definitions.agent_access import AccessRules
 from fermata.agents.definitions.agent_definition import AgentDefinition, ConnectionDefinition, EndpointDefinition
-from fermata.agents.definitions.compile_agent import AgentCompiler, CompileScope, FindBundle
-from fermata.agents.definitions.compile_connections import compile_connection, compile_endpoint
 from fermata.agents.definitions.definition_problems import (
     DefinitionProblem,
     Place,
@@ -20,6 +18,8 @@ from fermata.agents.definitions.definition_problems import (
 )
 from fermata.agents.definitions.source_models import AgentTestSource, DefinitionFile
 from fermata.agents.definitions.sub_agents import SubAgentChecker
+from fermata.agents.definitions.validate_agent_source import AgentCompiler, CompileScope, FindBundle
+from fermata.agents.definitions.validate_connection_source import compile_connection, compile_endpoint
 
 ItemT = TypeVar("ItemT", ConnectionDefinition, EndpointDefinition)
 MAX_ITEMS = 500

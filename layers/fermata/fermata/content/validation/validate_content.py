@@ -5,11 +5,11 @@ from typing import Any
 
 from fermata.content.fields import MEDIA_TYPES, NUMBER_TYPES, RELATION_TYPES, FieldDefinition, FieldType
 from fermata.content.validation.content_problem import ContentProblem, is_valid
-from fermata.content.validation.relation_checks import check_relation
+from fermata.content.validation.relation_shape_checks import check_relation
 from fermata.content.validation.secret_words import looks_like_secret
-from fermata.content.validation.semantic_checks import check_accepted_file, check_number_of_type, check_text_of_type
 from fermata.content.validation.tenant_patterns import BadPatternError, contains_match
 from fermata.content.validation.unique_values import UniqueValues
+from fermata.content.validation.value_format_checks import check_accepted_file, check_number_of_type, check_text_of_type
 
 MAX_NESTED_FIELDS = 10
 

@@ -16,11 +16,11 @@ import operator
 from collections.abc import Iterable, Sequence
 
 from fermata.conversations.block_predicates import is_reasoning
-from fermata.conversations.history.fitting import FetchBlocks, fit_history
 from fermata.conversations.history.image_selection import select_images
 from fermata.conversations.history.learned_limits import is_limits_mark
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import HistoryRepair, repair_history
+from fermata.conversations.history.shorten_oversized_turn import FetchBlocks, fit_history
 from fermata.conversations.history.stale_results import ResultElision, elide_stale_results
 from fermata.conversations.history.truncation import has_room, truncate_history
 from fermata.conversations.surrogates_in_blocks import replace_surrogates_in_block

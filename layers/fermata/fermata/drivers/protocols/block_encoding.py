@@ -3,7 +3,7 @@
 from fermata.domain.blocks import ImageBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.tools import ToolSpec, read_sub_agent_text
 from fermata.domain.weak_cache import WeakCache
-from fermata.drivers.protocols.encoded_items import encode_compact_json
+from fermata.drivers.protocols.encode_items_once import encode_compact_json
 
 CONTINUE_PROMPT = "Continue."
 OMITTED_SCREENSHOTS_NOTE = "[{} screenshot(s) omitted: this provider delivers tool results as text only.]"

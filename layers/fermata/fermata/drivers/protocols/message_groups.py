@@ -10,7 +10,7 @@ from fermata.domain.model_io import ModelRequest
 from fermata.domain.untrusted_text import frame_context
 from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT
 from fermata.drivers.protocols.call_id_mapping import CallIdFormatter, CallIdMapper
-from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart, JsonItem
+from fermata.drivers.protocols.encode_items_once import EncodedItems, EncodedPart, JsonItem
 
 ModelBlock = TextBlock | ToolCallBlock | ReasoningBlock
 

@@ -10,13 +10,13 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import has_too_many_members
 from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, TokenUsage
 from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
+from fermata.drivers.protocols.detect_calls_in_text import WRITTEN_CALL_WARNING, is_call_written_as_text
 from fermata.drivers.protocols.error_frames import name_unnamed_error
 from fermata.drivers.protocols.multi_tool_use import unfold_parallel_calls
 from fermata.drivers.protocols.response_key_redaction import KeyRedactor
 from fermata.drivers.protocols.surrogate_joiner import SurrogateJoiner
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
-from fermata.drivers.protocols.written_calls import WRITTEN_CALL_WARNING, is_call_written_as_text
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 

@@ -12,7 +12,7 @@ from fermata.drivers.adjustments import (
     drop_field,
     make_adjustment,
 )
-from fermata.drivers.model_entries import build_model_info, get_short_text, iter_model_entries
+from fermata.drivers.model_list_parsing import build_model_info, get_short_text, iter_model_entries
 from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
 from fermata.drivers.protocols.anthropic_messages.request import (
     NO_THINKING_ADJUSTMENT,

@@ -16,7 +16,7 @@ from fermata.drivers.adjustments import (
     drop_field,
     make_adjustment,
 )
-from fermata.drivers.model_entries import build_model_info, get_short_text, get_texts, iter_model_entries
+from fermata.drivers.model_list_parsing import build_model_info, get_short_text, get_texts, iter_model_entries
 from fermata.drivers.protocols.gemini_generate.accumulator import GeminiAccumulator
 from fermata.drivers.protocols.gemini_generate.model_traits import get_gemini_allowance
 from fermata.drivers.protocols.gemini_generate.request import (

@@ -11,7 +11,7 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments, drop_field
-from fermata.drivers.model_entries import get_short_text, get_texts, iter_model_entries
+from fermata.drivers.model_list_parsing import get_short_text, get_texts, iter_model_entries
 from fermata.drivers.protocol_mismatch import is_unknown_path
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
@@ -27,7 +27,7 @@ from fermata.drivers.providers.openai_compatible import (
 )
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.sampling_fields import CHAT_SAMPLING, OLLAMA_SAMPLING
-from fermata.drivers.thinking_budget import default_thinking_allowance
+from fermata.drivers.thinking_allowance import default_thinking_allowance
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from fermata.drivers.adjustments import (
     drop_field,
     make_adjustment,
 )
-from fermata.drivers.model_entries import build_model_info, iter_model_entries
+from fermata.drivers.model_list_parsing import build_model_info, iter_model_entries
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
 from fermata.drivers.provider_options import encode_responses_options
 from fermata.drivers.sampling_fields import NO_SAMPLING, RESPONSES_SAMPLING, SamplingFields
-from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
+from fermata.drivers.thinking_allowance import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
 
 if TYPE_CHECKING:
     from fermata.drivers.model_listing import ModelListClient

@@ -14,7 +14,7 @@ from fermata.drivers.adjustments import (
     drop_field,
     make_adjustment,
 )
-from fermata.drivers.model_entries import (
+from fermata.drivers.model_list_parsing import (
     build_model_info,
     get_object,
     get_short_text,
@@ -34,7 +34,7 @@ from fermata.drivers.protocols.token_usage import estimate_request_tokens
 from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS, ModelTraits, Provider
 from fermata.drivers.provider_options import encode_chat_options
 from fermata.drivers.sampling_fields import CHAT_SAMPLING, NO_SAMPLING, SamplingFields
-from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
+from fermata.drivers.thinking_allowance import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
 
 if TYPE_CHECKING:
     from fermata.drivers.model_listing import ModelListClient

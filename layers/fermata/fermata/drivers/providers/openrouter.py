@@ -14,7 +14,7 @@ from fermata.drivers.adjustments import (
     drop_field,
     make_adjustment,
 )
-from fermata.drivers.model_entries import (
+from fermata.drivers.model_list_parsing import (
     build_model_info,
     get_object,
     get_short_text,
@@ -26,7 +26,7 @@ from fermata.drivers.protocols.openai_responses.request import build_request_bod
 from fermata.drivers.provider import ModelTraits, Provider
 from fermata.drivers.provider_options import encode_openrouter_options
 from fermata.drivers.sampling_fields import OPENROUTER_SAMPLING
-from fermata.drivers.thinking_budget import default_thinking_allowance, effort_from_tokens
+from fermata.drivers.thinking_allowance import default_thinking_allowance, effort_from_tokens
 
 if TYPE_CHECKING:
     from fermata.drivers.model_listing import ModelListClient

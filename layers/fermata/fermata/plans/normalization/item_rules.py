@@ -9,7 +9,7 @@ from fermata.plans.block_types import list_item_words, make_default_item
 from fermata.plans.normalization.member_names import LIST_OPERATIONS
 from fermata.plans.normalization.plan_context import PlanContext, RawOperation, find_only_list
 from fermata.plans.page_model import PageBlock
-from fermata.plans.prompt_hints import LAST, asks_for_new_item, find_removed_item
+from fermata.plans.user_intent import LAST, asks_for_new_item, find_removed_item
 
 _LIST_PATH = re.compile(r"/?(?P<key>[A-Za-z_]\w*)(?:\[(?P<index>\d{1,6})\]|[./](?P<dotted>\d{1,6}))?(?:[./][\w.-]+)?")
 _TITLE_KEYS = ("title", "label", "name", "heading", "q", "quote", "text")

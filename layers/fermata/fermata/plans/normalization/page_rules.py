@@ -7,8 +7,8 @@ from typing import Any
 from fermata.plans.normalization.block_rules import build_block
 from fermata.plans.normalization.operation_names import NAME_MEMBERS, find_operation_name
 from fermata.plans.normalization.plan_context import PlanContext, RawOperation
-from fermata.plans.prompt_hints import asks_for_new_page, asks_to_delete_page
 from fermata.plans.slugs import make_page_id, make_page_title, normalize_slug
+from fermata.plans.user_intent import asks_for_new_page, asks_to_delete_page
 
 _SLUG_MEMBERS = ("slug", "path", "route", "pageSlug", "newPageSlug")
 _AFTER_WORDS = frozenset({"after", "below", "under", "behind"})

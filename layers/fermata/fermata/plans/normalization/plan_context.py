@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Any
 
 from fermata.plans.page_model import Page, PageBlock
-from fermata.plans.prompt_hints import split_words
 from fermata.plans.slugs import list_mentioned_slugs
+from fermata.plans.user_intent import split_words
 
 RawOperation = dict[str, Any]
 """An operation as JSON, on its way to a valid one."""

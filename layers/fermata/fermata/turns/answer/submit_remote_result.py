@@ -17,6 +17,7 @@ from fermata.tools.tool import Tool
 from fermata.turns.answer.resume_turn import resume_turn
 from fermata.turns.answer.submit_tool_result import MAX_COMMIT_ATTEMPTS, ToolRequestGone
 from fermata.turns.call_transitions import apply_outputs
+from fermata.turns.late_tool_results import find_remote_call, keep_early_result
 from fermata.turns.pause import (
     Pause,
     build_pause_key,
@@ -25,7 +26,6 @@ from fermata.turns.pause import (
     round_from_request_id,
     store_pause_version,
 )
-from fermata.turns.remote_results import find_remote_call, keep_early_result
 from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, RoundCommit, write_round_commit
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put, Update
 from fermata.aws.resources import Resources
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.base import StoredModel
 from fermata.domain.conversation import get_root_conversation
 from fermata.domain.json_shortening import shorten_value

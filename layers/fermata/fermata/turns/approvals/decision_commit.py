@@ -7,7 +7,7 @@ from typing import Any
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.resources import Resources
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.turns.approvals.approval_record import build_decision_update
 from fermata.turns.approvals.decision_trail import TrailHead, build_known_tools_key, build_trail_writes
 from fermata.turns.approvals.settle_call import Decision, build_decided_event, iter_closed_calls, settle_call

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fermata.aws.dynamodb_items_and_writes import Put, Update, Write
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalRequestedEvent, EditPlanEvent, Event
 from fermata.domain.json_shortening import shorten_value
 from fermata.plans.drafts.pending_plan import PendingPlan, make_pending_plan_id

@@ -10,7 +10,7 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.agent_ids import read_agent_id
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, split_own_members

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fermata.domain.approvals import ApprovalReason
+from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalDecidedEvent, ApprovalOutcome
 from fermata.domain.tools import ToolOutput
 from fermata.turns.pause import Pause

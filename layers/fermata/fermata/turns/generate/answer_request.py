@@ -6,7 +6,7 @@ from typing import Any
 from fermata.aws.resources import Resources
 from fermata.credentials import base_urls
 from fermata.domain.caller import Caller
-from fermata.domain.generate_request import GenerateRequest
+from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.turns.generate.ask_model import generate_answer
 from fermata.turns.generate.decide import decide_questions
 

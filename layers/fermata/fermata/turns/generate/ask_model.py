@@ -16,9 +16,9 @@ from fermata.domain.blocks import TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, BadGateway, ProviderError, ServiceUnavailable, Unprocessable
 from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
-from fermata.domain.generate_request import GenerateRequest
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse, TokenUsage
+from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.drivers.registry import get_model_traits, get_provider
 from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
 from fermata.drivers.transport.connection_interface import ProviderConnection

@@ -6,7 +6,7 @@ from typing import Any
 
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
-from fermata.turns.step_usage import sum_step_usage
+from fermata.turns.sum_step_usage import sum_step_usage
 
 
 def build_ui_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:

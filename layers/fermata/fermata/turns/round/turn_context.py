@@ -151,7 +151,7 @@ class TurnContext:
         """Return where the model request goes, with its key. Raises as `open_endpoint`."""
         turn = self.turn
         if turn.credential.startswith("connection:"):
-            from fermata.turns.agent_connection import open_connection_endpoint  # few turns have such a key
+            from fermata.turns.agent_model_connection import open_connection_endpoint  # few turns have such a key
 
             return open_connection_endpoint(self.resources, turn.tenant, self.agent)
         return open_endpoint(self.resources, turn.tenant, turn.credential, turn.credential_version)

@@ -116,8 +116,8 @@ def _open_agent(resources: Resources, parent: Turn, scope: str, version: str) ->
     if not agent_id:
         return _ChildAgent(open_agent(scope), NO_AGENT_CONTEXT, {})
     # imported here because most sub-agents are looked up in a process that knows them already
+    from fermata.agents.definitions.definition_operators import resolve_operators
     from fermata.agents.definitions.definition_store import load_definition
-    from fermata.agents.definitions.placeholders import resolve_operators
 
     caller = Caller(tenant=parent.tenant, user=parent.user, capabilities=frozenset(parent.capabilities))
     try:
@@ -142,7 +142,7 @@ def _choose_model(resources: Resources, parent: Turn, agent: Agent) -> ModelChoi
             model=parent.model,
         )
     from fermata.agents.definitions.configured_agent import ConfiguredAgent
-    from fermata.turns.agent_connection import choose_agent_model  # built-in agents have no connection
+    from fermata.turns.agent_model_connection import choose_agent_model  # built-in agents have no connection
 
     assert isinstance(agent, ConfiguredAgent)
     try:

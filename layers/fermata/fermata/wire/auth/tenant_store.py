@@ -16,7 +16,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item,
 from fermata.aws.resources import Resources
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
-from fermata.wire.auth.jwks import make_key_server_guard
+from fermata.wire.auth.fetch_signing_keys import make_key_server_guard
 from fermata.wire.auth.tenant import (
     Tenant,
     TenantLimits,

@@ -4,11 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from fermata.domain.classification import DecisionQuestion
+from fermata.domain.closed_questions import DecisionQuestion
 from fermata.domain.errors import InvalidRequest
-from fermata.domain.generate_request import DEFAULT_GENERATE_RETRIES, GenerateRequest
 from fermata.domain.messages import Role
 from fermata.domain.model_io import SamplingSettings
+from fermata.domain.one_shot_generation import DEFAULT_GENERATE_RETRIES, GenerateRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.wire.bodies.fields import ResourceId, StrictBody
 

@@ -28,7 +28,7 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
 )
 from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT, encode_result, get_image_base64
 from fermata.drivers.protocols.call_id_mapping import CallIdMapper, choose_call_id_formatter, plain_id_formatter
-from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart
+from fermata.drivers.protocols.encode_items_once import EncodedItems, EncodedPart
 from fermata.drivers.protocols.json_fields import as_text
 
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"

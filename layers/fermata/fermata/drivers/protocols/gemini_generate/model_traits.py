@@ -2,7 +2,7 @@
 
 import re
 
-from fermata.drivers.thinking_budget import DEFAULT_THINKING_TOKENS, effort_from_tokens
+from fermata.drivers.thinking_allowance import DEFAULT_THINKING_TOKENS, effort_from_tokens
 
 _BUDGET_MODEL = re.compile(r"gemini-2\.5(?!.*image)")
 _OLD_MODEL = re.compile(r"gemini-(?:1\.|2\.0|pro\b|ultra)|gem(?:ma|ini-.*image)|learnlm")

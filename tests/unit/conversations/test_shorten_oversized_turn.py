@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fermata.aws.resources import Resources
 from fermata.conversations.history.compiler import compile_history
 from fermata.conversations.history.conversation_history import ConversationHistory
-from fermata.conversations.history.fitting import ROUNDS_OMITTED_NOTE
 from fermata.conversations.history.model_profile import ModelProfile
+from fermata.conversations.history.shorten_oversized_turn import ROUNDS_OMITTED_NOTE
 from fermata.conversations.history.token_estimate import estimate_text_tokens, estimate_tokens
 from fermata.domain.blocks import BlobBlock, Block, TextBlock, ToolResultBlock
 from fermata.domain.messages import Message

@@ -15,7 +15,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest, ServiceUnavailable, Unauthorized
 from fermata.wire.auth import authentication
 from fermata.wire.auth.authentication import authenticate
-from fermata.wire.auth.jwks import MAX_KEYS_TRIED
+from fermata.wire.auth.fetch_signing_keys import MAX_KEYS_TRIED
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.resources import TestClock, resources_of_new_process
 from tests.tenant_tokens import TokenSigner, make_tenant

@@ -9,8 +9,14 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.drivers.transport import url_guard
-from fermata.remote_tools.execute_tool import AnswerLater, AttemptFailed, ManifestTool, build_envelope, execute_tool
-from fermata.remote_tools.remote_call import RemoteCall, RemoteCallContext, RemoteEndpoint
+from fermata.remote_tools.execute_tool import (
+    AttemptFailed,
+    ManifestTool,
+    ResultComesLater,
+    build_envelope,
+    execute_tool,
+)
+from fermata.remote_tools.signed_tool_attempt import RemoteCall, RemoteCallContext, RemoteEndpoint
 from fermata.signed_requests.signature import make_signing_secret
 from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, open_guarded_connection
 from tests.scripted_tool_server import ScriptedToolServer
@@ -141,7 +147,7 @@ def test_an_endpoint_that_is_down_was_not_reached() -> None:
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"status":"queued"}'])
 def test_accepted_means_that_the_answer_comes_later(tool_server: ScriptedToolServer, status: int, body: bytes) -> None:
     tool_server.script_answer(body, status)
-    assert isinstance(attempt(tool_server.url, callback=CALLBACK), AnswerLater)
+    assert isinstance(attempt(tool_server.url, callback=CALLBACK), ResultComesLater)
     assert tool_server.calls[0].body["callback"] == CALLBACK
 
 

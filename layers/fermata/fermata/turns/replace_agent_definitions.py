@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fermata.agents.definitions.agent_definition import AgentDefinition, ConnectionDefinition
 from fermata.agents.definitions.compile_definitions import CompiledFiles, compile_definitions
 from fermata.agents.definitions.connection_types import CONNECTION_TYPES
+from fermata.agents.definitions.definition_operators import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.definition_problems import DefinitionProblem, SourceDocument
 from fermata.agents.definitions.definition_store import (
     AgentChanges,
@@ -18,7 +19,6 @@ from fermata.agents.definitions.definition_store import (
     read_agent_list,
     replace_agents,
 )
-from fermata.agents.definitions.placeholders import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.tenant_secrets import list_secret_views
 from fermata.agents.files.bundle_store import PushedFile, name_bundle, store_bundle
 from fermata.aws.resources import Resources
@@ -28,7 +28,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest
 from fermata.drivers.registry import PROVIDER_MODULES
 from fermata.drivers.transport.url_guard import UrlGuard
-from fermata.turns.agent_connection import find_credential_by_name
+from fermata.turns.agent_model_connection import find_credential_by_name
 
 MAX_SHOWN_PROBLEMS = 200
 MAX_SHOWN_DIFFERENCES = 500

@@ -9,7 +9,7 @@ from fermata.domain.lenient_json import UnreadableJson
 from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.remote_tools.execute_tool import AnswerLater, AttemptFailed
+from fermata.remote_tools.execute_tool import AttemptFailed, ResultComesLater
 from fermata.signed_requests.signed_post import (
     SignedMessage,
     SignedPostResponse,
@@ -85,7 +85,7 @@ class RemoteCall:
         """Send the call once.
 
         Returns:
-            The data of the response, or AnswerLater.
+            The data of the response, or ResultComesLater.
 
         Raises:
             AttemptFailed: The endpoint refused, failed, or gave no response that can be used.
@@ -121,10 +121,10 @@ class RemoteCall:
         if response.is_too_large:
             raise AttemptFailed(f"{self.tool_name} answered with more than 1 MB.")
         if response.status == ACCEPTED_STATUS and self.context.callback and not response.body.strip():
-            return AnswerLater()
+            return ResultComesLater()
         body = self._parse_body(response.body)
         if response.status == ACCEPTED_STATUS and self.context.callback and "data" not in body:
-            return AnswerLater()
+            return ResultComesLater()
         return body.get("data")
 
     def _parse_body(self, body: bytes) -> dict[str, Any]:

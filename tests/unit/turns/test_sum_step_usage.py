@@ -1,6 +1,6 @@
 """The usage of a turn: the sum of its steps."""
 
-from fermata.turns.step_usage import sum_step_usage
+from fermata.turns.sum_step_usage import sum_step_usage
 
 
 def test_usage_01_counts_are_added_and_the_last_step_says_why_it_ended() -> None:
