@@ -7,11 +7,13 @@ from fermata.agents.definitions import definition_store, tenant_secrets
 from fermata.agents.definitions.definition_problems import SourceDocument
 from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
 from fermata.aws import observability
-from fermata.aws.clock import is_valid_id
+from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import prepare_function
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.limits.count_use import count_single_use
+from fermata.limits.usage_counters import Use
 from fermata.privacy.data_subject import DataSubject, SubjectKind
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.remote_tools import tool_registry
@@ -249,6 +251,8 @@ def list_agent_definitions(context: RequestContext) -> Response:
 @router.handles(agent_definitions.PUSH_AGENTS)
 def put_agents(context: RequestContext) -> Response:
     body = context.parse_body(NewAgents)
+    if not body.dry_run:
+        _count(context, Use(stored_bytes=len(context.request.body)))
     push = AgentPush(
         documents=tuple(SourceDocument(file.name, to_storable_json(file.content), file.lines) for file in body.files),
         folders={
@@ -344,6 +348,10 @@ def redeliver(context: RequestContext) -> Response:
     return Response(202, {"ok": True})
 
 
+def _count(context: RequestContext, use: Use) -> None:
+    count_single_use(context.resources, context.caller, context.caller_limits, new_id(), use)
+
+
 def _to_tool_body(stored: tool_registry.StoredTool) -> dict[str, Any]:
     secret = {"signingSecret": stored.signing_secret} if stored.signing_secret else {}
     return {"tool": stored.view} | secret
@@ -354,6 +362,7 @@ def generate_without_conversation(context: RequestContext) -> Response:
     from fermata.turns.generate.answer_request import answer_generate_request  # few requests are of this kind
 
     body = context.parse_body(GenerateBody)
+    _count(context, Use(prompts=1))
     return Response(200, answer_generate_request(context.resources, context.caller, body.to_generate_request()))
 
 

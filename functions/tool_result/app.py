@@ -194,7 +194,7 @@ def edit_prompt(context: RequestContext) -> Response:
     body = context.parse_body(QueuedPromptChange)
     ids = (context.path_parameters["id"], context.path_parameters["promptId"])
     edited = change_queue.edit_queued_prompt(
-        context.resources, context.caller, *ids, text=body.prompt, version=body.version
+        context.resources, context.caller, *ids, text=body.prompt, version=body.version, limits=context.caller_limits
     )
     return Response(200, {"prompt": change_queue.build_prompt_view(edited)})
 

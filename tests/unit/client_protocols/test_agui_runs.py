@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fermata.client_protocols import log_response
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.model_io import ReasoningDelta
 from tests.images import make_image, to_base64
@@ -172,6 +173,27 @@ def test_the_same_run_again_joins_its_turn(stage: Stage, requester: Requester) -
     first, second = (requester.send("POST", "/agui/site", json=body) for _ in range(2))
     assert first.text == second.text
     assert len(stage.driver.requests) == 1
+
+
+def test_the_same_run_again_counts_as_a_reader(
+    stage: Stage, requester: Requester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a client that repeats one run opens as many streams as it likes."""
+    counted: list[bool] = []
+    send = log_response.send_log
+
+    def send_log(*given: Any, is_counted: bool, **named: Any) -> Any:
+        counted.append(is_counted)
+        return send(*given, is_counted=is_counted, **named)
+
+    monkeypatch.setattr(log_response, "send_log", send_log)
+    thread = Thread(requester)
+    stage.script_replies("Hi.")
+    thread.messages.append({"id": "m0", "role": "user", "content": "Hello"})
+    for _ in range(2):
+        thread.runs = 0
+        thread.post()
+    assert counted == [False, True]
 
 
 def test_an_agents_own_browser_tools_are_offered_only_if_the_front_end_has_them(

@@ -1,6 +1,7 @@
 """A draft is changed once by each request, keeps its history, and loses what nothing leads to."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, TooManyRequests
 from fermata.plans.drafts.draft_history import (
     get_history_status,
     import_pages,
@@ -19,7 +20,8 @@ from fermata.plans.drafts.draft_history import (
     undo_version,
 )
 from fermata.plans.drafts.draft_rows import LOG_LENGTH, MAX_UNDO_STEPS, DraftLocation
-from fermata.plans.drafts.draft_store import MAX_CHANGED_PAGES, MAX_DRAFT_PAGE_BYTES, load_draft
+from fermata.plans.drafts.draft_store import MAX_CHANGED_PAGES, MAX_DRAFT_BYTES, MAX_DRAFT_PAGE_BYTES, load_draft
+from fermata.plans.drafts.publishing import publish_draft
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.page_model import Page
 from fermata.plans.submit_plan import apply_submitted_operations
@@ -214,6 +216,44 @@ def test_a_page_that_is_too_large_is_refused_in_words(site: Resources) -> None:
     pages = [{"id": f"p{n}", "slug": f"/{n}", "title": "T", "blocks": []} for n in range(MAX_CHANGED_PAGES + 1)]
     with pytest.raises(PayloadTooLarge, match=f"at most {MAX_CHANGED_PAGES} pages"):
         change(site, *({"op": "create_page", "page": page} for page in pages))
+
+
+def test_all_pages_together_fit_into_the_memory_of_a_round(resources: Resources) -> None:
+    pages = [
+        Page.from_wire({"id": f"p{number}", "slug": f"/{number}", "title": "x" * 140_000})
+        for number in range(MAX_DRAFT_BYTES // 140_000 + 1)
+    ]
+    import_pages(resources, HERE, pages[:-1], overwrite=False)
+    with pytest.raises(PayloadTooLarge, match="4 MB"):
+        change(resources, {"op": "create_page", "page": pages[-1].to_wire()})
+    assert change(resources, {"op": "update_page_meta", "pageSlug": "/0", "patch": {"title": "Short"}})
+    assert change(resources, {"op": "create_page", "page": {**pages[-1].to_wire(), "title": "y" * 90_000}})
+
+
+def test_what_a_change_stores_is_counted_before_it_is_stored(site: Resources) -> None:
+    sizes: list[int] = []
+    counted = replace(HERE, count_bytes=sizes.append)
+    set_heading(site, "One")
+    operation = {"op": "update_props", "pageSlug": "/", "blockId": "b_hero", "patch": {"heading": "Two" * 1000}}
+    apply_submitted_operations(site, counted, [operation], new_id())
+    step_page(site, counted, "/", "undo")
+    publish_draft(site, counted, "shop")
+    assert all(size > 3000 for size in sizes[:2])
+    assert len(sizes) == 3
+
+    def refuse(_size: int) -> None:
+        raise TooManyRequests("You may store no more today.")
+
+    version = load_draft(site, HERE).version
+    refused = replace(HERE, count_bytes=refuse)
+    for act in (
+        partial(apply_submitted_operations, site, refused, [operation], new_id()),
+        partial(restore_version, site, refused, version - 1),
+        partial(publish_draft, site, refused, "other"),
+    ):
+        with pytest.raises(TooManyRequests):
+            act()
+    assert load_draft(site, HERE).version == version
 
 
 def test_operations_that_fail_store_nothing(site: Resources) -> None:

@@ -59,7 +59,8 @@ def _start(context: RequestContext, body: AguiRunBody, conversation: Conversatio
         notes=_build_notes(body),
     )
     started = start_client_turn(context, None, request)
-    return _send(context, body, started.turn, read_started_entries(context.resources, started), 0)
+    entries = read_started_entries(context.resources, started)
+    return _send(context, body, started.turn, entries, is_returning=started.is_joined)
 
 
 def _build_notes(body: AguiRunBody) -> str:
@@ -86,7 +87,7 @@ def _go_on(
         raise InvalidRequest(f"The call {name[:120]!r} is not one that this conversation waits for.")
     client_turn = ClientTurn.open(context, turn)
     first_segment = client_turn.apply(answers)
-    return _send(context, body, turn, client_turn.entries, first_segment)
+    return _send(context, body, turn, client_turn.entries, first_segment, is_returning=True)
 
 
 def _read_answers(body: AguiRunBody) -> list[ClientAnswer]:
@@ -117,7 +118,13 @@ def _read_decision(entry: ResumeBody) -> ClientAnswer:
 
 
 def _send(
-    context: RequestContext, body: AguiRunBody, turn: Turn, entries: Sequence[LogEntry], first_segment: int
+    context: RequestContext,
+    body: AguiRunBody,
+    turn: Turn,
+    entries: Sequence[LogEntry],
+    first_segment: int = 0,
+    *,
+    is_returning: bool,
 ) -> Response:
     run = AguiRun(body.thread_id, body.run_id, body.state)
     renderer = AguiRenderer(make_turn_fold(context.resources, turn), run, first_segment=first_segment)
@@ -129,6 +136,6 @@ def _send(
         renderer,
         headers,
         heartbeat=EVENT_STREAM_HEARTBEAT,
-        is_returning=first_segment > 0,
+        is_returning=is_returning,
         render_end=renderer.render_end,
     )

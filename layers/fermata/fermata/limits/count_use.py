@@ -202,8 +202,23 @@ def count_upload(resources: Resources, caller: Caller, limits: CallerLimits, upl
     Raises:
         TooManyRequests: It exceeds a limit.
     """
-    counter = UseCounter(resources, caller, limits, upload_ref)
-    counter.commit(Use(uploads=1, stored_bytes=size), partial(write_counts, resources))
+    count_single_use(resources, caller, limits, upload_ref, Use(uploads=1, stored_bytes=size))
+
+
+def count_single_use(resources: Resources, caller: Caller, limits: CallerLimits, use_id: str, use: Use) -> None:
+    """Count a use that goes along with no other write.
+
+    Args:
+        caller: The user who sends the request.
+        limits: The limits of the user and the tenant.
+        use_id: Selects the tenant's row.
+        use: What the request uses.
+
+    Raises:
+        TooManyRequests: It exceeds a limit.
+        PayloadTooLarge: It exceeds a limit by itself.
+    """
+    UseCounter(resources, caller, limits, use_id).commit(use, partial(write_counts, resources))
 
 
 def write_counts(resources: Resources, writes: Sequence[Update]) -> None:

@@ -16,7 +16,15 @@ from fermata.planner_api.chat_store import (
     settle_chat,
     store_chat,
 )
-from fermata.planner_api.sessions import make_session_conversation_id, open_session, read_name, read_object, read_slug
+from fermata.planner_api.sessions import (
+    count_bytes,
+    make_session_conversation_id,
+    open_counted_session,
+    open_session,
+    read_name,
+    read_object,
+    read_slug,
+)
 from fermata.plans.drafts import draft_history
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import MadeChange, load_draft
@@ -47,8 +55,9 @@ def start_chat(context: RequestContext) -> Response:
     if len(context.request.body) > MAX_CHAT_BYTES:
         raise PayloadTooLarge("Request body too large")
     body = context.parse_body(PlannerChatBody)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     stored = body.model_dump(mode="json", by_alias=True, exclude_none=True)
+    count_bytes(context, len(context.request.body))
     chat = store_chat(context.resources, context.caller, location.conversation, stored, context.request.origin)
     return Response(200, {"streamId": chat.id})
 
@@ -111,7 +120,7 @@ def post_operations(context: RequestContext) -> Response:
     is_restricted = isinstance(capabilities, dict) and capabilities.get("allowStructuralEdits") is False
     if is_restricted and any(operation.get("op") in STRUCTURAL_OPERATIONS for operation in body.ops):
         raise InvalidRequest(STRUCTURAL_MESSAGE)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     try:
         outcome = apply_submitted_operations(context.resources, location, body.ops, _read_effect_key(context))
     except InvalidPlan as invalid:
@@ -142,7 +151,7 @@ def show_history_log(context: RequestContext) -> Response:
 def undo(context: RequestContext) -> Response:
     """Undo the newest change of a page, or a version on all of its pages."""
     body = context.parse_body(HistoryStepBody)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     key = _read_effect_key(context)
     if body.version is not None:
         return _respond_to_change(draft_history.undo_version(context.resources, location, body.version, key))
@@ -152,7 +161,7 @@ def undo(context: RequestContext) -> Response:
 def redo(context: RequestContext) -> Response:
     """Redo the change of a page that was undone last."""
     body = context.parse_body(HistoryStepBody)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     key = _read_effect_key(context)
     return _respond_to_change(draft_history.step_page(context.resources, location, _require_slug(body), "redo", key))
 
@@ -166,7 +175,7 @@ def _require_slug(body: HistoryStepBody) -> str:
 def restore(context: RequestContext) -> Response:
     """Bring back a version of the draft, by a change that can be undone."""
     body = context.parse_body(RestoreBody)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     key = _read_effect_key(context)
     return _respond_to_change(draft_history.restore_version(context.resources, location, body.version, key))
 
@@ -194,7 +203,7 @@ def list_draft_slugs(context: RequestContext) -> Response:
 def bootstrap_draft(context: RequestContext) -> Response:
     """Begin a draft with the pages of a site."""
     body = context.parse_body(BootstrapBody)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     pages = tuple(page for raw in body.pages if (page := _read_page(raw)))
     if not pages:
         raise InvalidRequest("No valid pages to bootstrap.")

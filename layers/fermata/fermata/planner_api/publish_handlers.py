@@ -3,7 +3,7 @@
 from fermata.aws import observability
 from fermata.domain.errors import NotFound
 from fermata.planner_api.handlers import locate_by_query
-from fermata.planner_api.sessions import make_site_key, open_session, read_name, read_slug
+from fermata.planner_api.sessions import make_site_key, open_counted_session, read_name, read_slug
 from fermata.plans.drafts import publishing
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.wire.bodies.planner_requests import PublishBody, RestoreEditionBody
@@ -14,7 +14,7 @@ from fermata.wire.http.routing import RequestContext
 def publish(context: RequestContext) -> Response:
     """Publish the draft of a session."""
     body = context.parse_body(PublishBody)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     site = make_site_key(body.site_id)
     entry = publishing.publish_draft(context.resources, location, site)
     observability.log_audit_event(
@@ -53,7 +53,7 @@ def show_published_page(context: RequestContext) -> Response:
 def restore_edition(context: RequestContext) -> Response:
     """Make the pages of an edition those of the draft, by changes that can be undone."""
     body = context.parse_body(RestoreEditionBody)
-    location = open_session(context.resources, context.caller, body.session, body.site_id)
+    location = open_counted_session(context, body.session, body.site_id)
     site = make_site_key(body.site_id)
     pages = publishing.read_kept_edition(context.resources, context.caller.tenant, site, body.number)
     stored = import_pages(context.resources, location, pages, overwrite=True)

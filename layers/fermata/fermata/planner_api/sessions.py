@@ -3,12 +3,17 @@
 import hashlib
 import json
 import re
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import create_conversation, get_conversation
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Gone, InvalidRequest, NotFound
+from fermata.limits.count_use import count_single_use
+from fermata.limits.usage_counters import Use
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.page_model import HOME_SLUG
 from fermata.wire.bodies.planner_requests import JsonOrText
@@ -57,6 +62,30 @@ def open_session(resources: Resources, caller: Caller, session: str, site: str |
         create_conversation(resources, caller, PLANNER_SCOPE, title, None, "", conversation_id=conversation_id)
         _require_conversation(resources, caller, conversation_id)
     return DraftLocation(caller.tenant, conversation_id)
+
+
+def open_counted_session(context: RequestContext, session: str, site: str | None) -> DraftLocation:
+    """Return where the draft of a session is. What the request changes counts as bytes that its caller stores.
+
+    Args:
+        context: The request.
+        session: As `open_session` takes it.
+        site: As `open_session` takes it.
+
+    Raises:
+        Gone, Forbidden: As `open_session`.
+    """
+    location = open_session(context.resources, context.caller, session, site)
+    return replace(location, count_bytes=partial(count_bytes, context))
+
+
+def count_bytes(context: RequestContext, size: int) -> None:
+    """Count bytes that a request stores.
+
+    Raises:
+        TooManyRequests: The user or the tenant has stored as many as may be stored in a day.
+    """
+    count_single_use(context.resources, context.caller, context.caller_limits, new_id(), Use(stored_bytes=size))
 
 
 def _require_conversation(resources: Resources, caller: Caller, conversation_id: str) -> None:

@@ -13,6 +13,8 @@ from fermata.turns.answer.result_tokens import (
     open_callback_token,
     require_grant,
 )
+from fermata.wire.auth.api_key_store import create_api_key, revoke_api_key
+from tests.tenant_tokens import make_tenant
 from tests.unit.turns.scenarios import run_until_waiting
 from tests.unit.turns.stage import ADA, OK, Stage
 
@@ -25,6 +27,18 @@ def refuse(stage: Stage, text: str) -> str:
     with pytest.raises(Unauthorized) as refused:
         open_callback_token(stage.resources, text)
     return refused.value.reason
+
+
+def test_a_token_is_worth_no_more_than_the_api_key_that_asked_for_it(stage: Stage) -> None:
+    run_until_waiting(stage, "deleteNode")
+    manager = ADA.model_copy(update={"capabilities": ADA.capabilities | {"ai.keys.manage"}})
+    make_tenant(stage.resources, ADA.tenant)
+    key, _ = create_api_key(stage.resources, manager, "Importer", ["ai.chat"])
+    token = issue(stage, ADA.model_copy(update={"api_key": key.id}))
+    assert open_callback_token(stage.resources, token).caller.user == ADA.user
+    revoke_api_key(stage.resources, ADA.tenant, key.id)
+    assert refuse(stage, token) == "api_key"
+    assert open_callback_token(stage.resources, issue(stage))
 
 
 def test_a_token_answers_a_request_as_the_user_of_the_turn(stage: Stage) -> None:

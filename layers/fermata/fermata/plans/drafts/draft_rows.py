@@ -7,7 +7,7 @@ d#h#<version>               what a version has changed, and what its request was
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,12 +24,21 @@ ABSENT = 0
 """The version of a page that was not there."""
 
 
+def count_nothing(_size: int) -> None:
+    """Count nothing: a turn's own changes are limited by its rounds."""
+
+
 @dataclass(frozen=True)
 class DraftLocation:
-    """Whose draft it is: that of one conversation."""
+    """Whose draft it is: that of one conversation.
+
+    Attributes:
+        count_bytes: Called with the bytes that a change is going to store. It raises to refuse them.
+    """
 
     tenant: str
     conversation: str
+    count_bytes: Callable[[int], None] = field(default=count_nothing, compare=False, repr=False)
 
     @property
     def pk(self) -> str:
@@ -48,6 +57,7 @@ class StoredPage:
         redo_versions: The contents that redo leads to, the next one last.
         timeline: Pairs of a version of the draft and the version of the content from then on.
         kept_versions: The contents that have a row of their own.
+        stored_bytes: The length of its content as it was read.
     """
 
     slug: str
@@ -57,6 +67,7 @@ class StoredPage:
     redo_versions: tuple[int, ...] = ()
     timeline: tuple[tuple[int, int], ...] = ()
     kept_versions: tuple[int, ...] = ()
+    stored_bytes: int = 0
 
     def find_content_version(self, draft_version: int) -> int:
         """Return which content the page had at a version of the draft; `ABSENT` if it was not there."""
@@ -82,7 +93,8 @@ class StoredPage:
         undo, redo, timeline, kept = json.loads(item["versions"])
         page = load_page(item.get("page"))
         pairs = tuple((version, content) for version, content in timeline)
-        return cls(item["slug"], page, item["since"], tuple(undo), tuple(redo), pairs, tuple(kept))
+        size = len(str(item.get("page", "")).encode())
+        return cls(item["slug"], page, item["since"], tuple(undo), tuple(redo), pairs, tuple(kept), size)
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,11 @@ class StoredDraft:
         pages = {slug: stored.page for slug, stored in self.stored_pages.items() if stored.page}
         ordered = [*(slug for slug in self.order if slug in pages), *(slug for slug in pages if slug not in self.order)]
         return SiteDraft(pages=tuple(page for slug in ordered if (page := pages[slug])), config=self.config)
+
+    @property
+    def stored_bytes(self) -> int:
+        """The length of all pages."""
+        return sum(page.stored_bytes for page in self.stored_pages.values())
 
     def get_stored_page(self, slug: str) -> StoredPage:
         """Return what is stored of a page; an absent page where nothing is."""

@@ -32,6 +32,8 @@ MAX_CHANGED_PAGES = 18
 MAX_DRAFT_PAGE_BYTES = 300_000
 MAX_CHANGED_BYTES = 3_000_000
 MAX_PAGES = 500
+MAX_DRAFT_BYTES = 4_000_000
+"""Of all pages together, which a round reads into its memory: a text with one emoji takes four times its length."""
 MAX_DRAFT_ATTEMPTS = 5
 _MAX_SNAPSHOT_DELETES = 3
 """Of a page and change. What is not needed any more and stays is deleted with the next change of the page."""
@@ -127,7 +129,7 @@ def _read_made_change(resources: Resources, stored: StoredDraft, version: int) -
 def _write_change(resources: Resources, stored: StoredDraft, change: DraftChange) -> MadeChange:
     version = stored.version + 1
     pages = _list_changed_pages(stored, change.draft)
-    _check_size(stored, change, pages)
+    stored.location.count_bytes(_measure_change(stored, change, pages))
     changed = [_build_page(stored.get_stored_page(slug), page, version, change) for slug, page in pages.items()]
     table, pk = resources.settings.conversations_table, stored.location.pk
     writes = [
@@ -153,7 +155,12 @@ def _list_changed_pages(stored: StoredDraft, draft: SiteDraft) -> dict[str, Page
     return {**gone, **new}
 
 
-def _check_size(stored: StoredDraft, change: DraftChange, pages: Mapping[str, Page | None]) -> None:
+def _measure_change(stored: StoredDraft, change: DraftChange, pages: Mapping[str, Page | None]) -> int:
+    """Return how many bytes a change stores: the new contents, the former ones that are kept, and its outcome.
+
+    Raises:
+        PayloadTooLarge: The change, a page, or the draft is larger than what may be stored.
+    """
     sizes = {slug: len(dump_page(page).encode()) for slug, page in pages.items() if page}
     too_large = next((slug for slug, size in sizes.items() if size > MAX_DRAFT_PAGE_BYTES), None)
     if too_large:
@@ -162,11 +169,17 @@ def _check_size(stored: StoredDraft, change: DraftChange, pages: Mapping[str, Pa
         raise PayloadTooLarge(
             f"A change has at most {MAX_CHANGED_PAGES} pages, and a site {MAX_PAGES}. Make it in several steps."
         )
-    if len(json.dumps(change.outcome)) > MAX_DRAFT_PAGE_BYTES:
+    outcome = len(json.dumps(change.outcome))
+    if outcome > MAX_DRAFT_PAGE_BYTES:
         raise PayloadTooLarge("The operations of this change are too large to be stored together.")
-    before = sum(len(dump_page(page).encode()) for slug in pages if (page := stored.get_stored_page(slug).page))
-    if sum(sizes.values()) + before > MAX_CHANGED_BYTES:
+    new, former = sum(sizes.values()), sum(stored.get_stored_page(slug).stored_bytes for slug in pages)
+    if new + former > MAX_CHANGED_BYTES:
         raise PayloadTooLarge("The pages of this change are too large to be stored together. Make it in several steps.")
+    if new > former and stored.stored_bytes - former + new > MAX_DRAFT_BYTES:
+        raise PayloadTooLarge(
+            f"The pages of a draft have at most {MAX_DRAFT_BYTES // 1_000_000} MB of JSON together. Remove some first."
+        )
+    return new + former + outcome
 
 
 def _build_page(before: StoredPage, page: Page | None, version: int, change: DraftChange) -> StoredPage:

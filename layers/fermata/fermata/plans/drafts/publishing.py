@@ -118,6 +118,7 @@ def publish_draft(resources: Resources, location: DraftLocation, site: str) -> d
     Raises:
         Conflict: The draft has no pages.
         ServiceUnavailable: Others have published in each of the attempts.
+        TooManyRequests: Its pages are more than may be stored in a day.
     """
     stored = load_draft(resources, location)
     if not stored.draft.pages:
@@ -128,6 +129,7 @@ def publish_draft(resources: Resources, location: DraftLocation, site: str) -> d
         published = load_published(resources, location.tenant, site)
         if published.edition == edition:
             return _read_log_entry(resources, published)
+        location.count_bytes(stored.stored_bytes)
         _write_pages(resources, published, edition, stored.draft.pages)
         entry = _describe_edition(resources, published, edition, stored.draft.pages)
         if _flip_head(resources, published, entry):

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from fermata.aws.api_key_rows import is_api_key_live
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
@@ -82,6 +83,7 @@ def issue_callback_token(
         "requests": json.dumps(sorted(request_ids)),
         "expires": expires,
         "ttl": expires,
+        **({"apiKey": caller.api_key} if caller.api_key else {}),
     }
     resources.tables.write_items(Put(resources.settings.bridges_table, item, if_absent=True))
     return CallbackToken(f"fmc.{turn.tenant}.{turn.id}.{secret}", iso_from_epoch(expires))
@@ -91,7 +93,7 @@ def open_callback_token(resources: Resources, text: str) -> CallbackGrant:
     """Return what a token allows.
 
     Raises:
-        Unauthorized: It is no token, was never issued, or has expired.
+        Unauthorized: It is no token, was never issued, or has expired, or the API key that asked for it was revoked.
     """
     parts = _TOKEN.fullmatch(text)
     if parts is None:
@@ -103,6 +105,8 @@ def open_callback_token(resources: Resources, text: str) -> CallbackGrant:
         raise _refuse("unknown")
     if item["expires"] <= resources.clock.time():
         raise _refuse("expired")
+    if item.get("apiKey") and not is_api_key_live(resources, tenant, item["apiKey"]):
+        raise _refuse("api_key")
     caller = Caller(tenant=tenant, user=item["user"], capabilities=frozenset(json.loads(item["capabilities"])))
     return CallbackGrant(caller, bridge_id, tuple(json.loads(item["requests"])))
 

@@ -2,12 +2,16 @@
 
 from typing import Any
 
+from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store
 from fermata.domain.blocks import TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound
+from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
+from fermata.limits.count_use import count_single_use
+from fermata.limits.usage_counters import Use
 from fermata.turns.prompt_queue.queued_prompt import (
     QueuedPrompt,
     build_change,
@@ -36,7 +40,13 @@ def list_prompt_views(resources: Resources, caller: Caller, conversation_id: str
 
 
 def edit_queued_prompt(
-    resources: Resources, caller: Caller, conversation_id: str, prompt_id: str, text: str, version: int | None
+    resources: Resources,
+    caller: Caller,
+    conversation_id: str,
+    prompt_id: str,
+    text: str,
+    version: int | None,
+    limits: CallerLimits = DEFAULT_CALLER_LIMITS,
 ) -> QueuedPrompt:
     """Replace the text of a prompt that waits. Its images stay.
 
@@ -47,12 +57,15 @@ def edit_queued_prompt(
         prompt_id: The prompt, as the client sent it.
         text: The new text.
         version: The version that the client has seen; None for any.
+        limits: What the caller may use; the text counts as stored bytes.
 
     Raises:
         NotFound: There is no such conversation or prompt, or it is not the caller's.
         Conflict: The prompt waits no more, or has another version.
+        TooManyRequests: The user or the tenant has stored as many bytes as may be stored in a day.
     """
     queued = _find_waiting(resources, caller, conversation_id, prompt_id, version)
+    count_single_use(resources, caller, limits, new_id(), Use(stored_bytes=len(text.encode())))
     key = store_edited_text(resources, queued, text)
     preview = preview_text((TextBlock(text=text),))
     edited = {"edited_text_key": key, "text": preview, "written_ms": int(resources.clock.time() * 1000)}

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ItemKey, Put, TransactionCanceled
@@ -11,7 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, TooManyRequests
 from fermata.domain.events import PromptQueuedEvent
-from fermata.limits.count_use import UseCounter, write_counts
+from fermata.limits.count_use import count_single_use
 from fermata.limits.usage_counters import Use
 from fermata.turns.prompt_queue.queued_prompt import (
     QueuedPrompt,
@@ -118,5 +117,5 @@ def _require_room_in_queue(resources: Resources, caller: Caller, prompt: TurnPro
 
 def _count_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt, prompt_id: str) -> None:
     """Count the prompt before it is stored. It does not count again when it starts."""
-    counter = UseCounter(resources, caller, prompt.limits, prompt_id)
-    counter.commit(Use(prompts=1, stored_bytes=prompt.body_bytes), partial(write_counts, resources))
+    use = Use(prompts=1, stored_bytes=prompt.body_bytes)
+    count_single_use(resources, caller, prompt.limits, prompt_id, use)

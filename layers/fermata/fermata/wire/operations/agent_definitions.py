@@ -39,7 +39,11 @@ PUSH_AGENTS = Operation(
     "again changes nothing. What the files do not define is removed.",
     body=NewAgents,
     responses=(SuccessResponse("What has changed, or with `dryRun` would change.", "PushedAgentsResponse"),),
-    errors={400: "The files have mistakes: `code` is `invalid_agents`, and `problems` names all of them."} | _CHANGED,
+    errors={
+        400: "The files have mistakes: `code` is `invalid_agents`, and `problems` names all of them.",
+        429: "The user or the workspace has reached a limit of stored bytes a day.",
+    }
+    | _CHANGED,
 )
 SHOW_AGENT_DEFINITION = Operation(
     name="showAgentDefinition",

@@ -25,7 +25,8 @@ _SESSION_PARAMETERS = (SESSION, SITE)
 _GONE = {410: "The conversation of the session was deleted."}
 _REPEATABLE = (IDEMPOTENCY_KEY,)
 _CHANGED = (SuccessResponse("The draft has changed.", "DraftChangedResponse"),)
-_TOO_LARGE = {413: "The change, or a page, is larger than what is stored together."}
+_STORES_MUCH = {429: "The user or the workspace has reached a limit of stored bytes a day."}
+_TOO_LARGE = {413: "The change, a page, or the draft is larger than what is stored together."} | _STORES_MUCH
 
 CHAT = Operation(
     name="chatWithPlanner",
@@ -79,7 +80,7 @@ START_CHAT = Operation(
     summary="Start a chat, whose stream runs it within a minute",
     body=PlannerChatBody,
     responses=(SuccessResponse("The chat.", "StartedChatResponse"),),
-    errors={429: "Three chats of the session are pending or running."} | _TOO_LARGE | _GONE,
+    errors=_TOO_LARGE | _GONE | {429: "Three chats of the session are pending or running, or a limit is reached."},
 )
 CANCEL_CHAT = Operation(
     name="cancelPlannerChat",
@@ -234,7 +235,7 @@ PUBLISH = Operation(
     description="The same version of a draft is published once, however often it is asked for.",
     body=PublishBody,
     responses=(SuccessResponse("The edition.", "PublishedResponse"),),
-    errors={409: "The draft has no pages."} | _GONE,
+    errors={409: "The draft has no pages."} | _STORES_MUCH | _GONE,
 )
 SHOW_PUBLISH_LOG = Operation(
     name="showPublishLog",

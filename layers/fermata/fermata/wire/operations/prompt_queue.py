@@ -42,7 +42,7 @@ EDIT_QUEUED_PROMPT = Operation(
     parameters=(_PROMPT_ID,),
     body=QueuedPromptChange,
     responses=(_PROMPT_RESPONSE,),
-    errors=_ERRORS,
+    errors=_ERRORS | {429: "The user or the workspace has reached a limit of stored bytes a day."},
 )
 DROP_QUEUED_PROMPT = Operation(
     name="dropQueuedPrompt",
