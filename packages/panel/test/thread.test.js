@@ -26,6 +26,22 @@ test("a call gets the result that follows it", () => {
   assert.deepEqual([first.calls[0].state, first.calls[0].error, second.text], ["failed", "No.", "It failed."]);
 });
 
+test("a stored turn has cost what its last answer says", () => {
+  const usage = (costUsd) => ({ promptTokens: 10, completionTokens: 2, costUsd });
+  const items = itemsFromMessages([
+    line("user", [text("Add it.")]),
+    line("assistant", [{ kind: "toolCall", toolCallId: "c1", toolName: "insertHtml", input: {} }], { turnUsage: usage(0.1) }),
+    line("tool", [{ kind: "toolResult", ok: true }], { toolCallId: "c1" }),
+    line("assistant", [text("Done.")], { turnUsage: usage(0.3) }),
+    line("user", [text("And this.")]),
+    line("assistant", [text("Stored before answers had a usage.")]),
+  ]);
+  assert.deepEqual(
+    items.filter(({ kind }) => kind === "turn").map(({ view }) => view.usage?.costUsd),
+    [0.3, undefined],
+  );
+});
+
 test("images of a prompt keep their address", () => {
   const [item] = itemsFromMessages([
     line("user", [text("See."), { kind: "image", mimeType: "image/jpeg", url: "/x" }]),

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.conversations.message_views import read_message_page
 from fermata.domain.events import UsageEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TextDelta, TokenUsage
 from fermata.turns.accounting import build_request_usage
@@ -56,6 +57,35 @@ def test_every_request_of_a_turn_has_a_row(stage: Stage) -> None:
     assert ledger_usage(stage) == [(number, 1, 1, "ok", False, True) for number in (1, 2, 3)]
     assert usage_event(stage).prompt_tokens == 30
     invariants.check_invariants(stage)
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_the_last_response_that_a_conversation_keeps_says_what_the_turn_has_used(
+    stage: Stage, is_cancelled: bool
+) -> None:
+    stage.start_turn()
+    stage.script_replies(
+        reply_with_calls(tool_call_block("list_documents")),
+        reply_with_calls(tool_call_block("deleteNode", nodeId="n")),
+        "Done.",
+    )
+    stage.run_workflow()
+    if is_cancelled:
+        stage.cancel_turn()
+    else:
+        stage.answer_request(OK)
+        stage.run_workflow()
+    lines = read_message_page(stage.resources, stage.conversation, "fermata").lines
+    *earlier, newest = [line["turnUsage"] for line in lines if line["role"] == "assistant"]
+    total = usage_event(stage)
+    assert newest == {
+        "promptTokens": total.prompt_tokens,
+        "completionTokens": total.completion_tokens,
+        "costUsd": total.cost_usd,
+    }
+    assert [usage["promptTokens"] for usage in earlier] == ([10] if is_cancelled else [10, 20])
+    instatic_lines = read_message_page(stage.resources, stage.conversation, "instatic").lines
+    assert not any("turnUsage" in line for line in instatic_lines)
 
 
 def test_a_row_names_its_turn_and_its_usage(stage: Stage) -> None:

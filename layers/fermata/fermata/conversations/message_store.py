@@ -20,7 +20,7 @@ from fermata.conversations.block_predicates import is_reasoning, is_tool_call
 from fermata.conversations.block_store import BlockFetcher, encode_row_json, parse_block, store_blocks
 from fermata.domain.blocks import Block
 from fermata.domain.conversation import get_child_turn, get_root_conversation
-from fermata.domain.messages import Message
+from fermata.domain.messages import Message, UsageSoFar
 
 _blocks_adapter: TypeAdapter[tuple[Block, ...]] = TypeAdapter(tuple[Block, ...])
 
@@ -103,6 +103,8 @@ def build_message_put(resources: Resources, tenant: str, conversation: str, mess
         row |= {"toolCallId": message.tool_call_id, "toolName": message.tool_name}
     if message.partial:
         row["partial"] = True
+    if usage := message.turn_usage:
+        row["used"] = {"prompt": usage.prompt_tokens, "completion": usage.completion_tokens, "cost": usage.cost_usd}
     return Put(resources.settings.conversations_table, row, if_absent=True)
 
 
@@ -172,6 +174,13 @@ def _message_from_item(item: Item) -> Message:
         tool_name=item.get("toolName"),
         created_at=item["createdAt"],
         partial=item.get("partial"),
+        turn_usage=_read_usage(item["used"]) if "used" in item else None,
+    )
+
+
+def _read_usage(stored: Item) -> UsageSoFar:
+    return UsageSoFar(
+        prompt_tokens=int(stored["prompt"]), completion_tokens=int(stored["completion"]), cost_usd=stored["cost"]
     )
 
 

@@ -25,7 +25,8 @@ from fermata.domain.blocks import Block, ImageBlock
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect
 from fermata.domain.errors import NotFound
-from fermata.domain.messages import Message
+from fermata.domain.messages import Message, UsageSoFar
+from fermata.domain.usd_rounding import round_usd
 
 MessageLine = dict[str, Any]
 ToolCallKey = tuple[str, int, str | None]
@@ -178,6 +179,8 @@ class _MessageRenderer:
     def render_lines(self, message: Message) -> list[MessageLine]:
         groups = group_into_lines(message.content)
         lines = [self._render_line(message, message.position + offset, group) for offset, group in enumerate(groups)]
+        if message.turn_usage and self.dialect != "instatic":
+            lines[-1]["turnUsage"] = _render_usage(message.turn_usage)
         if not self.unanswered or message.role == "tool":
             return lines
         return [shown for line in lines for shown in (line, *self._render_closed_call(message, line))]
@@ -227,6 +230,10 @@ class _MessageRenderer:
         if self.dialect == "instatic" and block.mime_type != "image/jpeg":
             return {"kind": "text", "text": f"[{block.mime_type}]"}
         return {"kind": "image", "mimeType": block.mime_type, "url": url}
+
+
+def _render_usage(usage: UsageSoFar) -> dict[str, Any]:
+    return usage.to_wire() | {"costUsd": round_usd(usage.cost_usd)}
 
 
 def _render_result(ok: bool, error: str | None) -> MessageLine:

@@ -1,11 +1,20 @@
 """Define a message of a conversation."""
 
+from decimal import Decimal
 from typing import Literal
 
 from fermata.domain.base import DomainModel
 from fermata.domain.blocks import Block
 
 Role = Literal["user", "assistant", "tool"]
+
+
+class UsageSoFar(DomainModel):
+    """What a turn had used when a message was stored, that of its earlier rounds included."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal
 
 
 class Message(DomainModel):
@@ -21,3 +30,5 @@ class Message(DomainModel):
     created_at: str = ""
     partial: bool | None = None
     """True if a failure, a cancellation or a newer prompt cut the model's response off."""
+    turn_usage: UsageSoFar | None = None
+    """Of a response of a model, so that a reader of the conversation sees what each turn has cost."""

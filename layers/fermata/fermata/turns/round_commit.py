@@ -3,7 +3,7 @@
 The log entry, the message rows, the pause and the ledger rows of a commit become true together or not at all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
@@ -158,7 +158,7 @@ class _CommitPlan:
         resources, commit = self._resources, self._commit
         message_puts = [
             message_store.build_message_put(resources, commit.tenant, commit.conversation, message)
-            for message in _shift_positions(self._messages, before.next_position)
+            for message in _add_usage_so_far(_shift_positions(self._messages, before.next_position), log_entry.state)
         ]
         return (
             *_build_pause_writes(resources, commit, log_entry),
@@ -236,6 +236,13 @@ def _build_messages(resources: Resources, commit: RoundCommit) -> list[Message]:
 
 def _shift_positions(messages: Sequence[Message], first_position: int) -> tuple[Message, ...]:
     return tuple(message.model_copy(update={"position": first_position + message.position}) for message in messages)
+
+
+def _add_usage_so_far(messages: Sequence[Message], state: TurnState) -> Iterator[Message]:
+    """Yield the messages; the response says what the turn has used when it is stored."""
+    for message in messages:
+        is_response = message.role == "assistant"
+        yield message.model_copy(update={"turn_usage": state.usage_so_far}) if is_response else message
 
 
 def _build_message(

@@ -23,6 +23,7 @@ from fermata.domain.events import (
     ToolResultEvent,
     WarningEvent,
 )
+from fermata.domain.messages import UsageSoFar
 
 TurnPhase = Literal["started", "asking", "calls", "ready", "ended"]
 """started: nothing done yet · asking: a model request is (or was) under way · calls: the round's tool calls are being
@@ -223,6 +224,13 @@ class TurnState:
     def cost_usd(self) -> Decimal:
         """The cost of the turn's requests so far, in USD. The state stores it as text, so that no digit is lost."""
         return Decimal(self.cost)
+
+    @property
+    def usage_so_far(self) -> UsageSoFar:
+        """What the turn's requests have used so far, as messages store it."""
+        return UsageSoFar(
+            prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens, cost_usd=self.cost_usd
+        )
 
     def to_item(self) -> dict[str, Any]:
         """Return the stored form: short names, defaults left out. Most entries must stay under 1 KB, one write unit."""

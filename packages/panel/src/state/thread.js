@@ -22,7 +22,7 @@ import { emptyTurn } from "./turn-view.js";
  * @property {"turn"} kind
  * @property {string} key
  * @property {TurnView} view
- * @property {boolean} [isStored] It was read from stored messages, which have neither reasoning nor usage.
+ * @property {boolean} [isStored] It was read from stored messages, which have no reasoning.
  * @property {string} [bridgeId] The turn's bridge, where it is known.
  * @property {number} [edits] How many of its edits can be undone, as far as it is known.
  * @property {boolean} [isUndone]
@@ -87,6 +87,7 @@ function storedTurn() {
  * @param {MessageLine} line
  */
 function addAssistantLine(item, line) {
+  if (line.turnUsage) item.view.usage = line.turnUsage; // the last one has the turn's total
   const last = item.view.rounds.at(-1);
   const round = last && !last.isClosed ? last : openRound(item);
   for (const block of line.content) {

@@ -148,7 +148,7 @@ class _EndCommit:
     def build_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
         if not self._writes_conversation:
             return self._build_turn_writes(log_entry, before)
-        messages = self._build_messages(before)
+        messages = self._build_messages(before, log_entry.state)
         next_position = before.next_position + sum(map(message_store.count_positions, messages))
         message_puts = [self._build_message_put(message) for message in messages]
         conversation_update = self._build_conversation_update(log_entry.state, next_position)
@@ -203,7 +203,7 @@ class _EndCommit:
         self._pause = load_pause(self._resources, self._turn, before.round) if is_paused else None
         return build_closing_events(self._pause, INTERRUPTED_CALL_ERROR) if self._pause else ()
 
-    def _build_messages(self, before: TurnState) -> list[Message]:
+    def _build_messages(self, before: TurnState, after: TurnState) -> list[Message]:
         """Return the response that ended the turn, or the text that was under way.
 
         Calls that are left open get no result here: the history compiler adds one when it reads them (decision 0007).
@@ -222,6 +222,7 @@ class _EndCommit:
             round=before.round,
             created_at=self._resources.clock.now_iso(),
             partial=(not complete_content and not isinstance(self._terminal, DoneEvent)) or None,
+            turn_usage=None if note else after.usage_so_far,
         )
         return [message]
 

@@ -37,7 +37,17 @@ class ToolResultView(ResponseModel):
 BlockView = Annotated[TextView | ImageView | ToolCallView | ToolResultView, Field(discriminator="kind")]
 
 
+class UsageSoFarView(ResponseModel):
+    """What a turn had used when a message was stored, that of its earlier rounds included."""
+
+    prompt_tokens: CountField
+    completion_tokens: CountField
+    cost_usd: UsdField
+
+
 class MessageView(ResponseModel):
+    """A message. `turnUsage` is on the last line of a model's response: that of a turn's last one is the total."""
+
     id: str
     position: CountField
     role: Literal["user", "assistant", "tool"]
@@ -46,6 +56,7 @@ class MessageView(ResponseModel):
     tool_name: str | None
     created_at: InstantField
     partial: Literal[True] | None = None
+    turn_usage: UsageSoFarView | None = None
 
 
 class ConversationView(ResponseModel):
