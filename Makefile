@@ -111,8 +111,8 @@ build: ## build for AWS with the SAM CLI
 	@python3.13 -c '' 2>/dev/null || { echo "python3.13 is missing: the layers are built for it. Install it and put it on the PATH." >&2; exit 1; }
 	sam build
 
-chaos: install ## simulate turns under 10,000 faults (FAULTS=…); REAL=1: on the local cloud (at least TURNS=…); SEED=…: repeat one seed
-	@.venv/bin/python -m $(if $(REAL),tests.chaos.real,tests.chaos) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(TURNS),--turns $(TURNS))
+chaos: install ## simulate turns under 10,000 faults (FAULTS=…); REAL=1: on the local cloud (at least TURNS=…); KIND=…, FIRST=…, SEED=…: other seeds
+	@.venv/bin/python -m $(if $(REAL),tests.chaos.real,tests.chaos) $(if $(KIND),--kind $(KIND)) $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(TURNS),--turns $(TURNS))
 
 bench: install ## measure, print the numbers and write bench/results/latest.json
 	@.venv/bin/python -m bench

@@ -126,7 +126,8 @@ def _respond_with_started_turn(context: RequestContext, started: StartedTurn) ->
     """Stream the turn; or respond with 202 and its bridge to a client that accepts JSON."""
     if "application/json" in context.request.headers.get("accept", ""):
         return Response(202, {"bridgeId": started.turn.id, "seq": started.entry.next_number - 1})
-    response = _stream_turn(context, started.turn, [started.entry], 0, is_counted=started.is_joined)
+    is_joined = started.is_joined
+    response = _stream_turn(context, started.turn, [started.entry], 0, is_returning=is_joined, is_counted=is_joined)
     if not started.turn.is_cancelled_on_disconnect:  # as every undo, which goes on when its client has left
         return response
     return replace(response, headers={**response.headers, BRIDGE_HEADER: started.turn.id})
@@ -176,12 +177,13 @@ def _stream_turn(
     entries: Iterable[LogEntry],
     after: int,
     *,
-    is_returning: bool = False,
+    is_returning: bool,
     is_counted: bool,
 ) -> Response:
     """Stream a turn's log.
 
     Args:
+        is_returning: Whether the turn may have had readers before.
         is_counted: Whether the stream counts as a reader. That with which a turn starts does not (decision 0263).
     """
     to_client_name = get_tool_namer(turn.scope, select_tool_names(context))
@@ -214,7 +216,13 @@ def chat_with_planner(context: RequestContext) -> Response:
     log_stream = LogStream(resources, started.turn, get_log_poller(resources), renderer.render, lambda: b" ", after=0)
     headers = {**STREAM_HEADERS, "Content-Type": "application/json"}
     return send_log(
-        context, started.turn, [started.entry], log_stream, headers, is_returning=False, is_counted=started.is_joined
+        context,
+        started.turn,
+        [started.entry],
+        log_stream,
+        headers,
+        is_returning=started.is_joined,
+        is_counted=started.is_joined,
     )
 
 

@@ -2,6 +2,8 @@
 
 make chaos                     # 10,000 faults, or ten minutes
 make chaos FAULTS=500          # fewer
+make chaos KIND=remote-tools   # of a kind in which one part of the service has more to do
+make chaos FIRST=5000          # begin with this seed
 make chaos SEED=90             # repeat one seed and print its problems
 """
 
@@ -10,8 +12,10 @@ import itertools
 import os
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 
 from tests.chaos.campaign import RunReport, run_campaign, run_seed
+from tests.chaos.simulation_kinds import KINDS
 
 MAX_SHOWN_PROBLEMS = 5
 
@@ -21,27 +25,33 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=10_000, help="stop after so many injected faults")
     parser.add_argument("--seconds", type=float, default=600, help="stop after so many seconds")
     parser.add_argument("--seed", type=int, help="run this seed only")
+    parser.add_argument("--first", type=int, default=0, help="begin with this seed")
+    parser.add_argument("--kind", choices=["", *KINDS], default="", help="simulate this kind")
     options = parser.parse_args()
-    if options.seed is not None:
-        reports = [run_seed(options.seed)]
-        print_failure(reports[0])
-    else:
-        reports = []
-        processes = os.cpu_count() or 1
-        for report in run_campaign(
-            itertools.count(), max_faults=options.faults, max_seconds=options.seconds, processes=processes
-        ):
-            reports.append(report)
-            print_failure(report)
+    reports = []
+    for report in [run_seed(options.seed, options.kind)] if options.seed is not None else run_seeds(options):
+        reports.append(report)
+        print_failure(report, options.kind)
     print_summary(reports)
     return 1 if any(report.problems for report in reports) else 0
 
 
-def print_failure(report: RunReport) -> None:
+def run_seeds(options: argparse.Namespace) -> Iterator[RunReport]:
+    return run_campaign(
+        itertools.count(options.first),
+        max_faults=options.faults,
+        max_seconds=options.seconds,
+        processes=os.cpu_count() or 1,
+        kind=options.kind,
+    )
+
+
+def print_failure(report: RunReport, kind: str) -> None:
     if not report.problems:
         return
     count = len(report.problems)
-    print(f"seed {report.seed} broke {format_count(count, 'promise')}; repeat it: make chaos SEED={report.seed}")
+    command = f"make chaos {f'KIND={kind} ' if kind else ''}SEED={report.seed}"
+    print(f"seed {report.seed} broke {format_count(count, 'promise')}; repeat it: {command}", flush=True)
     for problem in report.problems[:MAX_SHOWN_PROBLEMS]:
         print(f"    {problem}")
 

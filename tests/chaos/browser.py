@@ -209,6 +209,8 @@ class Browser:
         assert last is not None
         assert process.watcher is not None
         process.watcher.add_reader(turn, is_returning=self._has_been_read)
+        if not self._has_been_read:
+            self.turn.first_read_at = self.scheduler.now
         self._has_been_read = True
         poller = LogPoller(resources)
         follower = None

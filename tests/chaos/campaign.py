@@ -5,11 +5,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 
 from tests.chaos.fault_rules import RULES
 from tests.chaos.habits import RARE_DAY_EVERY, RARE_DAYS
 from tests.chaos.judge import judge, judge_after_expiry
+from tests.chaos.simulation_kinds import draw_world, judge_run
 from tests.chaos.world import World
 
 FIXED_SEEDS = range(300)
@@ -59,23 +61,27 @@ def make_world(seed: int) -> World:
     return World(seed, fault_rate=rate, fault_budget=budget, rules=rules)
 
 
-def run_seed(seed: int) -> RunReport:
-    world = make_world(seed)
+def run_seed(seed: int, kind: str = "") -> RunReport:
+    """Run a seed of a kind of `simulation_kinds`; without one, a usual seed."""
+    world = draw_world(kind, seed) if kind else make_world(seed)
     try:
         evidence = world.run()
     except Exception as stuck:  # noqa: BLE001 (whatever it is, the seed that repeats it is reported)
         evidence = world.evidence
         problems = [f"the simulation did not come to an end: {type(stuck).__name__}: {stuck}"]
     else:
-        problems = judge(evidence) or judge_after_expiry(world.much_later)
+        problems = judge_run(kind, world, evidence) if kind else judge(evidence)
+        problems = problems or judge_after_expiry(world.much_later)
     return RunReport(seed, problems, world.faults.counts, len(evidence.turns), len(evidence.served))
 
 
-def run_campaign(seeds: Iterable[int], *, max_faults: int, max_seconds: float, processes: int) -> Iterator[RunReport]:
+def run_campaign(
+    seeds: Iterable[int], *, max_faults: int, max_seconds: float, processes: int, kind: str = ""
+) -> Iterator[RunReport]:
     """Yield a report for each seed until so many faults were injected or the time is over."""
     deadline, faults = time.monotonic() + max_seconds, 0
     with get_context("fork").Pool(processes) as pool:
-        for report in pool.imap_unordered(run_seed, seeds):
+        for report in pool.imap_unordered(partial(run_seed, kind=kind), seeds):
             faults += report.fault_count
             yield report
             if faults >= max_faults or time.monotonic() > deadline:

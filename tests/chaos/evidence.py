@@ -83,6 +83,7 @@ class ClientTurn:
         dialect: How its clients are spoken to.
         requested_at: When the request that starts it was sent, each time, in epoch seconds; empty if nobody knows.
         absences: When its readers were away, in epoch seconds.
+        first_read_at: When a reader came for the first time, in epoch seconds; 0 if nobody knows.
         is_cancelled_by_user: Whether its user has asked to cancel it.
         snapshots: Notes in the snapshots that came with its prompt and with the answers that were acknowledged.
     """
@@ -101,6 +102,7 @@ class ClientTurn:
     snapshots: list[str] = field(default_factory=list)
     requested_at: list[float] = field(default_factory=list)
     absences: list[tuple[float, float]] = field(default_factory=list)
+    first_read_at: float = 0
     is_cancelled_by_user: bool = False
 
     @property

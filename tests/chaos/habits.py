@@ -67,7 +67,7 @@ RARE_DAYS = (
         habits=Habits(slow_browser=1.0, slow_seconds=(95.0, 130.0), lost_answer=1.0, cancel=0.0),
         rules=(FaultRule("kill after", ("dynamodb.TransactWriteItems",)),),
         focus="tool_result",
-        rate=0.7,
+        rate=1.0,
     ),
     # Many rows are counted at the same time, by functions that stand still between their reads and their writes.
     DayKind(

@@ -23,6 +23,7 @@ from tests.chaos.provider_responses import HOSTS, PROTOCOLS, Protocol, ScriptedR
 from tests.chaos.scheduler import Scheduler
 
 MARKER = re.compile(rb"\[turn (\w+) rounds (\d+) seed (\d+)\]")
+MODEL_IN_PATH = re.compile(r"/models/([^:]+):")
 TASK_MARKER = re.compile(rb"\[task (\w+) rounds (\d+) seed (\d+)\]")
 """Of what a sub-agent is asked. No request of a turn that a user has started has one before its prompt."""
 MAX_TASK_DEPTH = 3
@@ -77,7 +78,8 @@ class SimulatedProvider:
     ) -> ProviderResponse:
         provider = HOSTS[urlsplit(url).hostname or ""]
         protocol = PROTOCOLS[provider]
-        model, sent_at = json.loads(body).get("model", ""), self.scheduler.now
+        named = MODEL_IN_PATH.search(url)
+        model, sent_at = named[1] if named else json.loads(body).get("model", ""), self.scheduler.now
         served = ServedRequest(name, provider, model=model, body=body.decode(), sent_at=sent_at)
         self.served.append(served)
         fault = self.faults.draw(f"provider.{provider}", "round")

@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from local.demo_model.request_checks import anthropic_messages, chat_completions, ollama_chat, openai_responses
-from tests.strict import anthropic, chat, ollama, openai
+from local.demo_model.request_checks import (
+    anthropic_messages,
+    chat_completions,
+    gemini_generate,
+    ollama_chat,
+    openai_responses,
+)
+from tests.strict import anthropic, chat, gemini, ollama, openai
 
 ToolCall = tuple[str, str, dict[str, Any]]
 """Call id, tool name, input."""
@@ -83,6 +89,19 @@ def encode_ollama(response: ScriptedResponse) -> list[bytes]:
     return [*words, ollama.encode_ndjson(*calls), ollama.encode_ndjson(done)]
 
 
+def encode_gemini(response: ScriptedResponse) -> list[bytes]:
+    """Only the first call of a response has a signature, as those of the real API."""
+    words = [gemini.encode_sse(gemini.make_chunk(gemini.text_part(word))) for word in response.words]
+    calls = [
+        gemini.call_part(name, given, call_id=call_id, signature="" if index else gemini.SIGNATURE)
+        for index, (call_id, name, given) in enumerate(response.calls)
+    ]
+    usage = {"promptTokenCount": response.prompt_tokens, "candidatesTokenCount": response.completion_tokens}
+    end = gemini.end_chunk(**usage, totalTokenCount=sum(usage.values()))
+    called = [gemini.encode_sse(gemini.make_chunk(*calls))] if calls else []
+    return [*words, *called, gemini.encode_sse(end)]
+
+
 def _encode_anthropic_error(message: str) -> bytes:
     error = {"type": "overloaded_error", "message": message}
     return anthropic.encode_sse(anthropic.make_event("error", error=error))
@@ -102,6 +121,11 @@ def _encode_ollama_error(message: str) -> bytes:
     return f"{json.dumps({'error': message})}\n".encode()
 
 
+def _encode_gemini_error(message: str) -> bytes:
+    error = {"code": 503, "message": message, "status": "UNAVAILABLE"}
+    return f"data: {json.dumps({'error': error})}\r\n\r\n".encode()
+
+
 PROTOCOLS: dict[str, Protocol] = {
     "anthropic": Protocol(anthropic_messages.check_request, encode_anthropic, _encode_anthropic_error),
     "openai": Protocol(openai_responses.check_request, encode_responses, _encode_responses_error),
@@ -110,6 +134,7 @@ PROTOCOLS: dict[str, Protocol] = {
     ),
     "openai-compatible": Protocol(chat_completions.check_request, encode_chat, _encode_chat_error),
     "ollama": Protocol(ollama_chat.check_request, encode_ollama, _encode_ollama_error),
+    "gemini": Protocol(gemini_generate.check_request, encode_gemini, _encode_gemini_error),
 }
 HOSTS = {f"{name}.example": name for name in PROTOCOLS}
 """The host of each provider in a simulation."""

@@ -112,11 +112,11 @@ class SimulatedBoto3Client:
 
     def _run(self, method: Callable[..., Any], request: dict[str, Any]) -> Any:
         """Call the service. A torn batch reads some of its rows a while after the others."""
-        if "RequestItems" not in request or self._faults.draw("batch", self._process.name) != "torn batch":
+        if method.__name__ != "batch_get_item" or self._faults.draw("batch", self._process.name) != "torn batch":
             return method(**request)
         halves: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         for table, wanted in request["RequestItems"].items():
-            for key in wanted["Keys"]:
+            for key in sorted(wanted["Keys"], key=str):  # the service gathers them in a set
                 half = self._scheduler.random.choice(halves)
                 half.setdefault(table, wanted | {"Keys": []})["Keys"].append(key)
         responses: dict[str, Any] = {table: [] for table in request["RequestItems"]}

@@ -1,28 +1,17 @@
 """Approvals under faults: decided twice at once, while a turn is cancelled, too late, and by functions that die."""
 
 from collections import Counter
-from decimal import Decimal
 
 import pytest
 
-from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from fermata.turns.approvals import decision_commit, settle_call
-from tests.chaos.judge import judge
-from tests.chaos.judge.approvals import judge_approvals
+from tests.chaos.simulation_kinds import APPROVAL_POLICIES, run_simulation
 from tests.chaos.world import World
 from tests.quick_suite_samples import sample_for_quick_suite
 
-POLICIES = (
-    ApprovalPolicy(rules=(PolicyRule(effect="ask"),), wait_seconds=60),
-    ApprovalPolicy(rules=(PolicyRule(effect="ask", tools=("insertHtml", "deleteNode")),), wait_seconds=90),
-    ApprovalPolicy(new_tools=True, turn_cost_usd=Decimal("0.0001"), wait_seconds=120),
-)
-
 
 def run(seed: int, *, faults: int) -> tuple[list[str], int]:
-    world = World(seed, fault_rate=0.03 if faults else 0.0, fault_budget=faults, policy=POLICIES[seed % len(POLICIES)])
-    evidence = world.run()
-    problems = [*judge_approvals(evidence, world.approvers.sent), *judge(evidence)]
+    problems, world = run_simulation("approvals", seed, faults=faults)
     return problems, sum(decision.status == 200 for decision in world.approvers.sent)
 
 
@@ -63,7 +52,7 @@ def test_the_seeds_decide_at_the_same_time_and_too_late() -> None:
     statuses: Counter[int] = Counter()
     outcomes: Counter[str] = Counter()
     for seed in range(1_000, 1_024):
-        world = World(seed, fault_rate=0.03, fault_budget=12, policy=POLICIES[0])
+        world = World(seed, fault_rate=0.03, fault_budget=12, policy=APPROVAL_POLICIES[0])
         evidence = world.run()
         statuses.update(decision.status for decision in world.approvers.sent)
         outcomes.update(str(row["state"]) for row in evidence.bridges if row["sk"].startswith("a#"))

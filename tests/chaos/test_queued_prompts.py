@@ -2,26 +2,20 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fermata.turns.prompt_queue import enqueue_prompt, start_queued_prompt
 from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
-from tests.chaos.fault_rules import RULES, TORN_BATCH
-from tests.chaos.judge import judge
-from tests.chaos.judge.queued_prompts import judge_queued_prompts
-from tests.chaos.world import World
+from tests.chaos.simulation_kinds import run_simulation
 from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = range(2_000, 2_040)
 
 
-def run(seed: int, *, faults: int) -> tuple[list[str], World]:
-    rate = 0.03 if faults else 0.0
-    world = World(seed, fault_rate=rate, fault_budget=faults, rules=(*RULES, TORN_BATCH), has_queuers=True)
-    evidence = world.run()
-    return [*judge_queued_prompts(evidence, world.queuers.sent, world.queuers.interrupters), *judge(evidence)], world
+run = partial(run_simulation, "queued-prompts")
 
 
 @pytest.mark.parametrize("seed", sample_for_quick_suite(list(SEEDS), every=30))

@@ -1,22 +1,18 @@
 """Remote tools under faults: results that come later, early, twice, and to turns that have ended."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fermata.turns.answer import submit_remote_result
-from tests.chaos.judge import judge
-from tests.chaos.judge.remote_results import judge_remote_results
-from tests.chaos.world import World
+from tests.chaos.simulation_kinds import run_simulation
 from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = range(4_000, 4_040)
 
 
-def run(seed: int, *, faults: int) -> tuple[list[str], World]:
-    world = World(seed, fault_rate=0.03 if faults else 0.0, fault_budget=faults, has_remote_tool=True)
-    evidence = world.run()
-    return [*judge_remote_results(evidence, world.tool_server.posted), *judge(evidence)], world
+run = partial(run_simulation, "remote-tools")
 
 
 @pytest.mark.parametrize("seed", sample_for_quick_suite(list(SEEDS), every=30))

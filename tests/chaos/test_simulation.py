@@ -2,8 +2,10 @@
 
 import pytest
 
+from fermata.drivers.registry import PROVIDER_MODULES
 from tests.chaos.campaign import FIXED_SEEDS, make_world, run_seed
 from tests.chaos.judge import judge
+from tests.chaos.provider_responses import PROTOCOLS
 from tests.chaos.world import World
 from tests.quick_suite_samples import sample_for_quick_suite
 
@@ -26,6 +28,10 @@ def test_on_a_good_day_every_promise_is_kept_and_nothing_fails(seed: int) -> Non
     ends = [turn.received[-1][1] for turn in evidence.turns if turn.bridge]
     assert {end.get("code") for end in ends if end["type"] == "error"} <= EXPECTED_ERRORS
     assert any(end["type"] == "done" for end in ends)
+
+
+def test_every_provider_is_simulated() -> None:
+    assert set(PROTOCOLS) == set(PROVIDER_MODULES)
 
 
 def test_the_judge_notices_a_request_after_the_end_of_its_turn() -> None:

@@ -1,23 +1,19 @@
 """Sub-agents under faults: starts and ends that are lost, late or twice, and turns that end while they work."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fermata.turns.sub_agents import child_start, parent_answer, stop_children
-from tests.chaos.judge import judge
-from tests.chaos.judge.sub_agents import judge_sub_agents
 from tests.chaos.scheduler import Stuck
-from tests.chaos.world import World
+from tests.chaos.simulation_kinds import run_simulation
 from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = range(6_000, 6_024)
 
 
-def run(seed: int, *, faults: int) -> tuple[list[str], World]:
-    world = World(seed, fault_rate=0.03 if faults else 0.0, fault_budget=faults, has_sub_agents=True)
-    evidence = world.run()
-    return [*judge_sub_agents(evidence), *judge(evidence)], world
+run = partial(run_simulation, "sub-agents")
 
 
 @pytest.mark.parametrize("seed", sample_for_quick_suite(list(SEEDS), every=12))

@@ -22,7 +22,10 @@ SECOND_USER_RATE = 0.4
 DELETION_RATE = 0.5
 RENAMING_RATE = 0.2
 MAX_ROUNDS = 3
-RUSH_SIZE = 3
+RUSHING_USERS = (User("carol"), User("carol"), User("dave"), User("erin"))
+"""Prompts of one user are counted one after the other. Those of several reach the budget at the same moment."""
+RUSH_DELAYS_SECONDS = (0.0, 45.0)
+"""Before the first account of the budget is opened, and when the turns of others have used some of it."""
 AUDITORS = 3
 """Who read audits at the same time while a rebuild is under way."""
 MAX_AUDITS_IN_A_ROW = 60
@@ -52,7 +55,7 @@ class UserActions:
     """How many rebuilds of rollups run now."""
 
     def __post_init__(self) -> None:
-        self.ada, self.bob, self.carol = User("ada"), User("bob"), User("carol")
+        self.ada, self.bob = User("ada"), User("bob")
         self._scheduler = self.cloud.scheduler
         self._draw = self.cloud.scheduler.random
         self.conversations[self.conversation] = self.ada
@@ -216,12 +219,13 @@ class UserActions:
     def _prompt_in_several_conversations(self) -> None:
         """Prompt at the same moment in conversations that share the workspace's budget."""
         body = {"scope": "site", "credentialId": self.credential, "modelId": self.model}
-        created = [self._ask("api", "POST", "conversations", body, self.carol) for _ in range(RUSH_SIZE)]
-        ids = [answer.body["conversation"]["id"] for answer in created if answer.is_success]
-        for number, conversation in enumerate(ids):
-            self.conversations[conversation] = self.carol
-            browser = self.make_prompt(f"c{number}", user=self.carol, conversation=conversation, max_rounds=2)
-            self._begin("carol", browser.run)
+        self._scheduler.switch("user", self._draw.choice(RUSH_DELAYS_SECONDS))
+        created = [(user, self._ask("api", "POST", "conversations", body, user)) for user in RUSHING_USERS]
+        ids = [(user, answer.body["conversation"]["id"]) for user, answer in created if answer.is_success]
+        for number, (user, conversation) in enumerate(ids):
+            self.conversations[conversation] = user
+            browser = self.make_prompt(f"c{number}", user=user, conversation=conversation, max_rounds=2)
+            self._begin(user.name, browser.run)
 
     # afterwards
 

@@ -62,14 +62,17 @@ SETTINGS: tuple[dict[str, Any], ...] = ({}, {"browser_wait_seconds": 600}, {})
 INSTATIC_EVERY = 7
 """One workspace in so many has editors that speak the Instatic dialect."""
 TURN_COUNTS = (1, 2, 3, 3, 4)
-LIMITS_USD = (Decimal(100), Decimal("0.03"))
-"""Enough for everything, and enough for one request at a time."""
+LARGE_LIMIT_USD = Decimal(100)
+"""Enough for everything."""
+SMALL_LIMIT_USD = Decimal("0.03")
+SMALL_LIMITS_USD = {"openai": 4 * SMALL_LIMIT_USD, "openrouter": 4 * SMALL_LIMIT_USD, "gemini": 2 * SMALL_LIMIT_USD}
+"""Enough for one request at a time, for which more is held where models may answer at length."""
 SMALL_BUDGET_EVERY = 7
 """One workspace in so many has the small one. No number of providers, so that each of them meets it."""
 NARROW_LIMITS_EVERY = 13
 """One workspace in so many may run few turns at once."""
 NARROW_LIMITS = TenantLimits(user_turns_at_once=1, tenant_turns_at_once=2)
-RUSH_RATES = (0.05, 0.7)
+RUSH_RATES = (0.05, 1.0)
 """How often several prompts begin at once: with the large budget and wide limits, and with one that is small."""
 PRICE_USD = (Decimal(1), Decimal(2))
 """Of a million prompt and completion tokens, of every model that is not the workspace's own."""
@@ -118,7 +121,7 @@ class World:
         self.events = PlatformInvocations(self.cloud)
         self.page = Page()
         self._has_small_budget = day is None and seed % SMALL_BUDGET_EVERY == 3
-        self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[self._has_small_budget])
+        self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], self._choose_limit())
         self._turns = TurnRecorder(self.cloud.dynamodb.tables["bridges"], lambda: self.scheduler.now)
         has_narrow_limits = day is None and seed % NARROW_LIMITS_EVERY == 4
         self._limits = NARROW_LIMITS if has_narrow_limits else TenantLimits()
@@ -134,6 +137,11 @@ class World:
     def dialect(self) -> str:
         """What the editors of the workspace speak."""
         return self._day.dialect
+
+    def _choose_limit(self) -> Decimal:
+        if not self._has_small_budget:
+            return LARGE_LIMIT_USD
+        return SMALL_LIMITS_USD.get(PROVIDERS[self.seed % len(PROVIDERS)], SMALL_LIMIT_USD)
 
     def run(self) -> Evidence:
         """Run to the end and return what is left behind."""
@@ -274,8 +282,8 @@ class World:
         self.cloud.provider.tenant_tools = (remote_tool_server.TOOL_ALIAS,)
 
     def _raise_budget(self) -> None:
-        self._accounts.limit = LIMITS_USD[0]
-        body = {"tenant": {"monthlyUsd": int(LIMITS_USD[0])}}
+        self._accounts.limit = LARGE_LIMIT_USD
+        body = {"tenant": {"monthlyUsd": int(LARGE_LIMIT_USD)}}
         self.cloud.request("api", "PUT", "budgets", User("ada").token, body)
 
     # the evidence

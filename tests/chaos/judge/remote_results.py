@@ -4,10 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from tests.chaos.evidence import Evidence, Row
-from tests.chaos.judge.find_rows import read_log
 from tests.chaos.remote_tool_server import TOOL_ALIAS, TOOL_NAME, PostedResult
-
-UNANSWERED = "The turn ended before this call was answered."
 
 
 def judge_remote_results(evidence: Evidence, posted: Sequence[PostedResult]) -> Iterator[str]:
@@ -21,18 +18,23 @@ def judge_remote_results(evidence: Evidence, posted: Sequence[PostedResult]) -> 
         accepted = {result.token for result in own if result.status == 200}
         refused = {result.token for result in own if result.status == 409}
         missing = accepted - {*tokens}
-        # One that came before the 202 is kept with the call. The turn may end before its round looks there.
-        if len(missing) > count_calls_without_result(evidence, bridge):
+        if missing:
             yield f"turn {bridge}: {missing} were accepted, and are in no message"
+        yield from (f"turn {bridge}: {token} was accepted, and then refused" for token in find_refused_later(own))
         yield from (f"turn {bridge}: {token} was refused, and is in a message" for token in refused & {*tokens})
         yield from (f"turn {bridge}: {token} is stored twice" for token in {*tokens} if tokens.count(token) > 1)
     unexpected = {result.status for result in posted} - {200, 404, 409, 429, 500, 502, 503}
     yield from (f"a result was answered {status}" for status in unexpected)
 
 
-def count_calls_without_result(evidence: Evidence, bridge: str) -> int:
-    events = [logged.event for logged in read_log(evidence, bridge)]
-    return sum(event["type"] == "toolResult" and event.get("error") == UNANSWERED for event in events)
+def find_refused_later(posted: Sequence[PostedResult]) -> Iterator[str]:
+    """Yield the results that were accepted, and refused when the same was sent again."""
+    accepted = set[str]()
+    for result in posted:
+        if result.status == 200:
+            accepted.add(result.token)
+        elif result.status in (404, 409) and result.token in accepted:
+            yield result.token
 
 
 def _read_token(row: Row) -> str:

@@ -13,6 +13,8 @@ UNKNOWN_TO_INSTATIC = (
 )
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
 MAX_REQUEST_SECONDS = 60.0
+PROMISED_PRESENCE_SECONDS = 25.0 - 4.0
+"""How long a client may take until it begins to read, as clocks differ by two seconds each."""
 SUPERSEDED = "Another prompt in this conversation, for example from another tab, has ended this answer."
 
 
@@ -132,15 +134,18 @@ def judge_supersession(evidence: Evidence, turn: ClientTurn, end: Sequence[Logge
 def judge_departure(evidence: Evidence, turn: ClientTurn, end: Sequence[LoggedEvent]) -> Iterator[str]:
     """Where the service sees readers leave, it cancels no turn whose reader is there.
 
-    A process of readers that is frozen for longer than a presence lasts is as good as gone.
+    A process of readers that is frozen for longer than a presence lasts is as good as gone. So is a client that has not
+    begun to read by then.
     """
     is_deleted = turn.conversation in evidence.deleted_conversations
     if not evidence.sees_departures or turn.is_cancelled_by_user or is_deleted or turn.dialect != "instatic":
         return
     frozen = [(since, until) for name, since, until in evidence.freezes if name.startswith("reader")]
+    is_late = turn.first_read_at and turn.first_read_at - turn.requested_at[0] > PROMISED_PRESENCE_SECONDS
+    late = [(turn.requested_at[0], turn.first_read_at)] if is_late else []
     for logged in end:
         at = logged.at_ms / 1000
-        away = [left for left, back in turn.absences + frozen if left - 5 < at < back + MAX_REQUEST_SECONDS]
+        away = [left for left, back in turn.absences + frozen + late if left - 5 < at < back + MAX_REQUEST_SECONDS]
         is_departure = logged.event["type"] == "cancelled" and logged.event.get("reason") != SUPERSEDED
         if is_departure and not away:
             yield "it was cancelled, and its reader was there"

@@ -11,6 +11,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.use_limits import CallerLimits
 from fermata.limits.limit_keys import build_user_limits_key
 from fermata.limits.reader_leases import ReaderLease
+from fermata.turns.read.abandonment import AbandonmentWatcher
 from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import update_tenant
 from functions.stream_turns import app as stream_turns
@@ -106,3 +107,17 @@ def test_the_stream_that_starts_a_turn_is_no_further_reader_and_a_repetition_is_
     other.release()
     assert request(bakery, "POST", "chat/site", json=body, headers=headers).status_code == 200
     assert list_leases(stage) == []
+
+
+def test_a_repeated_prompt_is_read_by_a_reader_that_returns(
+    stage: Stage, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first reader may have left, which a row says. Only a returning one takes that back at once."""
+    returns: list[bool] = []
+    monkeypatch.setattr(
+        AbandonmentWatcher, "add_reader", lambda _watcher, _turn, *, is_returning: returns.append(is_returning)
+    )
+    body = {"conversationId": stage.conversation.id, "prompt": "Go"}
+    for _ in range(2):
+        request(bakery, "POST", "chat/site", json=body, headers={"idempotency-key": "k"})
+    assert returns == [False, True]

@@ -82,7 +82,7 @@ def apply_outputs(
             return transition
         output = outputs.get(call.effect_key)
         if output is None and call.runner == "settled" and call.known_output is not None:
-            output = (call.known_output, "")
+            output = (call.known_output, call.answer_hash)
         if output is not None:
             told, answer_hash = output
             transition = _answer_call(
@@ -117,13 +117,26 @@ def expire_request(pause: Pause, error: str) -> Transition:
     return transition
 
 
-def build_closing_events(pause: Pause, error: str) -> tuple[Event, ...]:
-    """Return a failed result for every open call, so that no client shows it as pending (decision 0007)."""
-    return tuple(
-        ToolResultEvent(tool_call_id=call.tool_call_id, tool_name=call.tool_name, ok=False, error=error)
-        for call in pause.calls
-        if not call.is_done
-    )
+def close_calls(pause: Pause, error: str) -> Transition:
+    """Give every open call a result, so that no client shows it as pending (decision 0007).
+
+    A result that a remote tool has sent early is the call's result, because it was acknowledged. Other calls fail with
+    `error`. A remote tool that has not sent its result is too late from now on (decision 0321).
+    """
+    transition = Transition(pause.model_copy(update={"version": pause.version + 1}))
+    for call in pause.calls:
+        if call.has_early_result and call.known_output and len(transition.outputs) < MAX_OUTPUTS_PER_COMMIT:
+            told = add_approver_note(add_ignored_members(call.known_output, call.ignored_members), call)
+            transition = _answer_call(transition, call, told, call.answer_hash)
+        elif not call.is_done:
+            transition = _close_call(transition, call, error)
+    return transition
+
+
+def _close_call(transition: Transition, call: RoundCall, error: str) -> Transition:
+    event = ToolResultEvent(tool_call_id=call.tool_call_id, tool_name=call.tool_name, ok=False, error=error)
+    closed = call.model_copy(update={"state": "expired", "input": None}) if call.runner == "server" else call
+    return replace(transition, pause=transition.pause.with_call(closed), events=(*transition.events, event))
 
 
 def _answer_call(

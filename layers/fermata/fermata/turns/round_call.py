@@ -74,6 +74,11 @@ class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES):
         return self.runner == "agent" and self.state == "requested"
 
     @property
+    def has_early_result(self) -> bool:
+        """Whether a remote tool has sent the result before the round knew that it has to wait for it."""
+        return self.runner == "settled" and not self.is_done and bool(self.answer_hash)
+
+    @property
     def is_done(self) -> bool:
         """Whether the call has its result, or a time-out in its place."""
         return self.state in ("answered", "expired")

@@ -151,14 +151,14 @@ class _CommitPlan:
     def __init__(self, resources: Resources, commit: RoundCommit) -> None:
         self._resources = resources
         self._commit = commit
-        self._messages = _build_messages(resources, commit)
+        self._messages = build_commit_messages(resources, commit)
         self._position_count = sum(map(message_store.count_positions, self._messages))
 
     def build_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
         resources, commit = self._resources, self._commit
         message_puts = [
             message_store.build_message_put(resources, commit.tenant, commit.conversation, message)
-            for message in _add_usage_so_far(_shift_positions(self._messages, before.next_position), log_entry.state)
+            for message in _add_usage_so_far(shift_positions(self._messages, before.next_position), log_entry.state)
         ]
         return (
             *_build_pause_writes(resources, commit, log_entry),
@@ -177,7 +177,7 @@ class _CommitPlan:
         return CommitResult(
             log_entry,
             _locate_pause(transition.pause, log_entry) if transition else None,
-            _shift_positions(self._messages, first_position),
+            shift_positions(self._messages, first_position),
         )
 
 
@@ -218,8 +218,8 @@ def _locate_pause(pause: Pause, log_entry: LogEntry) -> Pause:
     )
 
 
-def _build_messages(resources: Resources, commit: RoundCommit) -> list[Message]:
-    """Return the response, then every result, with positions that count from 0.
+def build_commit_messages(resources: Resources, commit: RoundCommit) -> list[Message]:
+    """Build the response, then every result, with positions that count from 0.
 
     An undo writes no messages but one, when it ends (decision 0117).
     """
@@ -234,7 +234,8 @@ def _build_messages(resources: Resources, commit: RoundCommit) -> list[Message]:
     return messages
 
 
-def _shift_positions(messages: Sequence[Message], first_position: int) -> tuple[Message, ...]:
+def shift_positions(messages: Sequence[Message], first_position: int) -> tuple[Message, ...]:
+    """Return messages whose positions count from 0 with those that they have in the conversation."""
     return tuple(message.model_copy(update={"position": first_position + message.position}) for message in messages)
 
 

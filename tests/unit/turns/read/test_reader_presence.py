@@ -80,6 +80,16 @@ def test_a_reader_whose_process_was_killed_has_departed(
     assert has_reader_departed(stage.resources, turn)
 
 
+def test_a_first_reader_that_comes_late_is_present_at_once(ring: tuple[Stage, list[Callable[[], Any]]]) -> None:
+    """The function that has started the turn stood still, or its client read the answer as JSON first."""
+    stage, _ = ring
+    turn = stage.start_turn(dialect="instatic")
+    stage.pass_time(PRESENCE_SECONDS - 1)
+    AbandonmentWatcher(stage.resources).add_reader(turn)
+    stage.pass_time(2)
+    assert not has_reader_departed(stage.resources, turn)
+
+
 def test_a_reader_that_has_left_is_not_renewed(ring: tuple[Stage, list[Callable[[], Any]]]) -> None:
     stage, timers = ring
     turn = stage.start_turn(dialect="instatic")

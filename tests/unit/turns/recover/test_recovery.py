@@ -276,6 +276,26 @@ def test_recovery_resumes_a_held_turn_whose_answer_did_not(stage: Stage, monkeyp
     invariants.check_invariants(stage)
 
 
+def test_recovery_resumes_a_held_turn_when_the_time_of_the_next_call_is_over(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hold waits for a day, as the answered call would have. The call behind it has 90 seconds."""
+    stage.add_tools(make_patient_tool())
+    machine = run_until_waiting(stage, "ask_the_baker", "deleteNode")
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.workflow, "resume_execution", die)
+        with pytest.raises(ProcessDied):
+            stage.answer_request(OK)
+    stage.pass_time(60)
+    recover_open_turns(stage.resources)
+    assert machine.is_waiting
+    stage.pass_time(60)
+    recover_open_turns(stage.resources)
+    machine.run()
+    assert stage.events()[-1].type == "error"
+    invariants.check_invariants(stage)
+
+
 def test_recovery_resumes_no_turn_that_waits_or_works(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "ask_the_baker")

@@ -19,7 +19,9 @@ from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remot
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.list_approvals import get_approval
+from fermata.turns.end import end_turn
 from fermata.turns.late_tool_results import NO_RESULT_MESSAGE
+from fermata.turns.pause import load_pause
 from fermata.turns.round.remote_calls import CALLBACK_PATH
 from tests.images import make_image
 from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
@@ -242,6 +244,65 @@ def test_a_result_may_come_before_the_202(stage: Stage, vendor: ScriptedToolServ
     assert stage.results_sent_to_model()[0].data == {"title": "Bread"}
     assert len(vendor.calls) == 1
     assert len(results(stage)) == 1
+    invariants.check_invariants(stage)
+
+
+def test_a_result_that_came_before_the_202_is_accepted_again_when_the_round_is_over(
+    stage: Stage, vendor: ScriptedToolServer
+) -> None:
+    secret = register(stage, vendor)
+    vendor.script_answer({}, 202, before=lambda _call: post_result(stage, secret, data=1))
+    assert call_tool(stage, SKU) == "finished"
+    post_result(stage, secret, data=1)
+    with pytest.raises(Conflict):
+        post_result(stage, secret, data=2)
+
+
+@pytest.mark.parametrize("is_posted_during_end", [True, False])
+def test_an_accepted_result_is_kept_though_the_turn_ends_before_its_202_is_read(
+    stage: Stage, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch, is_posted_during_end: bool
+) -> None:
+    secret = register(stage, vendor)
+    posts = [lambda: post_result(stage, secret, data={"title": "Bread"})]
+
+    def load_and_post(*given: Any) -> Any:
+        pause = load_pause(*given)
+        if posts:
+            posts.pop()()
+        return pause
+
+    def cancel_early(_call: ReceivedCall) -> None:
+        if not is_posted_during_end:
+            posts.pop()()
+        stage.cancel_turn()
+
+    monkeypatch.setattr(end_turn, "load_pause", load_and_post)
+    vendor.script_answer({}, 202, before=cancel_early)
+    call_tool(stage, SKU)
+    assert [result.ok for result in results(stage)] == [True]
+    [message] = [message for message in stage.load_messages() if message.role == "tool"]
+    assert message.content[0].data == {"title": "Bread"}  # type: ignore[union-attr]
+    post_result(stage, secret, data={"title": "Bread"})
+    stage.script_replies("Yes.")
+    stage.start_turn()
+    stage.run_workflow()
+    assert stage.results_sent_to_model()[0].data == {"title": "Bread"}
+    invariants.check_invariants(stage)
+
+
+def test_no_result_is_accepted_when_the_turn_has_ended_during_the_call(
+    stage: Stage, vendor: ScriptedToolServer
+) -> None:
+    secret = register(stage, vendor)
+
+    def cancel_and_post(_call: ReceivedCall) -> None:
+        stage.cancel_turn()
+        with pytest.raises(NotFound):
+            post_result(stage, secret, data=1)
+
+    vendor.script_answer({}, 202, before=cancel_and_post)
+    call_tool(stage, SKU)
+    assert [result.ok for result in results(stage)] == [False]
     invariants.check_invariants(stage)
 
 

@@ -20,9 +20,10 @@ from fermata.domain.usd_rounding import round_usd
 from fermata.limits.count_use import build_turn_removals
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
 from fermata.turns.approvals.approval_record import build_cancelled_approvals
-from fermata.turns.call_transitions import build_closing_events
+from fermata.turns.call_transitions import Transition, close_calls
 from fermata.turns.end.log_turn_end import log_turn_end
-from fermata.turns.pause import Pause, load_pause
+from fermata.turns.pause import Pause, build_pause_put, load_pause
+from fermata.turns.round_commit import RoundCommit, build_commit_messages, shift_positions
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, read_entries_from
 from fermata.turns.turn_state_from_log import TurnState
@@ -97,7 +98,10 @@ class _EndCommit:
         self._final_round = final_round
         self._undo_outcome: UndoOutcome | None = None
         self._pause: Pause | None = None
-        """The round's pause, if calls are open. What has changed it since has appended to the log."""
+        """The round's pause, if calls are open. What has changed it since has appended to the log, or is an early
+        result of a remote tool, which has changed the pause alone."""
+        self._closing: Transition | None = None
+        """What becomes of the open calls."""
         self._conversation_write_count = 0
         """How many of the first writes of `build_writes` belong to the conversation."""
         self._writes_conversation = True
@@ -114,9 +118,13 @@ class _EndCommit:
 
     def accept_refusal(self, refused: TransactionCanceled) -> bool:
         """Return whether END can be written otherwise than it was refused."""
+        pause_writes = len(self._build_pause_writes())
+        count = self._conversation_write_count
+        if any(reason.condition_failed for reason in refused.reasons[count : count + pause_writes]):
+            return True  # a remote tool has sent its result
         if self._parent_answer and self._parent_answer.reload():
             return True
-        if any(reason.condition_failed for reason in refused.reasons[: self._conversation_write_count]):
+        if any(reason.condition_failed for reason in refused.reasons[:count]):
             # The conversation is gone, its claim has moved on, or another turn has written there: this one ends
             # without touching it.
             self._writes_conversation = False
@@ -160,7 +168,14 @@ class _EndCommit:
         ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
         cancelled = build_cancelled_approvals(self._resources, self._pause) if self._pause else ()
         answer = self._build_parent_answer(log_entry.state, before)
-        return (self._build_turn_update(), *self._build_count_removals(), *cancelled, *ledger_writes, *answer)
+        removals = self._build_count_removals()
+        return (*self._build_pause_writes(), self._build_turn_update(), *removals, *cancelled, *ledger_writes, *answer)
+
+    def _build_pause_writes(self) -> tuple[Put, ...]:
+        """Build the put of the pause where a remote tool may send its result, or has sent it early (decision 0321)."""
+        if not (self._pause and self._closing and self._closing.pause.calls != self._pause.calls):
+            return ()
+        return (build_pause_put(self._resources, self._closing.pause, expected_version=self._pause.version),)
 
     def _build_parent_answer(self, after: TurnState, before: TurnState) -> Sequence[Write]:
         """Build what a sub-agent's END writes in the turn that has asked it."""
@@ -201,17 +216,21 @@ class _EndCommit:
     def _build_closing_events(self, before: TurnState) -> tuple[Event, ...]:
         is_paused = before.phase == "calls"
         self._pause = load_pause(self._resources, self._turn, before.round) if is_paused else None
-        return build_closing_events(self._pause, INTERRUPTED_CALL_ERROR) if self._pause else ()
+        self._closing = close_calls(self._pause, INTERRUPTED_CALL_ERROR) if self._pause else None
+        return self._closing.events if self._closing else ()
 
     def _build_messages(self, before: TurnState, after: TurnState) -> list[Message]:
-        """Return the response that ended the turn, or the text that was under way.
+        """Return the response that ended the turn, or the text that was under way, or results that came early.
 
-        Calls that are left open get no result here: the history compiler adds one when it reads them (decision 0007).
-        An undo has one message, in the user's name, because the model did nothing (decision 0117).
+        Other calls that are left open get no result here: the history compiler adds one when it reads them (decision
+        0007). An undo has one message, in the user's name, because the model did nothing (decision 0117).
         """
         note = self._undo_outcome.note if self._undo_outcome else ""
         complete_content = (TextBlock(text=note),) if note else self._final_round.content
         content = complete_content or self._read_unfinished_text(before)
+        if not content and self._closing:
+            results = RoundCommit.for_pause(self._closing.pause, self._closing)
+            return [*shift_positions(build_commit_messages(self._resources, results), before.next_position)]
         if not content:
             return []
         message = Message(

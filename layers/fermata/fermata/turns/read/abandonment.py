@@ -14,6 +14,7 @@ from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.read.reader_presence import (
     PRESENCE_RENEWAL_SECONDS,
+    PRESENCE_SECONDS,
     is_departure_detectable,
     mark_reader_departed,
     mark_reader_present,
@@ -39,7 +40,8 @@ class AbandonmentWatcher:
 
         Args:
             turn: The turn that is read.
-            is_returning: Whether the turn may have had readers before.
+            is_returning: Whether the turn may have had readers before. One that comes late is noted in any case,
+                because what the turn's start says lasts no longer than until the next renewal.
         """
         if not is_departure_detectable(self.resources, turn):
             return
@@ -49,7 +51,7 @@ class AbandonmentWatcher:
             if turn.pk not in self._renewals:
                 self._schedule_renewal(turn)
             now = self.resources.clock.time()
-        if is_returning:
+        if is_returning or now - turn.started_ms / 1000 > PRESENCE_SECONDS - PRESENCE_RENEWAL_SECONDS:
             mark_reader_present(self.resources, turn, now)
 
     def remove_reader(self, turn: Turn, *, is_broken_off: bool, has_seen_end: bool = False) -> None:

@@ -104,12 +104,13 @@ def _stop_or_continue(resources: Resources, turn: Turn, last_entry: LogEntry, st
 def _resume_answered_hold(resources: Resources, turn: Turn, last_entry: LogEntry) -> None:
     """Resume a held turn whose last answer was committed by a function that died before it resumed the turn.
 
-    Hold has no heartbeat timeout that would notice.
+    Hold has no heartbeat timeout that would notice. Its own may come long after the time of the call behind the
+    answered one is over (decision 0322).
     """
     if last_entry.state.phase not in ("calls", "ready"):
         return
     pause = load_pause(resources, turn, last_entry.state.round)
-    if pause and pause.is_held and not pause.waits_until:
+    if pause and pause.is_held and pause.waits_until <= resources.clock.time():
         hint = pause.build_invocation_hint(resources.settings.bridges_table)
         resources.workflow.resume_execution(pause.callback_token, "round", hint=hint)
 
