@@ -73,6 +73,28 @@ def test_a_kill_loses_nothing_that_was_acknowledged(keeping: list[EmulatorProces
     assert get_client("lambda", keeping[-1].endpoint).list_functions()["Functions"][0]["FunctionName"] == "lab"
 
 
+def test_messages_of_a_queue_reach_their_function_after_a_start_on_another_port(
+    keeping: list[EmulatorProcess], tmp_path: Path
+) -> None:
+    EmulatorLab(keeping[0].endpoint)
+    url = get_client("sqs", keeping[0].endpoint).create_queue(QueueName="kept")["QueueUrl"]
+    port = keeping[0].endpoint.rpartition(":")[2]
+    mapping = {"EventSourceArn": "arn:aws:sqs:us-east-1:000000000000:kept", "FunctionName": "lab"}
+    get_client("lambda", keeping[0].endpoint).create_event_source_mapping(**mapping)
+    keeping[0].stop()
+    keeping.append(EmulatorProcess(tmp_path, keep_state=True))
+    assert keeping[-1].endpoint != keeping[0].endpoint
+    queue = get_client("sqs", keeping[-1].endpoint)
+    assert f":{port}/" in queue.get_queue_url(QueueName="kept")["QueueUrl"]
+    queue.send_message(QueueUrl=url, MessageBody="{}")
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+
+    def is_empty() -> bool:
+        return set(queue.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"].values()) == {"0"}
+
+    wait_until(is_empty, "the message is handed to the function")
+
+
 def test_an_execution_that_ran_during_a_restart_has_failed(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
     lab = EmulatorLab(keeping[0].endpoint)
     execution = lab.start_execution(lab.make_callback_machine())
