@@ -1,6 +1,8 @@
 """`fermata webhooks` and `fermata listen`: output, requests, exit codes."""
 
 import json
+import os
+import signal
 import urllib.request
 from collections.abc import Iterator
 from threading import Thread
@@ -87,4 +89,20 @@ def test_listen_prints_what_arrives_and_removes_its_webhook(service: ScriptedToo
     assert json.loads(line)["body"] == {"type": "turnEnd"}
     assert json.loads(line)["headers"]["webhook-id"] == "t.7.0"
     assert "whsec_x" in result.stderr
+    assert service.calls[-1].path == "/admin/api/ai/webhooks/w1"
+
+
+def test_listen_removes_its_webhook_when_its_terminal_is_closed(service: ScriptedToolServer) -> None:
+    def post_event_and_close_terminal(url: str) -> None:
+        urllib.request.urlopen(urllib.request.Request(url, b"{}"), timeout=30).close()
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    def begin(call: ReceivedCall) -> None:
+        if call.path.endswith("/webhooks"):
+            Thread(target=post_event_and_close_terminal, args=(call.body["url"],)).start()
+
+    service.script_answer({"webhook": WEBHOOK, "signingSecret": "whsec_x"}, 201, before=begin)
+    service.script_answer({"ok": True})
+    result = run(service, "listen")
+    assert result.exit_code == 130
     assert service.calls[-1].path == "/admin/api/ai/webhooks/w1"

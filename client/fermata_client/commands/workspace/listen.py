@@ -1,6 +1,10 @@
 """`fermata listen`: be a webhook on this machine, and print what it is told."""
 
+import contextlib
 import json
+import signal
+import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -28,7 +32,11 @@ def listen(events: tuple[str, ...], port: int, count: int | None, url: str | Non
 
     It adds a webhook, and removes it at its end. A deployed service reaches public addresses only.
     """
-    with HTTPServer(("127.0.0.1", port), _Receiver) as server, connect_to_service(url, token) as client:
+    with (
+        _signals_end_as_ctrl_c_does(),
+        HTTPServer(("127.0.0.1", port), _Receiver) as server,
+        connect_to_service(url, token) as client,
+    ):
         address = f"http://127.0.0.1:{server.server_port}/"
         added = client.add_webhook(address, events=list(events))
         click.echo(f"Listening on {address}. The signing secret is {added['signingSecret']}", err=True)
@@ -39,6 +47,21 @@ def listen(events: tuple[str, ...], port: int, count: int | None, url: str | Non
                 handled += 1
         finally:
             client.remove_webhook(added["webhook"]["id"])
+
+
+@contextlib.contextmanager
+def _signals_end_as_ctrl_c_does() -> Iterator[None]:
+    """Let a closed terminal and a request to end remove the webhook too, which the service would try for days."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    handled = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in handled}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Receiver(BaseHTTPRequestHandler):

@@ -285,6 +285,21 @@ def test_of_two_copies_of_a_message_one_queues_the_next_attempt(stage: Stage, re
     assert len(queue_of(stage).messages) == 1
 
 
+def test_an_entry_that_was_queued_every_minute_while_nothing_delivered_begins_one_chain_of_attempts(
+    stage: Stage, receiver: ScriptedToolServer
+) -> None:
+    webhook_id, _ = add(stage, receiver, WebhookEvent.TOOL_REQUEST)
+    receiver.script_answer({}, status=503)
+    wait_for_editor(stage)
+    for _ in range(5):
+        stage.pass_time(RESEND_SECONDS + 1)
+        assert resend_outbox(stage.resources) == 1
+    assert len(queue_of(stage).messages) == 6
+    deliver(stage)
+    assert len(queue_of(stage).messages) == 1
+    assert [delivery.attempts for delivery in list_deliveries(stage.resources, "bakery", webhook_id)] == [1]
+
+
 def raise_unavailable(*_: Any, **__: Any) -> Any:
     raise ServiceUnavailable("Too many writers.", retry_after=1)
 

@@ -38,6 +38,9 @@ def deliver_queued_entry(resources: Resources, queued: QueuedEntry) -> None:
     if not queued.is_whole_entry:
         _make_call(resources, turn, entry, queued)
         return
+    outbox_key = (turn.pk, build_outbox_key(queued.entry))
+    if resources.tables.get_item(resources.settings.bridges_table, *outbox_key) is None:
+        return  # its calls are queued: the sweep had queued it each minute while no message was delivered
     calls = list(_list_calls(resources, turn, entry))
     if len(calls) == 1:
         _make_call(resources, turn, entry, calls[0])
@@ -45,7 +48,7 @@ def deliver_queued_entry(resources: Resources, queued: QueuedEntry) -> None:
         # Each call by itself, so that no slow one keeps another one waiting or uses up the time of the function.
         for call in calls:
             resources.webhook_queue.send(call.to_message())
-    resources.tables.write_items(Delete(resources.settings.bridges_table, turn.pk, build_outbox_key(queued.entry)))
+    resources.tables.write_items(Delete(resources.settings.bridges_table, *outbox_key))
 
 
 def _list_calls(resources: Resources, turn: Turn, entry: LogEntry) -> Iterator[QueuedEntry]:
