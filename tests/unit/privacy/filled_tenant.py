@@ -4,6 +4,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
@@ -19,15 +20,29 @@ from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.hosts import registry
+from fermata.planner_api.chat_store import store_chat
+from fermata.planner_api.sessions import open_session
+from fermata.plans.drafts.draft_history import import_pages, step_page
+from fermata.plans.drafts.publishing import publish_draft
+from fermata.plans.page_model import Page
+from fermata.plans.submit_plan import apply_submitted_operations
+from fermata.turns.answer.result_tokens import issue_callback_token
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
+from fermata.turns.prompt_queue.change_queue import edit_queued_prompt
+from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
+from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
+from fermata.turns.start.start_turn import start_turn
+from fermata.turns.webhooks.delivery_slots import take_delivery_slot
 from fermata.usage.audit.user_labels import store_user_label
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.ledger.ledger_parsing import load_ledger_records
 from fermata.usage.rollups import rollup_store
+from fermata.webhooks.delivery import Delivery, store_attempt
 from fermata.wire.auth.api_key_store import create_api_key, record_api_key_use
 from tests.agent_definitions import make_definition
 from tests.images import make_image, to_base64
+from tests.resources import resources_of_new_process
 from tests.tenant_tokens import make_tenant
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 from tests.uploads import put_upload
@@ -76,8 +91,10 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     deleted = stage.new_conversation()
     run_edited_turn(stage)
     conversation_store.delete_conversation(resources, caller, deleted.id)
+    edit_and_publish_draft(resources, caller)
     stage.new_conversation()
     leave_turn_open(stage)
+    leave_prompts_waiting(resources, stage)
 
 
 def run_edited_turn(stage: Stage) -> None:
@@ -110,6 +127,35 @@ def leave_turn_open(stage: Stage) -> None:
     stage.start_turn("my-prompt-is-private", snapshot=SNAPSHOT)
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="page-of-ada")))
     assert stage.run_workflow() == "waiting"
+
+
+def edit_and_publish_draft(resources: Resources, caller: Caller) -> None:
+    """Edit a draft of the planner and leave a chat that is not run. What is published is the tenant's."""
+    location = open_session(resources, caller, "session-of-ada", None)
+    pages = [{"id": "p", "slug": "/", "title": "Home of the bakery"}]
+    import_pages(resources, location, tuple(map(Page.from_wire, pages)), overwrite=False)
+    publish_draft(resources, location, "bakery-site")
+    for number in range(2):
+        operation = {"op": "update_page_meta", "pageSlug": "/", "patch": {"title": f"page-of-ada {number}"}}
+        apply_submitted_operations(resources, location, [operation], f"edit-{number}")
+    step_page(resources, location, "/", "undo")
+    chat = {"session": "session-of-ada", "message": "my-prompt-is-private"}
+    store_chat(resources, caller, location.conversation, chat, "https://bakery.example")
+
+
+def leave_prompts_waiting(resources: Resources, stage: Stage) -> None:
+    """Leave a prompt in the queue of the open turn, a token that answers its call, and a delivery of its events."""
+    process = resources_of_new_process(resources)
+    start = partial(start_turn, process, stage.caller)
+    queued = start_or_enqueue(process, stage.caller, stage.make_prompt("my-prompt-is-private"), start)
+    assert isinstance(queued, QueuedPrompt)
+    ids = (stage.conversation.id, queued.id)
+    edit_queued_prompt(resources, stage.caller, *ids, text="my-prompt-is-private, and page-of-ada", version=None)
+    issue_callback_token(resources, stage.caller, stage.turn.id)
+    at_ms = int(resources.clock.time() * 1000)
+    delivery = Delivery(event_id="e", event="toolRequest", turn=stage.turn.id, entry=3, index=0, at_ms=at_ms)
+    store_attempt(resources, stage.caller.tenant, "webhook-1", delivery.model_copy(update={"attempts": 1}))
+    take_delivery_slot(resources, stage.caller.tenant)
 
 
 def count_ledger(resources: Resources) -> None:

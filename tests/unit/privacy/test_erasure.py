@@ -120,7 +120,7 @@ def test_the_receipt_counts_what_was_done_and_names_nobody(
     done = erase(resources, clock, "user", USER)
     assert done.subject is None
     assert done.done_at
-    assert done.counts["conversations"] == 4
+    assert done.counts["conversations"] == 5
     assert done.counts["turns"] == 4
     assert done.counts["objects"] > 5
     assert done.counts["ledger_rows"] > 0
