@@ -6,10 +6,16 @@ import pytest
 
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
+from fermata.plans.apply_operations import apply_operations
 from fermata.plans.drafts.draft_history import import_pages, list_history
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
-from fermata.plans.drafts.pending_plan import PENDING_PLAN_SECONDS, discard_pending_plan, load_pending_plan
+from fermata.plans.drafts.pending_plan import (
+    PENDING_PLAN_SECONDS,
+    discard_pending_plan,
+    load_pending_plan,
+    require_pending_plan,
+)
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.plans.submit_plan import PlanSubmission, apply_pending_plan, apply_submitted_operations, submit_plan
 from tests.resources import TestClock
@@ -88,6 +94,38 @@ def test_of_two_requests_at_once_that_apply_a_plan_one_does(site: Resources, mon
     monkeypatch.setattr(site.tables, "write_items", write_later)
     assert apply_pending_plan(site, HERE, plan) == raced[1]
     assert load_draft(site, HERE).version == 2
+
+
+def test_a_request_that_finds_no_plan_any_more_is_answered_by_the_one_that_has_applied_it(
+    site: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = hold(site, REMOVAL)
+    raced: list[PlanOutcome] = []
+
+    def require_late(*place: Any) -> Any:
+        monkeypatch.undo()
+        raced.append(apply_pending_plan(site, HERE, plan))
+        return require_pending_plan(*place)
+
+    monkeypatch.setattr("fermata.plans.submit_plan.require_pending_plan", require_late)
+    assert apply_pending_plan(site, HERE, plan) == raced[0]
+    with pytest.raises(Conflict, match="applied already"):
+        discard_pending_plan(site, HERE, plan)
+
+
+def test_of_equal_requests_at_once_the_later_one_is_not_told_that_there_is_nothing_to_do(
+    site: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removal = [{"op": "remove_page", "pageSlug": "/faq"}]
+    raced: list[PlanOutcome] = []
+
+    def apply_late(*given: Any) -> Any:
+        monkeypatch.undo()
+        raced.append(apply_submitted_operations(site, HERE, removal, "key/k"))
+        return apply_operations(load_draft(site, HERE).draft, *given[1:])
+
+    monkeypatch.setattr("fermata.plans.submit_plan.apply_operations", apply_late)
+    assert apply_submitted_operations(site, HERE, removal, "key/k") == raced[0]
 
 
 def test_a_plan_that_is_dropped_while_it_is_applied_is_either_applied_or_dropped(

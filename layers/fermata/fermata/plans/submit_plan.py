@@ -19,6 +19,7 @@ from fermata.plans.drafts.pending_plan import (
     digest_targets,
     list_nowhere,
     load_pending_plan,
+    make_apply_effect_key,
     make_expiry,
     make_pending_plan_id,
     require_pending_plan,
@@ -251,7 +252,7 @@ def apply_pending_plan(
         PayloadTooLarge, ServiceUnavailable: As `change_draft`.
     """
     wanted = plan_id or require_pending_plan(resources, location, "").id
-    effect_key = f"plan/{wanted}"
+    effect_key = make_apply_effect_key(wanted)
     decide = partial(_decide_pending, resources, location, wanted, agreement)
     try:
         return _to_outcome(change_draft(resources, location, effect_key, decide))
@@ -280,7 +281,7 @@ def _decide_pending(
     held_members = {"pending_plan_id": None, "expires_at": None, "destructive_reasons": (), "approval_id": None}
     changed = {"status": "applied", "outcomes": applied.outcomes, "ops": tuple(plan.list_wire_operations())}
     outcome = pending.outcome.model_copy(update={**changed, **held_members})
-    change = _build_change("plan", outcome, applied, f"plan/{plan_id}", pending.turn)
+    change = _build_change("plan", outcome, applied, make_apply_effect_key(plan_id), pending.turn)
     return replace(change, extra_writes=(build_pending_delete(resources, location, plan_id), *closing))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
-from fermata.domain.errors import PayloadTooLarge, ServiceUnavailable
+from fermata.domain.errors import ApiError, PayloadTooLarge, ServiceUnavailable
 from fermata.plans.drafts.draft_rows import (
     ABSENT,
     HEAD_KEY,
@@ -25,6 +25,7 @@ from fermata.plans.drafts.draft_rows import (
     page_sort_key,
     snapshot_sort_key,
 )
+from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.page_model import Page, SiteDraft
 
 MAX_CHANGED_PAGES = 18
@@ -112,7 +113,14 @@ def change_draft(
         stored = load_draft(resources, location)
         if effect_key in stored.effects:
             return _read_made_change(resources, stored, stored.effects[effect_key])
-        change = decide(stored)
+        try:
+            change = decide(stored)
+        except (ApiError, InvalidPlan):
+            # The same change, sent twice at once, may have been made since the draft was read.
+            now = load_draft(resources, location)
+            if effect_key in now.effects:
+                return _read_made_change(resources, now, now.effects[effect_key])
+            raise
         try:
             return _write_change(resources, stored, change)
         except DraftMoved:

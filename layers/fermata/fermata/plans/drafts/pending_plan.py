@@ -18,6 +18,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import Conflict, ServiceUnavailable
 from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.operations import PlanOperation
 from fermata.plans.page_model import SiteDraft
 from fermata.plans.plan_outcome import PlanOutcome
@@ -26,6 +27,7 @@ PENDING_PLAN_SECONDS = 3600
 PENDING_KEY = "d#plan"
 NO_PENDING_PLAN = "There is no plan that waits to be applied. It may have expired; ask for it again."
 OTHER_PENDING_PLAN = "Another plan waits to be applied. Look at it first."
+APPLIED_PLAN = "This plan was applied already. Undo it if it is not wanted."
 MAX_PENDING_ATTEMPTS = 5
 
 
@@ -152,11 +154,13 @@ def discard_pending_plan(
         The plan; None if none waits.
 
     Raises:
-        Conflict: Another plan waits.
+        Conflict: Another plan waits, or this one was applied.
         ServiceUnavailable: What waits has changed in each of `MAX_PENDING_ATTEMPTS` attempts.
     """
     for _ in range(MAX_PENDING_ATTEMPTS):
         plan = load_pending_plan(resources, location)
+        if (plan is None or plan.id != plan_id) and plan_id and _was_applied(resources, location, plan_id):
+            raise Conflict(APPLIED_PLAN)
         if plan is None:
             return None
         if plan_id and plan_id != plan.id:
@@ -167,6 +171,15 @@ def discard_pending_plan(
             continue
         return plan
     raise ServiceUnavailable("Other requests are changing the plans of this draft. Try again.", retry_after=1)
+
+
+def make_apply_effect_key(plan_id: str) -> str:
+    """Return the effect key of the change that applies a plan which has waited."""
+    return f"plan/{plan_id}"
+
+
+def _was_applied(resources: Resources, location: DraftLocation, plan_id: str) -> bool:
+    return make_apply_effect_key(plan_id) in load_draft(resources, location).effects
 
 
 def make_expiry(resources: Resources) -> tuple[int, str]:
