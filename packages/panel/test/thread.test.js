@@ -30,7 +30,9 @@ test("a stored turn has cost what its last answer says", () => {
   const usage = (costUsd) => ({ promptTokens: 10, completionTokens: 2, costUsd });
   const items = itemsFromMessages([
     line("user", [text("Add it.")]),
-    line("assistant", [{ kind: "toolCall", toolCallId: "c1", toolName: "insertHtml", input: {} }], { turnUsage: usage(0.1) }),
+    line("assistant", [{ kind: "toolCall", toolCallId: "c1", toolName: "insertHtml", input: {} }], {
+      turnUsage: usage(0.1),
+    }),
     line("tool", [{ kind: "toolResult", ok: true }], { toolCallId: "c1" }),
     line("assistant", [text("Done.")], { turnUsage: usage(0.3) }),
     line("user", [text("And this.")]),

@@ -296,10 +296,11 @@ class FinishHooksRunEvent(Event):
 
 
 class SkippedEdit(DomainModel):
-    """An edit that an undo did not take back, and why."""
+    """An edit that an undo did not take back, and why. An editor's own reason has no code."""
 
     effect_key: str
     reason: str
+    code: str | None = None
 
 
 class UndoReport(DomainModel):

@@ -137,7 +137,7 @@ export class TurnElement {
     return [h("div", { class: "note bad", role: "alert" }, icon("warn"), text, problem.canRetry && retry)];
   }
 
-  /** @param {{undone: string[], skipped: {reason: string}[]}} report */
+  /** @param {{undone: string[], skipped: {reason: string, code?: string}[]}} report */
   #describeReport({ undone, skipped }) {
     const { words } = this.context;
     const box = h(
@@ -146,7 +146,7 @@ export class TurnElement {
       h("p", {}, undone.length ? words.undone(undone.length) : words.undoneNothing),
     );
     if (skipped.length) {
-      const reasons = [...new Set(skipped.map((edit) => edit.reason))];
+      const reasons = [...new Set(skipped.map(({ reason, code }) => inReadersLanguage(reason, code, words)))];
       box.append(
         h("p", {}, words.skipped(skipped.length)),
         h("ul", {}, ...reasons.map((reason) => h("li", {}, reason))),

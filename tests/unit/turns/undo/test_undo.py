@@ -300,8 +300,8 @@ def test_an_edit_without_a_usable_inverse_is_reported(stage: Stage, editor: Edit
     stage.start_undo(turn)
     editor.finish()
     assert journal_states(stage, turn) == ["stuck", "undone"]
-    assert [(edit.effect_key, edit.reason) for edit in undo_report(stage).skipped] == [
-        (f"{turn.id}/1/0", "The editor reported no inverse for it.")
+    assert [(edit.effect_key, edit.reason, edit.code) for edit in undo_report(stage).skipped] == [
+        (f"{turn.id}/1/0", "The editor reported no inverse for it.", "undoImpossible")
     ]
 
 
@@ -327,8 +327,8 @@ def test_undoing_an_edit_needs_the_capabilities_of_the_edit(stage: Stage, editor
     stage.start_undo(turn, caller=make_user("ada", "ai.chat", "ai.tools.write", "site.style.edit"))
     editor.finish()
     assert stage.tool_requests() == []
-    assert [edit.reason for edit in undo_report(stage).skipped] == [
-        "The user who undoes the edits may not use insertHtml."
+    assert [(edit.reason, edit.code) for edit in undo_report(stage).skipped] == [
+        ("The user who undoes the edits may not use insertHtml.", "undoNotAllowed")
     ]
 
 
@@ -344,6 +344,7 @@ def test_an_unanswered_undo_ends_with_every_setting(staged: MakeStage) -> None:
     newest, oldest = undo_report(stage).skipped
     assert "did not answer" in newest.reason
     assert "before it reached this" in oldest.reason
+    assert (newest.code, oldest.code) == ("undoUnanswered", "undoNotReached")
     assert stage.claim() is None
 
 

@@ -21,7 +21,11 @@ HALF_REDONE_REASON = (
 
 
 class UndoObstacle(Exception):
-    """An edit cannot be undone. The message says why, for the user."""
+    """An edit cannot be undone. The message says why, for the user, and the code for clients in other languages."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class _NoWayBack(Exception):
@@ -55,15 +59,15 @@ def plan_undo(resources: Resources, turn: Turn, entry: JournalEntry) -> list[Pla
         UndoObstacle: It cannot undo the edit.
     """
     if not entry.inverse_tools:
-        raise UndoObstacle(entry.edit.inverse_problem)
+        raise UndoObstacle(entry.edit.inverse_problem, "undoImpossible")
     try:
         calls = list(_plan_edit(resources, turn.tenant, entry))
     except _NoWayBack as error:
-        raise UndoObstacle(HALF_REDONE_REASON) from error
+        raise UndoObstacle(HALF_REDONE_REASON, "undoHalfRedone") from error
     capabilities = frozenset(turn.capabilities)
     for name in (entry.edit.tool_name, *entry.inverse_tools, *(call.tool for call in calls)):
         if not is_tool_permitted(get_toolset(turn.scope), turn.scope, turn.tenant, name, capabilities):
-            raise UndoObstacle(NOT_ALLOWED_REASON.format(name))
+            raise UndoObstacle(NOT_ALLOWED_REASON.format(name), "undoNotAllowed")
     return calls
 
 

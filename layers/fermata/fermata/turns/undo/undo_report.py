@@ -43,22 +43,22 @@ class UndoOutcome:
         is_redo = any(is_undo for _, is_undo in self._model_edits.values())
         self._note_parts = REDO_NOTE_PARTS if is_redo else UNDO_NOTE_PARTS
         self._undone = [entry for entry in entries if self._is_marked(entry) and entry.state == "undone"]
-        self._skipped = [(entry, self._get_reason(entry)) for entry in entries if entry.state != "undone"]
+        self._skipped = [(entry, self._explain_skip(entry)) for entry in entries if entry.state != "undone"]
 
     @property
     def report(self) -> UndoReport:
         """What the terminal event reports: the effect keys that were undone, and each other edit with the reason."""
         return UndoReport(
             undone=tuple(entry.edit.effect_key for entry in self._undone),
-            skipped=tuple(
-                SkippedEdit(effect_key=entry.edit.effect_key, reason=reason) for entry, reason in self._skipped
-            ),
+            skipped=tuple(skipped for _, skipped in self._skipped),
         )
 
     @property
     def note(self) -> str:
         """Text for the model. Empty when the document is certainly unchanged."""
-        partly = [entry for entry, reason in self._skipped if self._has_begun(entry) or reason == UNANSWERED_REASON]
+        partly = [
+            entry for entry, skipped in self._skipped if self._has_begun(entry) or skipped.reason == UNANSWERED_REASON
+        ]
         if not self._undone and not partly:
             return ""
         unchanged = [entry for entry, _ in self._skipped if entry not in partly]
@@ -81,18 +81,18 @@ class UndoOutcome:
     def _has_begun(self, entry: JournalEntry) -> bool:
         return entry.mark is not None and self._is_marked(entry) and entry.mark.has_begun
 
-    def _get_reason(self, entry: JournalEntry) -> str:
+    def _explain_skip(self, entry: JournalEntry) -> SkippedEdit:
+        key = entry.edit.effect_key
         try:
             plan_undo(self._resources, self._turn, entry)
         except UndoObstacle as obstacle:
-            return str(obstacle)
+            return SkippedEdit(effect_key=key, reason=str(obstacle), code=obstacle.code)
         if self._is_marked(entry) and entry.mark and entry.mark.skip_reason:
-            return (
-                f"{PARTLY_UNDONE_REASON} {entry.mark.skip_reason}"
-                if entry.state == "partly"
-                else entry.mark.skip_reason
-            )
-        return UNANSWERED_REASON if entry.key == self._state_before.last_edit_key else NOT_ASKED_REASON
+            beginning = f"{PARTLY_UNDONE_REASON} " if entry.state == "partly" else ""
+            return SkippedEdit(effect_key=key, reason=beginning + entry.mark.skip_reason)
+        if entry.key == self._state_before.last_edit_key:
+            return SkippedEdit(effect_key=key, reason=UNANSWERED_REASON, code="undoUnanswered")
+        return SkippedEdit(effect_key=key, reason=NOT_ASKED_REASON, code="undoNotReached")
 
 
 class _ModelEdits:
