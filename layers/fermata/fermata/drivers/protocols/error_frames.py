@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-_ANSWER_MEMBERS = ("choices", "delta", "response", "item", "content_block", "usage", "done", "output")
+_ANSWER_MEMBERS = ("choices", "candidates", "delta", "response", "item", "content_block", "usage", "done", "output")
 _WORD_MEMBERS = ("message", "detail", "msg", "error_msg", "error_message", "errorMessage", "title", "reason")
 _CODE_MEMBERS = ("code", "status", "status_code", "statusCode", "error_code")
 _PROGRESS = frozenset({
@@ -22,7 +22,7 @@ def name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
 
     No event of any protocol has words as its `message`, `detail` or the like, and none of the members of an answer.
     """
-    has_answer = any(event.get(name) for name in _ANSWER_MEMBERS)
+    has_answer = _has_answer(event)
     if has_answer and _says_nothing(event.get("error")):
         return {name: value for name, value in event.items() if name != "error"}
     if event.get("error"):
@@ -40,6 +40,14 @@ def name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
         error = {**inner, "message": words} | ({"code": codes[0]} if codes else {})
         return {"type": "error", "error": error}
     return event
+
+
+def _has_answer(event: dict[str, Any]) -> bool:
+    """Return whether an event has a member of an answer. Written as a loop, because every event comes here."""
+    for name in _ANSWER_MEMBERS:
+        if event.get(name):
+            return True
+    return "done" in event and isinstance(event.get("message"), dict)  # a line of Ollama's
 
 
 def _says_nothing(error: Any) -> bool:

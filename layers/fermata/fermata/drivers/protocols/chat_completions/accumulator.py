@@ -21,6 +21,11 @@ from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
+_PLAIN_MEMBERS = frozenset({"role", "content"})
+"""Of a delta that brings text and nothing else."""
+_OTHER_MEMBERS = frozenset({"message", "error"})
+"""Of a choice that brings more than its delta."""
+
 
 class ChatAccumulator:
     """The `ResponseAccumulator` of chat completions.
@@ -113,7 +118,18 @@ class ChatAccumulator:
         is_filtered = self._finish_reason != "refusal" and not self._refusal
         return "".join(self._refusal).strip() or (CONTENT_FILTER_REASON if is_filtered else None)
 
+    def _get_plain_text(self, choice: Mapping[str, Any]) -> str:
+        """Return the text of a choice that has nothing else, as nearly all have; else nothing."""
+        delta = choice.get("delta")
+        if not isinstance(delta, dict) or not delta.keys() <= _PLAIN_MEMBERS or choice.keys() & _OTHER_MEMBERS:
+            return ""
+        is_ending = choice.get("finish_reason") or self._finish_reason or self._calls.has_calls
+        return "" if is_ending else as_text(delta.get("content"))
+
     def _fold_choice(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
+        if text := self._get_plain_text(choice):
+            yield from self._fold_text(text)
+            return
         delta, message = as_dict(choice.get("delta")), as_dict(choice.get("message"))
         if not delta and not message:
             delta = {"content": choice.get("text")}  # as servers of the protocol for completions send it

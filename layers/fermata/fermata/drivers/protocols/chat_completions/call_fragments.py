@@ -190,8 +190,10 @@ class CallCollector:
 
 def read_index(index: Any) -> int | None:
     """Return the index of a fragment or choice; some servers write it as a text or as a float."""
+    if index is None or type(index) is int:  # nearly always
+        return index
     if isinstance(index, str) and index.isdecimal() and len(index) <= _MAX_INDEX_DIGITS:
         return int(index)
     if isinstance(index, float) and index.is_integer():
         return int(index)
-    return index if type(index) is int else None
+    return None
