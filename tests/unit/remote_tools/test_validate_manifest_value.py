@@ -1,11 +1,13 @@
 """Values are validated against the keywords that manifests may rely on; the first violation is named by its path."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fermata.tools.schema.validate_manifest_value import find_schema_violation, measure_schema_depth
+from tests.growth.measure_growth import MAX_GROWTH, measure_growth
 
 CLOSED_QUERY = {
     "type": "object",
@@ -76,3 +78,40 @@ def test_twice_the_items_take_about_twice_the_time() -> None:
 
     small = min(measure(5_000) for _ in range(5))
     assert min(measure(10_000) for _ in range(5)) < 4 * small
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda size: ({"items": {"enum": list(range(size))}}, [size - 1] * size),
+        lambda size: ({"items": {"type": ["null"] * size + ["integer"]}}, [None] * size),
+        lambda size: ({"items": {"enum": [{"n": number} for number in range(size)]}}, [{"n": size - 1}] * size),
+        lambda size: ({"properties": {"n" * size: {"items": {"type": "integer"}}}}, {"n" * size: [1] * size}),
+        lambda size: ({"properties": {"a": {"enum": [[number] for number in range(size)]}}}, {"a": [size - 1]}),
+    ],
+    ids=["numbers", "types", "objects", "names", "once"],
+)
+def test_a_schema_and_a_value_that_are_twice_as_large_take_twice_the_time(prepare: Any) -> None:
+    def prepare_work(size: int) -> Callable[[], object]:
+        schema, value = prepare(size)
+        return lambda: find_schema_violation(schema, value)
+
+    assert measure_growth(prepare_work, 500, 16_000) <= MAX_GROWTH
+
+
+@pytest.mark.parametrize(
+    ("choices", "value", "fits"),
+    [
+        ([1], 1.0, True),
+        ([1], True, False),
+        ([True], 1, False),
+        ([{"a": [1]}], {"a": [1.0]}, True),
+        ([{"a": [1]}], {"a": [True]}, False),
+        ([["a", "b"]], ["b", "a"], False),
+        ([None], None, True),
+        (["1"], 1, False),
+        ([], None, False),
+    ],
+)
+def test_values_are_compared_as_json_compares_them(choices: list[Any], value: Any, fits: bool) -> None:
+    assert (find_schema_violation({"enum": choices}, value) is None) == fits

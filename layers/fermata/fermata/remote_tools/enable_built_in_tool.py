@@ -64,12 +64,12 @@ def _check(tool: BuiltInTool, api_key: str | None, options: Mapping[str, str]) -
     known = {option.rstrip("!") for option in tool.options}
     if unknown := sorted(options.keys() - known):
         raise InvalidRequest(f"{name} has no option {', '.join(unknown)[:200]}.")
+    if f"{HOSTS_OPTION}!" in tool.options:
+        check_host_names(options.get(HOSTS_OPTION, ""))
     required = {option.rstrip("!") for option in tool.options if option.endswith("!")}
     if missing := sorted(required - {option for option, value in options.items() if value.strip()}):
         raise InvalidRequest(f"{name} needs the option {', '.join(missing)}.")
     if any(len(value) > MAX_OPTION_CHARS for value in options.values()):
         raise InvalidRequest(f"An option may have at most {MAX_OPTION_CHARS} characters.")
-    if HOSTS_OPTION in options:
-        check_host_names(options[HOSTS_OPTION])
     if name == "image.generate" and options.get("provider", IMAGE_PROVIDERS[0]) not in IMAGE_PROVIDERS:
         raise InvalidRequest(f"The option 'provider' must be one of {', '.join(IMAGE_PROVIDERS)}.")

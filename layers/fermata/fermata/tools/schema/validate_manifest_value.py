@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 MAX_SCHEMA_DEPTH = 32
+MAX_TYPES = 16
+"""Of a schema's `type`. JSON has seven; what follows these is not looked at."""
 
 
 class SchemaViolation(NamedTuple):
@@ -20,48 +22,94 @@ class SchemaViolation(NamedTuple):
         return f"{self.path}: {self.message}"
 
 
-def find_schema_violation(schema: Mapping[str, Any], value: Any, path: str = "$") -> SchemaViolation | None:
+def find_schema_violation(schema: Mapping[str, Any], value: Any) -> SchemaViolation | None:
     """Return the first violation, or None for a value that fits.
 
     Args:
         schema: The JSON Schema of a manifest.
         value: A JSON value.
-        path: The path of the value.
     """
-    return next(_iter_violations(schema, value, path), None)
+    return next(_Validation().iter_violations(schema, value, None), None)
 
 
-def _iter_violations(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[SchemaViolation]:
-    expected = schema.get("type")
-    types = [expected] if isinstance(expected, str) else expected if isinstance(expected, list) else []
-    if types and not any(_has_type(value, name) for name in types):
-        yield SchemaViolation(path, f"expected {' or '.join(map(str, types))}, got {_get_type_name(value)}")
-        return
-    choices = schema.get("enum")
-    if isinstance(choices, list) and not any(_is_same(choice, value) for choice in choices):
-        yield SchemaViolation(path, "is none of the allowed values")
+class _Place(NamedTuple):
+    """Where a value is: a member or an item of another one. It is a text only if it is named."""
+
+    parent: "_Place | None"
+    segment: str | int
+
+    def __str__(self) -> str:
+        segments, place = [], self
+        while True:
+            segments.append(f"[{place.segment}]" if isinstance(place.segment, int) else f".{place.segment}")
+            if place.parent is None:
+                return "$" + "".join(reversed(segments))
+            place = place.parent
+
+
+def _report(place: "_Place | None", message: str) -> SchemaViolation:
+    return SchemaViolation("$" if place is None else str(place), message)
+
+
+class _Validation:
+    """One validation. It reads each `enum` once, however many items are compared with it."""
+
+    def __init__(self) -> None:
+        self._choices: dict[int, frozenset[Any]] = {}
+
+    def iter_violations(self, schema: Mapping[str, Any], value: Any, place: _Place | None) -> Iterator[SchemaViolation]:
+        expected = schema.get("type")
+        types = [expected] if isinstance(expected, str) else expected if isinstance(expected, list) else []
+        if types and not _has_one_type(value, types[:MAX_TYPES]):
+            yield _report(place, f"expected {_join_types(types)}, got {_get_type_name(value)}")
+            return
+        choices = schema.get("enum")
+        if isinstance(choices, list) and _freeze(value) not in self._read_choices(choices):
+            yield _report(place, "is none of the allowed values")
+        if isinstance(value, dict):
+            yield from self._iter_object_violations(schema, value, place)
+        items = schema.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
+            for index, item in enumerate(value):
+                yield from self.iter_violations(items, item, _Place(place, index))
+
+    def _read_choices(self, choices: list[Any]) -> frozenset[Any]:
+        """Return the choices of a list of the schema, which lives as long as the validation."""
+        if id(choices) not in self._choices:
+            self._choices[id(choices)] = frozenset(map(_freeze, choices))
+        return self._choices[id(choices)]
+
+    def _iter_object_violations(
+        self, schema: Mapping[str, Any], value: Mapping[str, Any], place: _Place | None
+    ) -> Iterator[SchemaViolation]:
+        required = schema.get("required")
+        for name in required if isinstance(required, list) else ():
+            if name not in value:
+                yield _report(_Place(place, name), "is required")
+        properties = schema.get("properties")
+        known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
+        for name, member in value.items():
+            if isinstance(member_schema := known.get(name), Mapping):
+                yield from self.iter_violations(member_schema, member, _Place(place, name))
+            elif name not in known and schema.get("additionalProperties") is False:
+                yield _report(_Place(place, name), "is not allowed")
+
+
+def _has_one_type(value: Any, types: Sequence[Any]) -> bool:
+    return any(_has_type(value, name) for name in types)
+
+
+def _join_types(types: Sequence[Any]) -> str:
+    return " or ".join(map(str, types[:MAX_TYPES]))
+
+
+def _freeze(value: Any) -> Any:
+    """Return what is equal for equal JSON values, and can be a member of a set: true is not 1, and 1.0 is 1."""
     if isinstance(value, dict):
-        yield from _iter_object_violations(schema, value, path)
-    items = schema.get("items")
-    if isinstance(value, list) and isinstance(items, Mapping):
-        for index, item in enumerate(value):
-            yield from _iter_violations(items, item, f"{path}[{index}]")
-
-
-def _iter_object_violations(
-    schema: Mapping[str, Any], value: Mapping[str, Any], path: str
-) -> Iterator[SchemaViolation]:
-    required = schema.get("required")
-    for name in required if isinstance(required, list) else ():
-        if name not in value:
-            yield SchemaViolation(f"{path}.{name}", "is required")
-    properties = schema.get("properties")
-    known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
-    for name, member in value.items():
-        if isinstance(member_schema := known.get(name), Mapping):
-            yield from _iter_violations(member_schema, member, f"{path}.{name}")
-        elif name not in known and schema.get("additionalProperties") is False:
-            yield SchemaViolation(f"{path}.{name}", "is not allowed")
+        return "object", frozenset((name, _freeze(member)) for name, member in value.items())
+    if isinstance(value, list):
+        return "array", tuple(map(_freeze, value))
+    return isinstance(value, bool), value
 
 
 def _has_type(value: Any, name: Any) -> bool:
@@ -90,11 +138,6 @@ def _is_number(value: Any) -> bool:
 def _get_type_name(value: Any) -> str:
     names = ("null", "boolean", "integer", "number", "string", "array", "object")
     return next(name for name in names if _has_type(value, name))
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Compare JSON values: true is not 1, and 1.0 is 1."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def measure_schema_depth(value: Any, limit: int = MAX_SCHEMA_DEPTH) -> int:
