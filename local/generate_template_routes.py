@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fermata.wire.operations.common import API_PREFIX
+from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import BaseOperation, FunctionName
 from fermata.wire.operations.surface import OPERATIONS
 
@@ -17,6 +18,8 @@ TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
 STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
 BUFFERED_FUNCTION: FunctionName = "tool_result"
 """The function that answers the other methods of streamed paths."""
+WHOLE_SUBTREES = (f"{CONTENT_PATH}/",)
+"""Subtrees whose paths begin with parameters, and all belong to one function."""
 PREFIX_SEGMENTS = 5
 """Slashes of a path like `/admin/api/ai/conversations/`, below which every path is written out."""
 MIN_MERGED_PATHS = 2
@@ -65,8 +68,9 @@ def merge_subtrees(own_operations: Sequence[BaseOperation], operations: Sequence
     others = {operation.path for operation in operations} - paths
     routes: dict[str, str] = {}
     for operation in _select_one_per_path(own_operations):
-        prefix = f"{operation.path.rpartition('/')[0]}/"
-        is_deep = prefix.count("/") > PREFIX_SEGMENTS and "{" not in operation.path
+        whole = next((tree for tree in WHOLE_SUBTREES if operation.path.startswith(tree)), "")
+        prefix = whole or f"{operation.path.rpartition('/')[0]}/"
+        is_deep = bool(whole) or (prefix.count("/") > PREFIX_SEGMENTS and "{" not in operation.path)
         siblings = [path for path in paths if path.startswith(prefix)]
         is_own = not any(path.startswith(prefix) for path in others)
         if is_deep and is_own and len(siblings) >= MIN_MERGED_PATHS:

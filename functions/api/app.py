@@ -39,6 +39,7 @@ from fermata.wire.http.messages import HttpRequest, Response, read_integer_param
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
 from fermata.wire.operations import (
+    content,
     conversations,
     defaults,
     editor,
@@ -307,6 +308,8 @@ for operation, function in planner.PLANNER_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.handlers:{function}")
 for operation, function in planner.PUBLISH_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.publish_handlers:{function}")
+for operation, function in content.CONTENT_HANDLERS:
+    router.handles_by_path(operation, f"fermata.content_api.{function}")
 
 handler = make_handler(router)
 prepare_function("dynamodb", "s3", "kms", "stepfunctions")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.wire.operations.surface import OPERATIONS
-from local.generate_template_routes import merge_subtrees, update_routes
+from local.generate_template_routes import WHOLE_SUBTREES, merge_subtrees, update_routes
 from tests.template import templates
 from tests.template.templates import ALIAS_SUFFIX, Template, resources_of_type
 
@@ -96,7 +96,8 @@ def test_all_operations_on_a_path_are_served_by_one_function() -> None:
 
 def test_every_operation_is_caught_by_a_route_of_its_function() -> None:
     for operation in OPERATIONS:
-        greedy = f"{operation.path.rpartition('/')[0]}/{{proxy+}}"
+        whole = next((tree for tree in WHOLE_SUBTREES if operation.path.startswith(tree)), "")
+        greedy = f"{whole or operation.path.rpartition('/')[0] + '/'}{{proxy+}}"
         caught_by = operation.route_path if operation.route_path in ROUTES else greedy
         assert ROUTES[caught_by] == FUNCTIONS[operation.function], operation.path
 

@@ -93,6 +93,7 @@ def test_only_blobs_executions_and_a_rollouts_functions_have_resource_wildcards_
         "Bucket/turns/*",
         "Bucket/conversations/*",
         "Bucket/agents/*",
+        "Bucket/content/*",
         "Bucket/uploads/*",
         "Bucket/exports/*",
         "execution:turn:*",

@@ -33,6 +33,14 @@ from fermata.client_protocols.openai_conversations import (
     store_transcript,
 )
 from fermata.client_protocols.openai_transcript import TranscriptMessage
+from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
+from fermata.content.change_sets.merge_change_set import merge_change_set
+from fermata.content.content_space import ContentSpace, SpaceKey
+from fermata.content.documents.change_document import create_document, delete_document, update_document
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
+from fermata.content.documents.document_history import list_documents, restore_document
+from fermata.content.documents.read_document import find_document_by_slug
+from fermata.content.model_store import create_space, put_model
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
@@ -452,6 +460,23 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
     clock.advance(31 * 86_400)
     api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
     assert len(api_key_store.list_api_keys(functions["credentials"], manager.tenant)) == 1
+
+
+def test_content_is_written_merged_deleted_and_restored(functions: dict[str, Any]) -> None:
+    api, space, author = functions["api"], SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    create_space(api, space, ContentSpace(), author)
+    put_model(api, space, {"id": "recipe", "kind": "collection"}, author)
+    key = DocumentKey("recipe", "rye")
+    large = DocumentContent(slug="rye", title="Rye", locales={"data": {"body": LARGE}})
+    create_document(api, space, "recipe", author, large, document_id="rye", effect_key="once")
+    update_document(api, space, key, author, lambda content: content.model_copy(update={"slug": "rye-bread"}))
+    assert find_document_by_slug(api, space, "recipe", "rye-bread").version == 2
+    change_set = begin_change_set(api, space, "", author).id
+    change_in_change_set(api, space, change_set, key, lambda _before, _basis: DocumentContent(title="Dark rye"))
+    assert merge_change_set(api, space, change_set, author).status == "merged"
+    delete_document(api, space, key, author)
+    restore_document(api, space, key, 1, author)
+    assert len(list_documents(api, space, "recipe").documents) == 1
 
 
 @pytest.mark.parametrize("kind", ["conversation", "user", "tenant"])

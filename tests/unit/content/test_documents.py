@@ -47,7 +47,7 @@ from fermata.content.model_store import (
 )
 from fermata.content.page_sections import PageSection, add_page_section, merge_section_content, remove_page_sections
 from fermata.content.validation.validate_document import ContentRefused
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, VersionMismatch
 from tests.unit.content.conftest import ADA, HERO, RECIPE
 
 BOB = ContentAuthor("bob", "agent", "turn-1", "call-1")
@@ -139,7 +139,7 @@ def test_a_writer_who_names_the_version_that_it_has_seen_is_refused_after_anothe
 ) -> None:
     create_page(resources, space)
     update_document(resources, space, ABOUT, BOB, rename("B"))
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(VersionMismatch) as refused:
         update_document(resources, space, ABOUT, ADA, rename("A"), ChangeOptions(1))
     assert refused.value.details == {"version": 2}
 

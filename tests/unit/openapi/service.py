@@ -18,6 +18,11 @@ from fermata.agents.definitions.definition_store import replace_agents
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
+from fermata.content.change_sets.change_set_store import begin_change_set
+from fermata.content.content_space import ContentSpace, SpaceKey
+from fermata.content.documents.change_document import create_document
+from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.model_store import create_space, put_model
 from fermata.credentials import credential_store
 from fermata.domain.blocks import ImageBlock, ToolCallBlock
 from fermata.domain.events import ApprovalRequestedEvent
@@ -178,6 +183,7 @@ class Service:
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
+            **(self._write_content(operation) if kind == "content" else {}),
             "deliveryId": DELIVERY.sort_key,
             "name": self._find_name(operation, kind),
             **(self._name_chat(operation, status) if operation in CHAT_OPERATIONS else {}),
@@ -202,6 +208,20 @@ class Service:
         if operation is remote_tools.TURN_ON_BUILT_IN_TOOL:
             return "http_get"
         return self._register_tool() if "{name}" in operation.path else ""
+
+    def _write_content(self, operation: BaseOperation) -> dict[str, str]:
+        """Return a space with a model, its document and a change set. A model that is deleted has no document."""
+        space, author = (
+            SpaceKey("bakery", f"site-{new_id(12).lower().replace('_', '0').strip('-')}x"),
+            ContentAuthor("ada"),
+        )
+        create_space(self.resources, space, ContentSpace(), author)
+        put_model(self.resources, space, {"id": "recipe", "kind": "collection", "i18n": False}, author)
+        if operation.name != "removeContentModel":
+            create_document(self.resources, space, "recipe", author, DocumentContent(title="Rye"), document_id="rye")
+        change_set = begin_change_set(self.resources, space, "", author).id
+        names = {"site": space.site, "environment": space.environment, "model": "recipe", "document": "rye"}
+        return names | {"version": "1", "changeSet": change_set}
 
     def _open_planner_session(self) -> dict[str, str]:
         """Return a session whose draft has a step to undo and one to redo, and a chat that is not run yet."""

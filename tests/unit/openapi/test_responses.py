@@ -73,6 +73,13 @@ BODIES: dict[str, Any] = {
         "messages": [{"id": "m", "role": "user", "content": "Hello"}],
     },
     "createResponse": {"model": "site", "input": "Hello", "stream": True, "conversation": ""},
+    "createContentSpace": {"site": "", "environment": "staging"},
+    "putContentModel": {"kind": "collection", "fields": {"title": {"type": "string"}}},
+    "createDocument": {"title": "Rye", "locales": {"data": {"title": "Rye"}}},
+    "changeDocument": {"status": "published", "locales": {"data": {"title": None}}},
+    "beginChangeSet": {"title": "Spring"},
+    "changeInChangeSet": {"title": "Dark rye"},
+    "mergeChangeSet": {"prefer": "ours"},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
 }
 QUERIES: dict[str, dict[str, Any]] = {

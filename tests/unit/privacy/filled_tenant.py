@@ -14,6 +14,11 @@ from fermata.agents.files.bundle_store import PushedFile, store_bundle
 from fermata.agents.policy_store import set_policy
 from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
 from fermata.aws.resources import Resources
+from fermata.content.change_sets.change_set_store import begin_change_set
+from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces
+from fermata.content.documents.change_document import create_document
+from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.model_store import create_space
 from fermata.conversations import conversation_store
 from fermata.credentials import last_used, scope_defaults
 from fermata.domain.blocks import ImageBlock
@@ -84,6 +89,7 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     store_bundle(resources, caller.tenant, [PushedFile("menu.md", b"Bread")])
     set_secret(resources, caller, "VENDOR_KEY", "key-of-the-vendor")
     replace_agents(resources, caller, {"helper": make_definition()})
+    write_content(resources, caller)
     conversation_store.create_conversation(resources, caller, "agent:helper", None, None, "")
     conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
     run_edited_turn(stage)
@@ -95,6 +101,16 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     stage.new_conversation()
     leave_turn_open(stage)
     leave_prompts_waiting(resources, stage)
+
+
+def write_content(resources: Resources, caller: Caller) -> None:
+    """Write a document that is so large that it is stored in the bucket, and begin a change set."""
+    space, author = SpaceKey(caller.tenant, "shop"), ContentAuthor(caller.user)
+    if not list_spaces(resources, caller.tenant):
+        create_space(resources, space, ContentSpace(), author)
+    post = DocumentContent(title="Bread", locales={"en": {"body": "bread of the bakery " * 2_000}})
+    create_document(resources, space, "post", author, post)
+    begin_change_set(resources, space, "Spring", author)
 
 
 def run_edited_turn(stage: Stage) -> None:
@@ -166,7 +182,7 @@ def count_ledger(resources: Resources) -> None:
 
 
 def list_rows(resources: Resources, *tables: str) -> list[Item]:
-    names = tables or ("conversations", "bridges", "usage", "settings", "pricing")
+    names = tables or ("conversations", "bridges", "usage", "settings", "pricing", "content")
     client, settings = resources.tables._client, resources.settings.model_dump()
     pages = [client.get_paginator("scan").paginate(TableName=settings[f"{name}_table"]) for name in names]
     return [deserialize_item(item) for table in pages for page in table for item in page["Items"]]

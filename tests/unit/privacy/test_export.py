@@ -65,7 +65,13 @@ def test_a_users_export_has_rows_blobs_journal_ledger_and_images(resources: Reso
     assert done.counts == {"lines": len(lines)}
     assert [secret for secret in SECRETS_OF_ADA if secret not in text] == []
     assert NAME in text
-    assert {line["table"] for line in lines if "table" in line} == {"conversations", "bridges", "usage", "settings"}
+    assert {line["table"] for line in lines if "table" in line} == {
+        "conversations",
+        "bridges",
+        "usage",
+        "settings",
+        "content",
+    }
     assert {row["sk"][:2] for row in rows} >= {"me", "m#", "tu", "e#", "p#", "j#", "r0", "en"}
     own_counts = user_limits_partition("bakery", USER)
     assert [row["sk"] for row in rows if row["pk"] == own_counts] == ["counts"]

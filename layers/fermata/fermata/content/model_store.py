@@ -92,6 +92,11 @@ def list_content_models(resources: Resources, space: SpaceKey) -> list[ModelStat
 def read_model(resources: Resources, space: SpaceKey, model_id: str) -> ModelState:
     """Return a model.
 
+    Args:
+        resources: Of the process.
+        space: The space.
+        model_id: The model.
+
     Raises:
         NotFound: The space or the model does not exist.
     """

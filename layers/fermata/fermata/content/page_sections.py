@@ -7,10 +7,12 @@ begins with that of its page, so that it alone says where it is.
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
 
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.document import DocumentContent
+from fermata.content.documents.document import DOCUMENT_ID, DocumentContent
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import InvalidRequest, NotFound
 
@@ -23,14 +25,35 @@ _LINK_FIELD = re.compile(r".+(?:Link|Href)")
 class PageSection(DomainModel):
     """A section of a page: its id, the section model that describes it, and whether it is shown."""
 
-    id: str
-    model: str
+    id: Annotated[str, Field(max_length=100)]
+    model: Annotated[str, Field(max_length=40)]
     status: SectionStatus = "published"
 
 
 def list_page_sections(content: DocumentContent) -> list[PageSection]:
-    """Return the sections of a page in their order."""
-    return [PageSection.from_wire(section) for section in content.get_locale(DEFINITION_LOCALE).get("sections", [])]
+    """Return the sections of a page in their order.
+
+    Raises:
+        InvalidRequest: They are not described as sections are.
+    """
+    sections = content.get_locale(DEFINITION_LOCALE).get("sections", [])
+    try:
+        return [PageSection.from_wire(section) for section in sections]
+    except (ValidationError, TypeError) as error:
+        raise InvalidRequest("'sections' has to be a list of objects with 'id' and 'model'.") from error
+
+
+def list_section_models(content: DocumentContent) -> tuple[str, ...]:
+    """Return the section models that a document may name, also if it is no page or its sections are not valid."""
+    sections = content.get_locale(DEFINITION_LOCALE).get("sections")
+    named = (
+        [section.get("model") for section in sections if isinstance(section, dict)]
+        if isinstance(sections, list)
+        else []
+    )
+    return tuple(dict.fromkeys(name for name in named if isinstance(name, str) and DOCUMENT_ID.fullmatch(name)))[
+        :MAX_SECTIONS
+    ]
 
 
 def count_section_models(content: DocumentContent) -> dict[str, int]:

@@ -17,6 +17,9 @@ class Capability(StrEnum):
     APPROVE = "ai.tools.approve"
     POLICIES = "ai.policies.manage"
     AGENTS = "ai.agents.manage"
+    READ_CONTENT = "ai.content.read"
+    WRITE_CONTENT = "ai.content.write"
+    CONTENT = "ai.content.manage"
 
 
 class Caller(DomainModel):

@@ -9,6 +9,7 @@ FermataError
       OriginRefused        403 for a page of another origin
       PathNotFound         404 for a path, and not for an id in it
     MethodNotAllowed   405   Conflict      409   PayloadTooLarge  413
+    VersionMismatch    412  what the caller has seen has changed since
     PaymentRequired    402  a budget is used up until it renews
     Gone               410  the resource existed and has expired
     Unprocessable      422  the request is valid, but the chosen model cannot fulfil it
@@ -110,6 +111,17 @@ class MethodNotAllowed(ApiError):
 
 class Conflict(ApiError):
     status = 409
+
+
+class VersionMismatch(ApiError):
+    """What the caller has seen is at another version by now, which `version` names."""
+
+    status = 412
+    code = "versionMismatch"
+
+    def __init__(self, message: str, *, version: int) -> None:
+        super().__init__(message)
+        self.details = {"version": version}
 
 
 class Gone(ApiError):

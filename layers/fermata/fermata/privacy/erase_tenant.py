@@ -16,7 +16,7 @@ from fermata.turns.turn import build_turn_pk
 from fermata.usage.ledger.ledger_store import is_ledger_row
 from fermata.wire.auth.tenant_store import list_tenant_index_keys
 
-_FOLDERS = ("conversations", "turns", "agents", "uploads", "exports")
+_FOLDERS = ("conversations", "turns", "agents", "content", "uploads", "exports")
 SaveJob = Callable[[PrivacyJob], PrivacyJob]
 
 
@@ -73,6 +73,7 @@ def _iter_rows(
     """Yield the tenant's rows of every table, and after each page None, with the position that is reached."""
     settings = resources.settings
     tables = [settings.bridges_table, settings.conversations_table, settings.usage_table, settings.settings_table]
+    tables.append(settings.content_table)
     begin = tables.index(position[0]) if position else 0
     start = (position[1], position[2]) if len(position) == 3 else None
     for table in tables[begin:]:

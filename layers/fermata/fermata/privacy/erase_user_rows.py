@@ -8,6 +8,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Up
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
 from fermata.domain.errors import ServiceUnavailable
+from fermata.privacy.content_authors import rename_content_author
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_content import erase_partition
 from fermata.privacy.find_subject_rows import (
@@ -21,7 +22,7 @@ _MAX_UPDATE_ATTEMPTS = 5
 
 
 def erase_user_rows(resources: Resources, subject: DataSubject, erased_name: str) -> Counter[str]:
-    """Delete a user's label, budget account, counts, idempotency keys and uploads; rename the author of settings."""
+    """Delete a user's label, budget account, counts, idempotency keys and uploads; rename the author of what stays."""
     tenant, user = subject.tenant, subject.id
     usage, bridges = resources.settings.usage_table, resources.settings.bridges_table
     digest = hashlib.sha256(user.encode()).hexdigest()
@@ -32,6 +33,7 @@ def erase_user_rows(resources: Resources, subject: DataSubject, erased_name: str
         _rename_authors(resources, row, user, erased_name) for row in iter_settings_by_user(resources, subject)
     )
     renamed += _remove_own_budget(resources, tenant, user)
+    renamed += rename_content_author(resources, subject, erased_name)
     return Counter(rows=rows, objects=objects, settings=renamed)
 
 

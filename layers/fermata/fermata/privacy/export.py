@@ -19,6 +19,7 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import upload_folder
 from fermata.conversations.message_store import conversation_partition
+from fermata.privacy.content_authors import iter_content_rows_by
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.find_subject_rows import (
     iter_conversations,
@@ -155,8 +156,16 @@ def _iter_user_rows(resources: Resources, subject: DataSubject) -> Iterator[Line
     for entry in iter_trail_entries_of(resources, subject.tenant, subject.id):
         yield _to_line("bridges", entry)
     yield from _iter_own_budget(resources, subject)
+    yield from _iter_own_content(resources, subject)
     yield from _iter_blobs(resources, upload_folder(subject.tenant, subject.id))
     yield from _iter_blobs(resources, snapshots_folder(subject.tenant, subject.id))
+
+
+def _iter_own_content(resources: Resources, subject: DataSubject) -> Iterator[Line]:
+    for row in iter_content_rows_by(resources, subject):
+        yield _to_line("content", row)
+        if "blob" in row:
+            yield _to_blob_line(resources, row["blob"])
 
 
 def _iter_own_budget(resources: Resources, subject: DataSubject) -> Iterator[Line]:
@@ -176,13 +185,17 @@ def _iter_tenant(resources: Resources, tenant: str) -> Iterator[Line]:
             yield from (_to_line(name, row) for row in own)
             if start is None:
                 break
-    for folder in ("conversations", "turns", "uploads", "agents"):
+    for folder in ("conversations", "turns", "uploads", "agents", "content"):
         yield from _iter_blobs(resources, f"{folder}/{tenant}")
 
 
 def _iter_blobs(resources: Resources, folder: str) -> Iterator[Line]:
     for key in resources.blobs.list_keys(folder):
-        yield {"blob": key, "base64": base64.b64encode(resources.blobs.get_bytes(key)).decode()}
+        yield _to_blob_line(resources, key)
+
+
+def _to_blob_line(resources: Resources, key: str) -> Line:
+    return {"blob": key, "base64": base64.b64encode(resources.blobs.get_bytes(key)).decode()}
 
 
 def _tables(resources: Resources) -> dict[str, str]:
@@ -192,6 +205,7 @@ def _tables(resources: Resources) -> dict[str, str]:
         "bridges": settings.bridges_table,
         "usage": settings.usage_table,
         "settings": settings.settings_table,
+        "content": settings.content_table,
     }
 
 

@@ -70,6 +70,11 @@ def list_change_sets(resources: Resources, space: SpaceKey) -> list[ChangeSet]:
 def read_change_set(resources: Resources, space: SpaceKey, change_set_id: str) -> ChangeSetContents:
     """Return a change set with its documents.
 
+    Args:
+        resources: Of the process.
+        space: The space.
+        change_set_id: The change set.
+
     Raises:
         NotFound: There is none.
     """

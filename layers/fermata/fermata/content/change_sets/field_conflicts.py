@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.document import DocumentContent
+from fermata.content.page_sections import list_page_sections
 
 Preference = Literal["ours", "theirs"]
 """Whose value counts where both have changed one field: that of the change set, or the one that is stored."""
@@ -76,7 +76,7 @@ def _list_changed_paths(
 def flatten_content(content: DocumentContent) -> dict[tuple[str, ...], Any]:
     """Return the fields of a document by their paths. The content of a page's section has a path for each field."""
     flat: dict[tuple[str, ...], Any] = {(name,): getattr(content, name) for name in OWN_FIELDS}
-    sections = {section["id"] for section in content.get_locale(DEFINITION_LOCALE).get("sections", [])}
+    sections = {section.id for section in list_page_sections(content)} if content.parts else set()
     for locale, fields in content.locales.items():
         for name, value in fields.items():
             if name in sections and isinstance(value, dict):

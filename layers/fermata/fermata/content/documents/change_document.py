@@ -27,7 +27,7 @@ from fermata.content.documents.read_document import (
 from fermata.content.page_sections import count_section_models
 from fermata.content.validation.content_problem import ContentProblem, is_valid
 from fermata.content.validation.validate_document import ContentRefused, validate_document
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound, ServiceUnavailable
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound, ServiceUnavailable, VersionMismatch
 
 MAX_DOCUMENT_ATTEMPTS = 5
 SINGLETON_ID = "main"
@@ -81,7 +81,8 @@ def change_document(
 
     Raises:
         NotFound: The space, the model or a section model does not exist.
-        Conflict: The document is not at the expected version, or a unique value is another document's.
+        Conflict: A unique value is another document's.
+        VersionMismatch: The document is not at the expected version.
         ContentRefused: The content breaks the rules of its model.
         ServiceUnavailable: Others were faster in each of `MAX_DOCUMENT_ATTEMPTS` attempts.
     """
@@ -125,13 +126,15 @@ def check_expected_version(live: DocumentVersion | None, expected: int | None) -
     """Check that a document is at the version that the caller has seen.
 
     Raises:
-        Conflict: It is not.
+        Conflict: It exists, and the caller takes it for new.
+        VersionMismatch: It is at another one.
     """
     current = live.version if live else 0
     if expected is not None and expected != current:
-        conflict = Conflict(f"The document has changed: it is at version {current}, not at {expected}.")
-        conflict.details = {"version": current}
-        raise conflict
+        if expected == 0:
+            raise Conflict("There is such a document already.")
+        message = f"The document has changed: it is at version {current}, not at {expected}."
+        raise VersionMismatch(message, version=current)
 
 
 def read_made_change(resources: Resources, space: SpaceKey, effect: dict[str, Any]) -> WrittenDocument:

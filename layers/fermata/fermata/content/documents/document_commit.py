@@ -43,6 +43,16 @@ class ContentMoved(Exception):
     """Another write has changed a document or a model since it was read."""
 
 
+class ValueTaken(Conflict):
+    """A unique value is another document's. `details` names the field and the document."""
+
+    code = "valueTaken"
+
+    def __init__(self, claim: UniqueClaim, owner: str) -> None:
+        super().__init__(claim.describe(owner))
+        self.details = {"field": claim.field, "owner": owner}
+
+
 class EffectRepeated(Exception):
     """The write has been made before, under the same effect key."""
 
@@ -125,9 +135,7 @@ def explain_refusal(planned: Sequence[PlannedWrite], refused: TransactionCancele
             return Conflict(IN_USE_MESSAGE.format(item["sk"].rpartition("#")[2], item["documents"]))
     for one, item in failed:
         if subjects == {"claim"} and one.claim and item:
-            conflict = Conflict(one.claim.describe(item["owner"]))
-            conflict.details = {"field": one.claim.field, "owner": item["owner"]}
-            return conflict
+            return ValueTaken(one.claim, item["owner"])
     return ContentMoved()
 
 
@@ -172,7 +180,7 @@ def _build_head_update(after: DocumentVersion, added: int) -> tuple[str, dict[st
     """Build the update of a head. It leaves alone how many documents a model has, unless this write changes it."""
     attributes = {**list_head_attributes(after), "v": 1}
     if after.model == META_MODEL and after.content:
-        attributes["definition"] = json.dumps(after.content.get_locale(DEFINITION_LOCALE), ensure_ascii=False)
+        attributes["definition"] = json.dumps(after.content.get_locale(DEFINITION_LOCALE))
     names = {f"#a{number}": name for number, name in enumerate(attributes)}
     values = {f":a{number}": value for number, value in enumerate(attributes.values())}
     expression = "SET " + ", ".join(f"#a{number} = :a{number}" for number in range(len(attributes)))
@@ -230,7 +238,7 @@ def _plan_claims(
         freed |= dict.fromkeys(list_claims(step.before, model), owner)
         for claim in list_claims(step.after, model):
             if taken.setdefault(claim, owner) != owner:
-                raise Conflict(claim.describe(taken[claim]))
+                raise ValueTaken(claim, taken[claim])
     table = resources.settings.content_table
     for claim, owner in freed.items():
         if claim not in taken:

@@ -68,7 +68,7 @@ def unpack_content(resources: Resources, item: Mapping[str, Any]) -> DocumentCon
     """Return the content that `pack_content` has stored."""
     if "blob" in item:
         return DocumentContent.model_validate(resources.blobs.get_json(item["blob"]))
-    return DocumentContent.model_validate_json(item["content"]) if "content" in item else None
+    return DocumentContent.model_validate(json.loads(item["content"])) if "content" in item else None
 
 
 def version_to_item(resources: Resources, space: SpaceKey, version: DocumentVersion) -> Item:
@@ -106,6 +106,11 @@ def list_head_attributes(version: DocumentVersion) -> dict[str, Any]:
         "updated_at": version.at,
         "published_at": content.published_at,
     }
+
+
+def head_from_version(version: DocumentVersion) -> DocumentHead:
+    """Return the head of a document whose newest version this is."""
+    return DocumentHead.model_validate({**list_head_attributes(version), "model": version.model, "id": version.id})
 
 
 def head_from_item(item: Mapping[str, Any]) -> DocumentHead:

@@ -47,6 +47,11 @@ def read_newest_version(resources: Resources, space: SpaceKey, key: DocumentKey)
 def read_document(resources: Resources, space: SpaceKey, key: DocumentKey) -> DocumentVersion:
     """Return the newest version of a document that exists.
 
+    Args:
+        resources: Of the process.
+        space: The space.
+        key: The document.
+
     Raises:
         NotFound: It does not exist, or was deleted.
     """

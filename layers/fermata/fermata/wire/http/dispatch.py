@@ -26,8 +26,10 @@ from fermata.wire.http.openai_errors import shape_openai_error
 from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router, Routes, find_methods, find_routes
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-_ALLOWED_HEADERS = "accept, authorization, content-type, fermata-tool-names, idempotency-key, x-request-id"
-_EXPOSED_HEADERS = "retry-after, x-request-id"
+_ALLOWED_HEADERS = (
+    "accept, authorization, content-type, fermata-tool-names, idempotency-key, if-match, if-none-match, x-request-id"
+)
+_EXPOSED_HEADERS = "etag, retry-after, x-request-id"
 _PREFLIGHT_SECONDS = "600"
 _STANDARD_HEADERS = {
     "Content-Type": "application/json",

@@ -20,6 +20,7 @@ from fermata.wire.bodies.responses import (
     callbacks,
     chat_clients,
     common,
+    content,
     conversations,
     credentials,
     defaults,
@@ -47,8 +48,8 @@ from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
 _RESPONSE_MODULES = (
-    agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, common, conversations, credentials,
-    defaults, editor, generate, openai, planner, privacy, remote_tools, turns, usage, webhooks,
+    agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, common, content, conversations,
+    credentials, defaults, editor, generate, openai, planner, privacy, remote_tools, turns, usage, webhooks,
 )  # fmt: skip
 _ERROR_MODEL = "ErrorResponse"
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
@@ -221,6 +222,8 @@ def _error_name(status: int) -> str:
 
 
 def _error(status: int, description: str, model: str = _ERROR_MODEL) -> JsonObject:
+    if status == 304:
+        return {"description": description, "headers": {"X-Request-Id": _REQUEST_ID_HEADER}}
     return {
         "description": description,
         "headers": {"X-Request-Id": _REQUEST_ID_HEADER} | _retry_after_header(status),

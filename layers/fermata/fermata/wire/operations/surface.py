@@ -11,6 +11,7 @@ from fermata.wire.operations import (
     approvals,
     callbacks,
     chat_clients,
+    content,
     conversations,
     credentials,
     defaults,
@@ -32,6 +33,7 @@ from fermata.wire.operations.operation import BaseOperation
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, conversations, defaults,
     credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service, webhooks,
+    content,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

@@ -20,12 +20,26 @@ class ErrorResponse(ResponseModel):
     """A sentence that says what is wrong and what to do, and a code where a program can do it.
 
     `logRewound`: the log of the turn ends before the event that the client named, at `lastSeq`. `invalid_manifest`: the
-    member `field` of a tool's manifest is wrong. `invalid_agents`: `problems` has each
-    mistake in files that define agents. The members behind `problems` are of the planner (docs/edit-plans.md).
+    member `field` of a tool's manifest is wrong. `invalid_agents`: `problems` has each mistake in files that define
+    agents. `contentInvalid`: `problems` has what breaks the rules of a model. `valueTaken`: `owner` is the document
+    that has the unique value of `field`. `versionMismatch`: `version` is the current one. `mergeConflict`: `conflicts`
+    has the fields that others have changed too (docs/content.md). The members from `errorCode` to `suggestions` are of
+    the planner (docs/edit-plans.md).
     """
 
     error: str
-    code: Literal["logRewound", "invalid_manifest", "invalid_agents"] | None = None
+    code: (
+        Literal[
+            "logRewound",
+            "invalid_manifest",
+            "invalid_agents",
+            "contentInvalid",
+            "valueTaken",
+            "versionMismatch",
+            "mergeConflict",
+        ]
+        | None
+    ) = None
     last_seq: CountField | None = None
     field: str | None = None
     problems: list[dict[str, Any]] | None = None
@@ -35,6 +49,9 @@ class ErrorResponse(ResponseModel):
     changes: list[str] | None = None
     mentioned_slugs: list[str] | None = None
     suggestions: list[str] | None = None
+    version: CountField | None = None
+    owner: str | None = None
+    conflicts: list[dict[str, Any]] | None = None
 
 
 class OkResponse(ResponseModel):

@@ -1,0 +1,1 @@
+"""Serves content over HTTP: spaces, models, documents with their versions, change sets."""

@@ -1,0 +1,72 @@
+"""Handle requests on change sets."""
+
+from fermata.content.change_sets.change_set_store import (
+    begin_change_set,
+    change_in_change_set,
+    discard_change_set,
+    list_change_sets,
+    read_change_set,
+)
+from fermata.content.change_sets.merge_change_set import merge_change_set
+from fermata.content.content_space import read_space
+from fermata.content.documents.document import DocumentContent, DocumentVersion
+from fermata.content.documents.read_document import WriteBasis
+from fermata.content.page_sections import list_section_models
+from fermata.content_api.document_requests import apply_change
+from fermata.content_api.request_parts import locate_document, locate_space, make_author
+from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.wire.bodies.content_requests import ChangeSetMerge, DocumentInChangeSet, NewChangeSet
+from fermata.wire.http.messages import Response
+from fermata.wire.http.routing import RequestContext
+
+
+def list_space_change_sets(context: RequestContext) -> Response:
+    """Respond with the change sets of a space."""
+    space = locate_space(context)
+    read_space(context.resources, space)
+    return Response(200, {"changeSets": [one.to_view() for one in list_change_sets(context.resources, space)]})
+
+
+def begin_space_change_set(context: RequestContext) -> Response:
+    """Begin a change set."""
+    body = context.parse_body(NewChangeSet)
+    change_set = begin_change_set(
+        context.resources, locate_space(context), to_storable_json(body.title), make_author(context)
+    )
+    return Response(201, {"changeSet": change_set.to_view()})
+
+
+def show_change_set(context: RequestContext) -> Response:
+    """Respond with a change set and its documents."""
+    contents = read_change_set(context.resources, locate_space(context), context.path_parameters["changeSet"])
+    documents = [document.to_view() for document in contents.documents]
+    return Response(200, {"changeSet": contents.change_set.to_view(), "documents": documents})
+
+
+def discard_space_change_set(context: RequestContext) -> Response:
+    """Discard a change set."""
+    discard_change_set(context.resources, locate_space(context), context.path_parameters["changeSet"])
+    return Response(200, {"ok": True})
+
+
+def change_document_in_change_set(context: RequestContext) -> Response:
+    """Change a document in a change set only."""
+    body, space, key = context.parse_body(DocumentInChangeSet), locate_space(context), locate_document(context)
+
+    def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent | None:
+        content = before.content if before and before.content else DocumentContent()
+        return None if body.deleted else apply_change(content, body)
+
+    added = list_section_models(apply_change(DocumentContent(), body))
+    changed = change_in_change_set(
+        context.resources, space, context.path_parameters["changeSet"], key, decide, section_models=added
+    )
+    return Response(200, {"document": changed.to_view()})
+
+
+def merge_space_change_set(context: RequestContext) -> Response:
+    """Merge a change set."""
+    body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
+    space, name = locate_space(context), context.path_parameters["changeSet"]
+    merged = merge_change_set(context.resources, space, name, make_author(context), body.prefer)
+    return Response(200, {"changeSet": merged.to_view()})

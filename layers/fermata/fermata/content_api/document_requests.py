@@ -1,0 +1,187 @@
+"""Handle requests on documents and their versions."""
+
+from typing import Any
+
+from fermata.content.content_model import META_MODEL
+from fermata.content.documents.change_document import (
+    WrittenDocument,
+    create_document,
+    delete_document,
+    update_document,
+)
+from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentVersion
+from fermata.content.documents.document_history import (
+    MAX_LISTED,
+    DocumentPage,
+    ListFilter,
+    list_documents,
+    list_versions,
+    restore_document,
+)
+from fermata.content.documents.document_rows import head_from_version
+from fermata.content.documents.read_document import (
+    find_document_by_slug,
+    read_document,
+    read_document_version,
+    read_write_basis,
+)
+from fermata.content.model_store import restore_model
+from fermata.content.page_sections import list_section_models
+from fermata.content_api.request_parts import (
+    is_current,
+    locate_document,
+    locate_space,
+    make_author,
+    read_options,
+    respond_with_version,
+)
+from fermata.domain.caller import Capability
+from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
+from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.wire.bodies.content_requests import DocumentChange, NewDocument
+from fermata.wire.http.messages import Response, read_integer_parameter
+from fermata.wire.http.routing import RequestContext
+
+DEFAULT_LISTED = 50
+
+
+def list_space_documents(context: RequestContext) -> Response:
+    """Respond with a page of the documents of a model."""
+    space, model = locate_space(context), context.path_parameters["model"]
+    basis = read_write_basis(context.resources, space, [model])
+    if model != META_MODEL:
+        basis.require_model(model)
+    page = _read_page(context, model)
+    total = basis.models[model].documents if model in basis.models else len(page.documents)
+    documents = [head.model_dump(mode="json", by_alias=True, exclude={"documents"}) for head in page.documents]
+    body = {"documents": documents, "total": total}
+    return Response(200, body | ({"nextCursor": page.after} if page.after else {}))
+
+
+def _read_page(context: RequestContext, model: str) -> DocumentPage:
+    query, space = context.request.query, locate_space(context)
+    limit = read_integer_parameter(context.request, "limit", DEFAULT_LISTED, maximum=MAX_LISTED)
+    status = query.get("status")
+    if status is not None and status not in set(ContentStatus):
+        raise InvalidRequest(f"'status' must be one of {', '.join(ContentStatus)}.")
+    if slug := query.get("slug"):
+        try:
+            found = find_document_by_slug(context.resources, space, model, slug)
+        except NotFound:
+            return DocumentPage(())
+        return DocumentPage((head_from_version(found),))
+    only = ListFilter(ContentStatus(status) if status else None, query.get("category", ""))
+    return list_documents(
+        context.resources, space, model, limit=max(1, limit), after=query.get("cursor", ""), only=only
+    )
+
+
+def create_content_document(context: RequestContext) -> Response:
+    """Create a document."""
+    body, space = context.parse_body(NewDocument), locate_space(context)
+    model = context.path_parameters["model"]
+    _refuse_models(model)
+    content = apply_change(DocumentContent(), body)
+    written = create_document(
+        context.resources,
+        space,
+        model,
+        make_author(context),
+        content,
+        effect_key=read_options(context).effect_key,
+        section_models=list_section_models(content),
+        document_id=body.id or "",
+    )
+    return _respond(201, written)
+
+
+def show_document(context: RequestContext) -> Response:
+    """Respond with a document, or with nothing if the caller has its newest version."""
+    version = read_document(context.resources, locate_space(context), locate_document(context))
+    if is_current(context, version.version):
+        return respond_with_version(304, version.version, None)
+    return _respond(200, WrittenDocument(version))
+
+
+def change_content_document(context: RequestContext) -> Response:
+    """Change a document."""
+    body, space, key = context.parse_body(DocumentChange), locate_space(context), locate_document(context)
+    _refuse_models(key.model)
+    added = list_section_models(apply_change(DocumentContent(), body))
+    options = read_options(context)._replace(section_models=added)
+    written = update_document(
+        context.resources, space, key, make_author(context), lambda content: apply_change(content, body), options
+    )
+    return _respond(200, written)
+
+
+def delete_content_document(context: RequestContext) -> Response:
+    """Delete a document."""
+    space, key = locate_space(context), locate_document(context)
+    _refuse_models(key.model)
+    delete_document(context.resources, space, key, make_author(context), read_options(context))
+    return Response(200, {"ok": True})
+
+
+def list_document_versions(context: RequestContext) -> Response:
+    """Respond with the versions of a document."""
+    space, key = locate_space(context), locate_document(context)
+    limit = max(1, read_integer_parameter(context.request, "limit", DEFAULT_LISTED, maximum=MAX_LISTED))
+    before = read_integer_parameter(context.request, "before", 0) or None
+    versions = list_versions(context.resources, space, key, limit=limit, before=before)
+    body: dict[str, Any] = {"versions": [_to_version_view(one) for one in versions]}
+    has_older = len(versions) == limit and versions[-1].version > 1
+    return Response(200, body | ({"nextBefore": versions[-1].version} if has_older else {}))
+
+
+def show_document_version(context: RequestContext) -> Response:
+    """Respond with a version of a document."""
+    number = _read_version_number(context)
+    version = read_document_version(context.resources, locate_space(context), locate_document(context), number)
+    return _respond(200, WrittenDocument(version))
+
+
+def restore_document_version(context: RequestContext) -> Response:
+    """Restore a version of a document or a model."""
+    space, key, number = locate_space(context), locate_document(context), _read_version_number(context)
+    author, options = make_author(context), read_options(context)
+    if key.model != META_MODEL:
+        return _respond(200, restore_document(context.resources, space, key, number, author, options))
+    if not context.caller.has_capability(Capability.CONTENT):
+        raise Forbidden(f"Forbidden: models need {Capability.CONTENT}.")
+    return _respond(200, restore_model(context.resources, space, key.id, number, author, options))
+
+
+def apply_change(content: DocumentContent, body: DocumentChange) -> DocumentContent:
+    """Return what a document says after a change: what is not named stays, and a field that is null goes."""
+    own = {"slug": body.slug, "title": to_storable_json(body.title)}
+    changed = content.model_copy(update={name: value for name, value in own.items() if value is not None})
+    if body.status is not None:
+        changed = changed.model_copy(update={"status": ContentStatus(body.status)})
+    for locale, fields in (body.locales or {}).items():
+        changed = changed.with_fields(locale, to_storable_json(fields))
+    return changed
+
+
+def _refuse_models(model: str) -> None:
+    if model == META_MODEL:
+        raise InvalidRequest("Models are changed under 'models'.")
+
+
+def _read_version_number(context: RequestContext) -> int:
+    text = context.path_parameters["version"]
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise NotFound("There is no such version.")
+    return int(text)
+
+
+def _to_version_view(version: DocumentVersion) -> dict[str, Any]:
+    """Return a version of a list, in which it is not known what it says, but that it says something."""
+    return version.to_view() | {"deleted": version.action == "delete"}
+
+
+def _respond(status: int, written: WrittenDocument) -> Response:
+    body: dict[str, Any] = {"document": written.version.to_view()}
+    if written.warnings:
+        body["warnings"] = [problem.to_wire() for problem in written.warnings]
+    return respond_with_version(status, written.version.version, body)

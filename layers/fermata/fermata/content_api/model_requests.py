@@ -1,0 +1,66 @@
+"""Handle requests on spaces and their models."""
+
+from typing import Any
+
+from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces, read_space
+from fermata.content.documents.read_document import ModelState
+from fermata.content.model_store import create_space, delete_model, list_content_models, put_model, read_model
+from fermata.content_api.request_parts import (
+    locate_space,
+    make_author,
+    read_options,
+    respond_with_version,
+)
+from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.wire.bodies.content_requests import ModelDefinition, NewSpace
+from fermata.wire.http.messages import Response
+from fermata.wire.http.routing import RequestContext
+
+
+def list_content_spaces(context: RequestContext) -> Response:
+    """Respond with the spaces of the caller's tenant."""
+    spaces = list_spaces(context.resources, context.caller.tenant)
+    return Response(200, {"spaces": [record.to_view(key) for key, record in spaces]})
+
+
+def create_content_space(context: RequestContext) -> Response:
+    """Create a space."""
+    body = context.parse_body(NewSpace)
+    key = SpaceKey(context.caller.tenant, body.site, body.environment)
+    record = ContentSpace(title=to_storable_json(body.title), locales=tuple(body.locales), domain=body.domain)
+    created = create_space(context.resources, key, record, make_author(context))
+    return Response(201, {"space": created.to_view(key)})
+
+
+def list_space_models(context: RequestContext) -> Response:
+    """Respond with the models of a space."""
+    space = locate_space(context)
+    read_space(context.resources, space)
+    states = list_content_models(context.resources, space)
+    return Response(200, {"models": [_to_model_view(state) for state in states]})
+
+
+def show_content_model(context: RequestContext) -> Response:
+    """Respond with a model."""
+    state = read_model(context.resources, locate_space(context), context.path_parameters["model"])
+    return respond_with_version(200, state.version, {"model": _to_model_view(state)})
+
+
+def put_content_model(context: RequestContext) -> Response:
+    """Create or change a model."""
+    body, space = context.parse_body(ModelDefinition), locate_space(context)
+    definition = to_storable_json(body.model_dump(by_alias=True)) | {"id": context.path_parameters["model"]}
+    put_model(context.resources, space, definition, make_author(context), read_options(context))
+    return show_content_model(context)
+
+
+def remove_content_model(context: RequestContext) -> Response:
+    """Delete a model."""
+    space, model = locate_space(context), context.path_parameters["model"]
+    delete_model(context.resources, space, model, make_author(context), read_options(context))
+    return Response(200, {"ok": True})
+
+
+def _to_model_view(state: ModelState) -> dict[str, Any]:
+    own = state.model.to_wire()
+    return {**own, "version": state.version, "documents": state.documents}

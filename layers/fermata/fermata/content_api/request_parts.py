@@ -1,0 +1,82 @@
+"""Read from a request which space it is about, who writes, what was seen; and respond with the version as an ETag."""
+
+import re
+from typing import Any
+
+from fermata.content.content_space import SpaceKey, check_space_names
+from fermata.content.documents.change_document import ChangeOptions
+from fermata.content.documents.document import ContentAuthor, DocumentKey
+from fermata.domain.errors import InvalidRequest, VersionMismatch
+from fermata.wire.http.messages import Response
+from fermata.wire.http.routing import RequestContext
+
+_ETAG = re.compile(r'(?:W/)?"(?P<version>[0-9]{1,9})"')
+_UNCACHED = {"Cache-Control": "private, no-cache"}
+MAX_KEY_CHARS = 200
+
+
+def locate_space(context: RequestContext) -> SpaceKey:
+    """Return the space of the path, in the tenant of the caller.
+
+    Raises:
+        InvalidRequest: A name is none.
+    """
+    site, environment = context.path_parameters["site"], context.path_parameters["environment"]
+    check_space_names(site, environment)
+    return SpaceKey(context.caller.tenant, site, environment)
+
+
+def locate_document(context: RequestContext) -> DocumentKey:
+    """Return the document of the path.
+
+    Raises:
+        InvalidRequest: A name is none.
+    """
+    key = DocumentKey(context.path_parameters["model"], context.path_parameters["document"])
+    key.check()
+    return key
+
+
+def make_author(context: RequestContext) -> ContentAuthor:
+    """Return the caller as the author of what is written."""
+    return ContentAuthor(context.caller.user)
+
+
+def read_options(context: RequestContext) -> ChangeOptions:
+    """Return what a change depends on, by the headers `If-Match` and `Idempotency-Key`.
+
+    Raises:
+        InvalidRequest: A header is not as described.
+    """
+    headers = context.request.headers
+    match, key = headers.get("if-match", ""), headers.get("idempotency-key", "")
+    if len(key) > MAX_KEY_CHARS:
+        raise InvalidRequest(f"'Idempotency-Key' may have at most {MAX_KEY_CHARS} characters.")
+    effect = f"http/{context.caller.user}/{context.request.method} {context.request.path}/{key}" if key else ""
+    return ChangeOptions(_parse_etag(match) if match not in ("", "*") else None, effect)
+
+
+def _parse_etag(text: str) -> int:
+    parsed = _ETAG.fullmatch(text.strip())
+    if parsed is None:
+        raise InvalidRequest("'If-Match' must be the ETag of a document.")
+    if int(parsed["version"]) == 0:
+        raise VersionMismatch("No document has this version.", version=0)
+    return int(parsed["version"])
+
+
+def is_current(context: RequestContext, version: int) -> bool:
+    """Return whether the caller has this version already, by the header `If-None-Match`."""
+    known = context.request.headers.get("if-none-match", "")
+    return any(one.strip().removeprefix("W/") == f'"{version}"' for one in known.split(","))
+
+
+def respond_with_version(status: int, version: int, body: Any) -> Response:
+    """Respond with a version of something, which the header `ETag` names.
+
+    Args:
+        status: The status.
+        version: The version.
+        body: The body; None for none.
+    """
+    return Response(status, body, {"ETag": f'"{version}"', **_UNCACHED})

@@ -1,0 +1,71 @@
+"""Define the bodies of requests on content: spaces, models, documents, change sets."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from fermata.wire.bodies.fields import StrictBody
+
+_SPACE_NAME = r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"
+_LOCALE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
+_SpaceName = Annotated[str, StringConstraints(pattern=_SPACE_NAME)]
+_DocumentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")]
+_Slug = Annotated[str, StringConstraints(pattern=r"^([a-z0-9-]{2,64})?$")]
+_Title = Annotated[str, StringConstraints(max_length=500)]
+_Status = Literal["draft", "in_review", "published", "rejected", "archived"]
+_Locales = Annotated[dict[str, dict[str, Any]], Field(max_length=51)]
+
+
+class NewSpace(StrictBody):
+    """A space: an environment of a site. The first locale is the default."""
+
+    site: _SpaceName
+    environment: _SpaceName = "main"
+    title: _Title = ""
+    locales: Annotated[list[Annotated[str, StringConstraints(pattern=_LOCALE)]], Field(min_length=1, max_length=50)] = (
+        Field(default_factory=lambda: ["en"])
+    )
+    domain: Annotated[str, StringConstraints(max_length=253)] = ""
+
+
+class ModelDefinition(StrictBody):
+    """A whole model. `fields` has a definition by name; docs/content.md lists the types and what a field may ask."""
+
+    kind: Literal["singleton", "collection", "document", "dictionary", "page", "section"]
+    title: Annotated[str, StringConstraints(max_length=200)] = ""
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    i18n: bool = False
+    fields: Annotated[dict[str, dict[str, Any]], Field(max_length=200)] = Field(default_factory=dict)
+
+
+class DocumentChange(StrictBody):
+    """What changes. In `locales`, fields that are named are replaced, and those that are null are removed."""
+
+    slug: _Slug | None = None
+    title: _Title | None = None
+    status: _Status | None = None
+    locales: _Locales | None = None
+
+
+class NewDocument(DocumentChange):
+    """A document. Content that is the same in all languages is under `data`. Without an id it gets one."""
+
+    id: _DocumentId | None = None
+
+
+class DocumentInChangeSet(DocumentChange):
+    """What changes in a change set; with `deleted`, the document goes when the change set is merged."""
+
+    deleted: bool = False
+
+
+class NewChangeSet(StrictBody):
+    """A change set to begin."""
+
+    title: _Title = ""
+
+
+class ChangeSetMerge(StrictBody):
+    """Whose values count where others have changed the same fields; without it, these are conflicts."""
+
+    prefer: Literal["ours", "theirs"] | None = None

@@ -1,0 +1,163 @@
+"""Define the response bodies of operations on content."""
+
+from typing import Any, Literal
+
+from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel
+
+_Status = Literal["draft", "in_review", "published", "rejected", "archived"]
+
+
+class SpaceView(ResponseModel):
+    """An environment of a site. The first locale is the default."""
+
+    site: str
+    environment: str
+    title: str
+    locales: list[str]
+    domain: str
+    created_at: InstantField
+
+
+class SpaceResponse(ResponseModel):
+    space: SpaceView
+
+
+class SpaceListResponse(ResponseModel):
+    """The spaces of the workspace, by site and environment."""
+
+    spaces: list[SpaceView]
+
+
+class ContentModelView(ResponseModel):
+    """A model. `documents` counts its documents, and of a section the places on pages."""
+
+    id: str
+    kind: str
+    title: str
+    description: str
+    i18n: bool
+    built_in: bool
+    fields: dict[str, Any]
+    version: CountField
+    documents: CountField
+
+
+class ContentModelResponse(ResponseModel):
+    model: ContentModelView
+
+
+class ContentModelListResponse(ResponseModel):
+    """The models by their ids."""
+
+    models: list[ContentModelView]
+
+
+class DocumentHeadView(ResponseModel):
+    """A document as a list shows it."""
+
+    model: str
+    id: str
+    version: CountField
+    slug: str
+    title: str
+    status: _Status
+    category: str
+    locales: list[str]
+    created_at: InstantField
+    updated_at: InstantField
+    published_at: str
+
+
+class DocumentListResponse(ResponseModel):
+    """Documents in the order of their creation. `total` counts all of the model, with and without filter."""
+
+    documents: list[DocumentHeadView]
+    total: CountField
+    next_cursor: str | None = None
+
+
+class VersionView(ResponseModel):
+    """A version without what it says. `source` is who has written it: agent, human or import."""
+
+    model: str
+    id: str
+    version: CountField
+    action: Literal["create", "update", "delete", "restore", "merge"]
+    at: InstantField
+    created_at: InstantField
+    user: str
+    source: Literal["agent", "human", "import"]
+    turn: str
+    call: str
+    change_set: str
+    restored_from: CountField
+    deleted: bool
+
+
+class DocumentView(VersionView):
+    """A version with what it says. One that marks a deletion says nothing."""
+
+    slug: str | None = None
+    title: str | None = None
+    status: _Status | None = None
+    published_at: str | None = None
+    locales: dict[str, dict[str, Any]] | None = None
+    parts: dict[str, int] | None = None
+
+
+class DocumentResponse(ResponseModel):
+    """A document at its newest version, or at the one that was asked for. `warnings` keep nothing from being stored."""
+
+    document: DocumentView
+    warnings: list[dict[str, Any]] | None = None
+
+
+class VersionListResponse(ResponseModel):
+    """The versions, the newest first. `nextBefore` asks for older ones."""
+
+    versions: list[VersionView]
+    next_before: CountField | None = None
+
+
+class ChangeSetView(ResponseModel):
+    """A change set. `documents` counts what it changes."""
+
+    id: str
+    title: str
+    status: Literal["open", "merged", "discarded"]
+    version: CountField
+    documents: CountField
+    created_at: InstantField
+    closed_at: str
+    user: str
+
+
+class ChangedDocumentView(ResponseModel):
+    """A document as it is in a change set, and the version that it has begun with."""
+
+    model: str
+    id: str
+    base_version: CountField
+    version: CountField
+    deleted: bool
+    slug: str | None = None
+    title: str | None = None
+    status: _Status | None = None
+    published_at: str | None = None
+    locales: dict[str, dict[str, Any]] | None = None
+    parts: dict[str, int] | None = None
+
+
+class ChangeSetResponse(ResponseModel):
+    change_set: ChangeSetView
+    documents: list[ChangedDocumentView] | None = None
+
+
+class ChangeSetListResponse(ResponseModel):
+    """The change sets that are open, and those that were closed in the last 30 days, the newest first."""
+
+    change_sets: list[ChangeSetView]
+
+
+class ChangedDocumentResponse(ResponseModel):
+    document: ChangedDocumentView

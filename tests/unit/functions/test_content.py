@@ -1,0 +1,169 @@
+"""Content over HTTP: spaces, models, documents by version, lists, restore, change sets, and who may do what."""
+
+import json
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import pytest
+
+from fermata.aws.resources import Resources
+from functions.api import app
+from tests.proxy_events import make_proxy_event
+from tests.tenant_tokens import TokenSigner, make_tenant
+
+MANAGER = ["ai.content.manage"]
+PAGES = "shop/main/documents/page"
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any
+    etag: str
+
+
+class ContentClient:
+    """Sends requests of somebody with some capabilities."""
+
+    def __init__(self, signer: TokenSigner, capabilities: list[str]) -> None:
+        self.signer, self.capabilities = signer, capabilities
+
+    def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        own = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = self.signer.bearer_headers(capabilities=self.capabilities) | own
+        path, _, query = path.partition("?")
+        event = make_proxy_event(method, f"/admin/api/ai/content/{path}", sent, body)
+        event["queryStringParameters"] = dict(parse_qsl(query))
+        answer = app.handler(event, None)
+        given = {name.lower(): value for name, value in answer["headers"].items()}
+        return Answer(answer["statusCode"], json.loads(answer["body"] or "null"), given.get("etag", ""))
+
+
+@pytest.fixture
+def client(resources: Resources, deployed: None) -> ContentClient:
+    client = ContentClient(make_tenant(resources, "bakery"), MANAGER)
+    assert client.send("POST", "spaces", {"site": "shop", "locales": ["en", "de"]}).status == 201
+    assert client.send("PUT", "shop/main/models/hero", {"kind": "section"}).body["model"]["version"] == 1
+    return client
+
+
+def create_page(client: ContentClient, slug: str = "about", **headers: str) -> Answer:
+    sections = [{"id": f"{slug}.s1", "model": "hero"}]
+    page = {"id": slug, "slug": slug, "title": "About", "locales": {"data": {"sections": sections}}}
+    return client.send("POST", PAGES, page, **headers)
+
+
+def test_a_page_is_created_changed_read_and_listed(client: ContentClient) -> None:
+    created = create_page(client)
+    assert (created.status, created.etag, created.body["document"]["parts"]) == (201, '"1"', {"hero": 1})
+    texts = {"de": {"about.s1": {"title": "Über uns"}}}
+    changed = client.send("PATCH", f"{PAGES}/about", {"locales": texts}, if_match='"1"')
+    assert (changed.status, changed.etag) == (200, '"2"')
+    shown = client.send("GET", f"{PAGES}/about")
+    assert shown.body["document"]["locales"]["de"] == texts["de"]
+    assert client.send("GET", f"{PAGES}/about", if_none_match='"2"') == (304, None, '"2"')
+    listed = client.send("GET", PAGES).body
+    assert [(one["id"], one["version"]) for one in listed["documents"]] == [("about", 2)]
+    assert listed["total"] == 1
+
+
+def test_a_change_of_something_else_than_was_seen_is_refused(client: ContentClient) -> None:
+    create_page(client)
+    client.send("PATCH", f"{PAGES}/about", {"title": "B"})
+    late = client.send("PATCH", f"{PAGES}/about", {"title": "A"}, if_match='"1"')
+    assert (late.status, late.body["version"]) == (412, 2)
+    assert client.send("DELETE", f"{PAGES}/about", if_match='"1"').status == 412
+    assert client.send("PATCH", f"{PAGES}/about", {"title": "A"}, if_match="yesterday").status == 400
+
+
+def test_a_slug_that_is_taken_is_refused_with_its_owner(client: ContentClient) -> None:
+    create_page(client)
+    again = client.send("POST", PAGES, {"slug": "about", "title": "Second"})
+    assert (again.status, again.body["owner"], again.body["field"]) == (409, "page/about", "slug")
+    assert create_page(client).status == 409, "the same id"
+
+
+def test_a_repeated_request_is_carried_out_once(client: ContentClient) -> None:
+    first = create_page(client, idempotency_key="k1")
+    assert create_page(client, idempotency_key="k1") == first
+    client.send("PATCH", f"{PAGES}/about", {"title": "B"}, idempotency_key="k2")
+    client.send("PATCH", f"{PAGES}/about", {"title": "C"})
+    client.send("PATCH", f"{PAGES}/about", {"title": "B"}, idempotency_key="k2")
+    assert client.send("GET", f"{PAGES}/about").body["document"]["title"] == "C"
+
+
+def test_a_deleted_page_is_restored_from_its_versions(client: ContentClient) -> None:
+    create_page(client)
+    assert client.send("DELETE", f"{PAGES}/about").status == 200
+    assert client.send("GET", f"{PAGES}/about").status == 404
+    versions = client.send("GET", f"{PAGES}/about/versions").body["versions"]
+    assert [(one["version"], one["deleted"], one["user"]) for one in versions] == [(2, True, "ada"), (1, False, "ada")]
+    assert client.send("POST", f"{PAGES}/about/versions/2/restore").status == 404
+    assert client.send("POST", f"{PAGES}/about/versions/1/restore").body["document"]["version"] == 3
+    found = client.send("GET", f"{PAGES}?slug=about").body["documents"]
+    assert [(one["id"], one["version"]) for one in found] == [("about", 3)]
+    assert client.send("GET", f"{PAGES}?slug=other").body["documents"] == []
+    older = client.send("GET", f"{PAGES}/about/versions?limit=2").body
+    assert older["nextBefore"] == 2
+
+
+def test_what_breaks_the_rules_of_a_model_is_refused_with_its_problems(client: ContentClient) -> None:
+    refused = client.send("POST", PAGES, {"title": "About", "locales": {"fr": {}}})
+    assert refused.status == 400
+    assert refused.body["code"] == "contentInvalid"
+    assert [one["kind"] for one in refused.body["problems"]] == ["required", "locale"]
+    broken = {"slug": "x-y", "locales": {"data": {"sections": [{"id": 7}]}}}
+    assert client.send("POST", PAGES, broken).status == 400
+    assert client.send("POST", "shop/main/documents/model", {"title": "M"}).status == 400
+    assert client.send("PATCH", f"{PAGES}/about", {"locales": {"data": {"sections": "none"}}}).status == 404
+
+
+def test_a_change_set_is_seen_when_it_is_merged_and_says_its_conflicts(client: ContentClient) -> None:
+    create_page(client)
+    name = client.send("POST", "shop/main/change-sets", {"title": "Spring"}).body["changeSet"]["id"]
+    path = f"shop/main/change-sets/{name}"
+    assert client.send("PATCH", f"{path}/documents/page/about", {"title": "Ours"}).status == 200
+    assert client.send("GET", f"{PAGES}/about").body["document"]["title"] == "About"
+    client.send("PATCH", f"{PAGES}/about", {"title": "Theirs"})
+    refused = client.send("POST", f"{path}/merge")
+    assert (refused.status, refused.body["code"]) == (409, "mergeConflict")
+    assert refused.body["conflicts"][0]["fields"] == [
+        {"field": "title", "base": "About", "theirs": "Theirs", "ours": "Ours"}
+    ]
+    assert client.send("POST", f"{path}/merge", {"prefer": "ours"}).body["changeSet"]["status"] == "merged"
+    assert client.send("GET", f"{PAGES}/about").body["document"]["title"] == "Ours"
+    assert client.send("GET", path).body["documents"] == []
+    assert client.send("DELETE", path).status == 409
+
+
+def test_a_model_is_changed_at_the_version_that_was_seen_and_not_deleted_while_it_is_used(
+    client: ContentClient,
+) -> None:
+    create_page(client)
+    assert client.send("DELETE", "shop/main/models/hero").status == 409
+    assert client.send("PUT", "shop/main/models/hero", {"kind": "section", "title": "H"}, if_match='"1"').etag == '"2"'
+    assert client.send("PUT", "shop/main/models/hero", {"kind": "section"}, if_match='"1"').status == 412
+    assert client.send("POST", "shop/main/documents/model/hero/versions/1/restore").body["document"]["version"] == 3
+
+
+@pytest.mark.parametrize(
+    ("capability", "reads", "writes", "manages"),
+    [("ai.content.read", 200, 403, 403), ("ai.content.write", 200, 200, 403), ("ai.chat", 403, 403, 403)],
+)
+def test_rights_are_to_read_to_write_and_to_manage(
+    client: ContentClient, capability: str, reads: int, writes: int, manages: int
+) -> None:
+    create_page(client)
+    other = ContentClient(client.signer, [capability])
+    assert other.send("GET", f"{PAGES}/about").status == reads
+    assert other.send("PATCH", f"{PAGES}/about", {"title": "T"}).status == writes
+    assert other.send("PUT", "shop/main/models/hero", {"kind": "section"}).status == manages
+    client.send("PUT", "shop/main/models/hero", {"kind": "section", "title": "Hero"})
+    assert other.send("POST", "shop/main/documents/model/hero/versions/1/restore").status == 403
+
+
+def test_another_tenant_finds_nothing(client: ContentClient, resources: Resources) -> None:
+    create_page(client)
+    florist = ContentClient(make_tenant(resources, "florist"), MANAGER)
+    for path in (PAGES, f"{PAGES}/about", "shop/main/models", f"{PAGES}/about/versions", "shop/main/change-sets"):
+        assert florist.send("GET", path).status == 404
+    assert florist.send("GET", "spaces").body == {"spaces": []}
