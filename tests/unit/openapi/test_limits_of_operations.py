@@ -38,6 +38,7 @@ UNCOUNTED = {
     "createConversation": "A row of some hundred bytes; the stage limits how many requests come.",
     "changeConversation": "Changes a row.",
     "cancelPlannerChat": "Changes a row.",
+    "forecastPlannerChat": "Reads and stores nothing.",
 }
 BODIES_OF_LIMITS: dict[str, dict[str, Any]] = {"pushAgents": {"dryRun": False}, "bootstrapDraft": {"overwrite": True}}
 OPERATIONS = [

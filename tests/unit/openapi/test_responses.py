@@ -48,6 +48,7 @@ BODIES: dict[str, Any] = {
     "startErasure": {"userId": "nobody"},
     "chatWithPlanner": {"session": "", "message": "Change the heading"},
     "startPlannerChat": {"session": "", "message": "Change the heading"},
+    "forecastPlannerChat": {"session": "", "message": "Change the heading"},
     "cancelPlannerChat": {"streamId": ""},
     "applyOperations": {
         "session": "",

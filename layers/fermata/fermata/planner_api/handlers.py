@@ -25,6 +25,7 @@ from fermata.planner_api.sessions import (
     read_object,
     read_slug,
 )
+from fermata.plans.chat_forecast import forecast_chat
 from fermata.plans.drafts import draft_history
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import MadeChange, load_draft
@@ -38,6 +39,7 @@ from fermata.turns.turn import load_turn
 from fermata.wire.bodies.planner_requests import (
     BootstrapBody,
     CancelChatBody,
+    ChatForecastBody,
     HistoryStepBody,
     OperationsBody,
     PlannerChatBody,
@@ -60,6 +62,16 @@ def start_chat(context: RequestContext) -> Response:
     count_bytes(context, len(context.request.body))
     chat = store_chat(context.resources, context.caller, location.conversation, stored, context.request.origin)
     return Response(200, {"streamId": chat.id})
+
+
+def forecast(context: RequestContext) -> Response:
+    """Respond with what a chat will probably do."""
+    body = context.parse_body(ChatForecastBody)
+    expected = forecast_chat(body.message, body.execution_mode)
+    action = {"inferredAction": expected.action} if expected.action else {}
+    return Response(
+        200, {"likelyDeterministic": expected.is_deterministic, "estimatedLatency": expected.latency, **action}
+    )
 
 
 def cancel_chat(context: RequestContext) -> Response:

@@ -24,6 +24,7 @@ const LEFT_OUT = {
   chatWithPlanner: "only clients of the planner ask it",
   streamPlannerChat: "only clients of the planner ask it",
   startPlannerChat: "only clients of the planner ask it",
+  forecastPlannerChat: "only clients of the planner ask it",
   cancelPlannerChat: "only clients of the planner ask it",
   applyOperations: "only clients of the planner ask it",
   decideApprovals: "for inboxes of servers; a card decides about its own call",

@@ -43,6 +43,13 @@ class PlannerChatBody(SessionBody):
     site_context: JsonOrText | None = None
 
 
+class ChatForecastBody(SessionBody):
+    """A message that is not sent yet. Other members of a chat may be there."""
+
+    message: Annotated[str, StringConstraints(max_length=MAX_PLANNER_MESSAGE_CHARACTERS)] = ""
+    execution_mode: ExecutionMode = "auto"
+
+
 class CancelChatBody(LenientBody):
     """Which chat to cancel: that of a stream, or the newest of a session."""
 

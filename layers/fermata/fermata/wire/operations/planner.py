@@ -4,6 +4,7 @@ from fermata.domain.caller import Capability
 from fermata.wire.bodies.planner_requests import (
     BootstrapBody,
     CancelChatBody,
+    ChatForecastBody,
     HistoryStepBody,
     OperationsBody,
     PlannerChatBody,
@@ -81,6 +82,17 @@ START_CHAT = Operation(
     body=PlannerChatBody,
     responses=(SuccessResponse("The chat.", "StartedChatResponse"),),
     errors=_TOO_LARGE | _GONE | {429: "Three chats of the session are pending or running, or a limit is reached."},
+)
+FORECAST_CHAT = Operation(
+    name="forecastPlannerChat",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/chat/prefetch",
+    capabilities=CAN_CHAT,
+    summary="Guess what a chat will do, before it is sent",
+    description="By the words of the message alone: no model is asked, nothing is read or stored, and nothing counts.",
+    body=ChatForecastBody,
+    responses=(SuccessResponse("What is expected.", "ChatForecastResponse"),),
 )
 CANCEL_CHAT = Operation(
     name="cancelPlannerChat",
@@ -272,6 +284,7 @@ RESTORE_EDITION = Operation(
 
 PLANNER_HANDLERS: tuple[tuple[Operation, str], ...] = (
     (START_CHAT, "start_chat"),
+    (FORECAST_CHAT, "forecast"),
     (CANCEL_CHAT, "cancel_chat"),
     (LIST_PENDING_PLANS, "list_pending_plans"),
     (APPLY_OPERATIONS, "post_operations"),

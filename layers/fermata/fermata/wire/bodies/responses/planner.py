@@ -72,6 +72,14 @@ class StartedChatResponse(ResponseModel):
     stream_id: str
 
 
+class ChatForecastResponse(ResponseModel):
+    """What a chat will probably do. `inferredAction` is there if the words say it."""
+
+    likely_deterministic: bool
+    estimated_latency: Literal["instant", "moderate", "slow"]
+    inferred_action: str | None = None
+
+
 class CancelledChatResponse(ResponseModel):
     status: Literal["cancel_requested", "already_terminal", "not_found"]
 
