@@ -81,18 +81,23 @@ class OpenAIAnswer:
     Attributes:
         turn: The fold of the turn, before its first entry.
         awaited: Ids, as the turn has them, of the calls whose results the request has brought.
-        text: What was shown so far.
         calls: The calls that were shown so far.
         failure: Why the turn has failed; None otherwise.
     """
 
     turn: TurnFold
     awaited: set[str] = field(default_factory=set)
-    text: str = ""
     calls: list[OpenAICall] = field(default_factory=list)
     failure: OpenAIFailure | None = None
+    _pieces: list[str] = field(default_factory=list)
+    _shown_ids: set[str] = field(default_factory=set)
     _is_held: bool = False
     _begins_paragraph: bool = False
+
+    @property
+    def text(self) -> str:
+        """What was shown so far."""
+        return "".join(self._pieces)
 
     @property
     def waits_for_tools(self) -> bool:
@@ -127,7 +132,7 @@ class OpenAIAnswer:
     def _show(self, step: TurnStep) -> list[AnswerPart]:
         match step:
             case RoundBegun():
-                self._begins_paragraph = bool(self.text)
+                self._begins_paragraph = bool(self._pieces)
             case TextPiece():
                 return [self._show_text(step.text)]
             case ReasoningPiece():
@@ -136,7 +141,7 @@ class OpenAIAnswer:
                 return self._show_call(step)
             case HoldShown():
                 self._is_held = True
-                return [self._show_text(f"\n\n{HELD_WORDS}" if self.text else HELD_WORDS)]
+                return [self._show_text(f"\n\n{HELD_WORDS}" if self._pieces else HELD_WORDS)]
             case TurnOver():
                 self.failure = _describe_failure(step)
         return []
@@ -144,13 +149,14 @@ class OpenAIAnswer:
     def _show_text(self, text: str) -> TextPiece:
         piece = f"\n\n{text}" if self._begins_paragraph else text
         self._begins_paragraph = False
-        self.text += piece
+        self._pieces.append(piece)
         return TextPiece(piece)
 
     def _show_call(self, step: CallShown) -> list[AnswerPart]:
-        call_id = make_client_call_id(self.turn.bridge_id, list(self.turn.calls).index(step.call_id))
-        if any(call.call_id == call_id for call in self.calls):
+        call_id = make_client_call_id(self.turn.bridge_id, self.turn.numbers[step.call_id])
+        if call_id in self._shown_ids:
             return []  # a person has changed its input; the client has it already
+        self._shown_ids.add(call_id)
         arguments = json.dumps({} if step.input is None else step.input, ensure_ascii=False, separators=(",", ":"))
         self.calls.append(OpenAICall(call_id, step.tool_name, arguments))
         return [self.calls[-1]]

@@ -30,6 +30,7 @@ class ChatCompletionRenderer:
         self._head = {"id": completion_id, "created": created, "model": model, "system_fingerprint": None}
         self._has_usage = has_usage
         self._has_begun = False
+        self._call_count = 0
 
     def render_events(self, events: Sequence[Event]) -> bytes:
         """Return the chunks of an entry."""
@@ -68,7 +69,8 @@ class ChatCompletionRenderer:
             case ReasoningPiece():
                 return {"reasoning_content": part.text}
             case OpenAICall():
-                return {"tool_calls": [{"index": self._answer.calls.index(part), **_build_call(part)}]}
+                self._call_count += 1
+                return {"tool_calls": [{"index": self._call_count - 1, **_build_call(part)}]}
 
     def _encode_choice(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
         return self._encode_chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}], {})

@@ -33,7 +33,8 @@ class ResponseRenderer:
         self._items: list[_Json] = []
         """The items that are complete."""
         self._open: _Json | None = None
-        """The message or reasoning that grows."""
+        """The message or reasoning that grows, whose text is in `_pieces` until it is closed."""
+        self._pieces: list[str] = []
         self._count = 0
         self._is_begun = False
 
@@ -82,8 +83,7 @@ class ResponseRenderer:
             yield from self._close_item()
             yield from self._open_item(kind)
         assert self._open is not None
-        part = self._open["content" if kind == "message" else "summary"][0]
-        part["text"] += text
+        self._pieces.append(text)
         if kind == "message":
             yield self._place("response.output_text.delta", content_index=0, delta=text, logprobs=[])
         else:
@@ -111,6 +111,8 @@ class ResponseRenderer:
             return
         is_message = item["type"] == "message"
         part = item["content" if is_message else "summary"][0]
+        part["text"] = "".join(self._pieces)
+        self._pieces.clear()
         if is_message:
             place = {"content_index": 0}
             yield self._place("response.output_text.done", **place, text=part["text"], logprobs=[])

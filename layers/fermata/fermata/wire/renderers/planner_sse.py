@@ -66,7 +66,7 @@ class PlannerFold:
         """What the turn has come to, once it has ended."""
         self._model = model
         self._is_thinking = False
-        self._text = ""
+        self._pieces: list[str] = []
         self._outcome: Mapping[str, Any] | None = None
         self._is_answered = False
         self._deferred_images = 0
@@ -88,7 +88,7 @@ class PlannerFold:
             case TextEvent():
                 yield from self._render_text(event.text)
             case RoundRetractedEvent():
-                self._text = ""
+                self._pieces.clear()
                 yield StatusFrame(message="The connection to the model was lost. Starting over…")
             case ToolCallEvent():
                 yield from self._render_call(event)
@@ -116,7 +116,7 @@ class PlannerFold:
         if self._is_answered:
             yield SummaryTokenFrame(text=text)
         else:
-            self._text += text
+            self._pieces.append(text)
             yield TokenFrame(text=text)
 
     def _render_call(self, event: ToolCallEvent) -> Iterator[PlannerFrame]:
@@ -155,7 +155,7 @@ class PlannerFold:
             self.result = {"status": "error", "summary": event.message, "changes": []}
             yield ErrorFrame(result=self.result, code=event.code or "error")
         else:
-            self.result = build_result(self._outcome, self._text, self._model)
+            self.result = build_result(self._outcome, "".join(self._pieces), self._model)
             is_refused = self.result["status"] == "validation_error"
             yield (
                 ErrorFrame(result=self.result, code=VALIDATION_STATUS) if is_refused else FinalFrame(result=self.result)

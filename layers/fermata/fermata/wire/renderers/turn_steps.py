@@ -198,6 +198,8 @@ class TurnFold:
     """The number of the response that the next step belongs to."""
     calls: dict[str, FoldedCall] = field(default_factory=dict)
     """All calls of the turn, by the ids that clients know."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The place of each call among all of the turn."""
     shown_in: dict[str, int] = field(default_factory=dict)
     """The segment in which each call was shown."""
     bridge_id: str = ""
@@ -277,6 +279,7 @@ class TurnFold:
         call.approval = approval
         if approval is not None:
             call.input = approval.input
+        self.numbers.setdefault(call_id, len(self.calls))
         self.calls[call_id] = call
         self._queue.append(call)
         self._has_calls = True
