@@ -94,7 +94,7 @@ def test_the_policy_that_was_shown_can_be_set_again(service: ScriptedToolServer,
     file.write_text(shown.output)
     service.script_answer(policy)
     result = run_command(service, "policy", "set", str(file))
-    assert "1 rules" in result.output
+    assert "1 rule." in result.output
     assert service.calls[1].body == {"rules": [{"effect": "ask"}], "newTools": False}
     for text in ("[]", "{"):
         file.write_text(text)

@@ -132,7 +132,8 @@ def _verify(location: StackLocation, tenant: str, noted_hash: str) -> None:
             f"The trail of {tenant} is broken at entry {report.broken_number:,}. {report.problem} "
             f"{report.entries:,} entries before it hold."
         )
-    click.echo(f"The trail of {tenant} holds: {report.entries:,} decisions. Its newest hash is {report.hash}.")
+    noun = "decision" if report.entries == 1 else "decisions"
+    click.echo(f"The trail of {tenant} holds: {report.entries:,} {noun}. Its newest hash is {report.hash}.")
 
 
 def _reconcile(location: StackLocation, tenant: str, since: str | None, tz: str | None) -> None:

@@ -41,7 +41,8 @@ def set_policy(file: str, url: str | None, token: str | None) -> None:
     wanted = _read_policy(file)
     with connect_to_service(url, token) as client:
         stored = client.set_approval_policy(wanted)
-    click.echo(f"The policy has {len(stored['rules'])} rules. It applies to turns that start from now on.")
+    count = len(stored["rules"])
+    click.echo(f"The policy has {count} rule{'' if count == 1 else 's'}. It applies to turns that start from now on.")
 
 
 def _read_policy(file: str) -> dict[str, Any]:
