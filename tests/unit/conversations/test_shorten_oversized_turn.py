@@ -60,6 +60,15 @@ def test_a_page_larger_than_the_window_is_cut_to_what_fits(page: str, max_tokens
     assert min_shown * max_tokens <= estimate_tokens(history) <= max_tokens
 
 
+def test_a_result_whose_beginning_needs_more_tokens_than_its_end_is_cut_and_not_left_out() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Go")
+    add_read(thread, "a", {"items": [{"icons": "\U0001f600" * 2_600}, "a" * 5_200]})
+    history = compile_history(thread.messages, make_profile(8_000))
+    assert "\U0001f600" * 1_000 in get_result(history, "a").data["data"]["items"][0]["icons"]
+    assert estimate_tokens(history) <= 8_000
+
+
 def test_a_page_in_the_blob_store_is_fetched_and_cut(resources: Resources) -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Make it friendlier")

@@ -24,7 +24,7 @@ MIN_RESULT_TOKENS = 200
 """Cutting or leaving out a smaller result gains nothing."""
 _OVERHEAD_TOKENS = 12 + 90
 """Of the message, and of the notes."""
-_MAX_ATTEMPTS = 8
+_PROPORTIONAL_ATTEMPTS = 4
 
 
 def make_left_out_result(tool_name: str) -> ToolResultBlock:
@@ -87,19 +87,23 @@ def _cut_text(text: str, max_tokens: int) -> str:
 
 
 def _cut_data(data: Any, max_tokens: int) -> Any:
-    """Shorten data until its estimate fits: the scripts of its beginning may need more tokens than those of its end."""
+    """Shorten data until its estimate fits: the scripts of its beginning may need more tokens than those of its end.
+
+    Where proportion does not lead there soon, it is halved.
+    """
     chars, tokens = count_json_chars(data), estimate_json_tokens(data)
     if tokens <= max_tokens:
         return data
     max_chars = chars * max_tokens // tokens
-    for _ in range(_MAX_ATTEMPTS):
-        if max_chars < 1:
-            break
+    attempt = 0
+    while max_chars >= 1:
         cut = shorten_data(data, max_chars)
         tokens = estimate_json_tokens(cut["data"] if cut is not data else cut)
         if tokens <= max_tokens:
             return cut
-        max_chars = min(max_chars - 1, max_chars * max_tokens // tokens)
+        attempt += 1
+        part = max_tokens / tokens if attempt < _PROPORTIONAL_ATTEMPTS else 0.5
+        max_chars = min(max_chars - 1, int(max_chars * part))
     return {
         "truncated": True,
         "note": f"None of {chars:,} characters fit here. {advise_on_the_rest(data)}",
