@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fermata.turns import call_transitions
 from fermata.turns.answer import submit_remote_result
 from tests.chaos.simulation_kinds import run_simulation
 from tests.quick_suite_samples import sample_for_quick_suite
@@ -46,8 +47,19 @@ def _take_every_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submit_remote_result, "_accept", accept_any)
 
 
+def _forget_the_hash_of_an_early_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = call_transitions._answer_call
+
+    def answer_anew(transition: Any, call: Any, output: Any, answer_hash: str, *state: Any) -> Any:
+        return answer(transition, call, output, "" if call.runner == "settled" else answer_hash, *state)
+
+    monkeypatch.setattr(call_transitions, "_answer_call", answer_anew)
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutate", [_acknowledge_without_storing, _take_every_result])
+@pytest.mark.parametrize(
+    "mutate", [_acknowledge_without_storing, _take_every_result, _forget_the_hash_of_an_early_result]
+)
 def test_the_judge_notices_that_a_rule_is_missing(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
     assert any(map(is_noticed, SEEDS))
