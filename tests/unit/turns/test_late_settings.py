@@ -5,16 +5,24 @@ from decimal import Decimal
 
 import pytest
 
+from fermata.agents.approval_policy import ApprovalPolicy
+from fermata.agents.definitions import tenant_secrets
+from fermata.agents.definitions.definition_store import remove_agent
+from fermata.agents.policy_store import set_policy
 from fermata.credentials import credential_store, scope_defaults
-from fermata.domain.errors import Conflict
+from fermata.domain.errors import Conflict, NotFound
 from fermata.hosts import registry
 from fermata.pricing.catalogue import PriceCatalogue, store_catalogue
+from fermata.remote_tools.tool_registry import register_tool, remove_tool
 from fermata.turns.read import reader_presence
 from fermata.turns.turn import Turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.webhooks.webhook_registry import add_webhook, remove_webhook
 from fermata.wire.auth.tenant_store import rotate_tenant_secret, update_tenant
+from tests.agent_definitions import make_definition, push_definitions
 from tests.late_writes import WriteRecorder, read_rows
 from tests.tenant_tokens import make_tenant
+from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import Stage
 
 TABLES = ("settings", "pricing", "bridges")
@@ -145,6 +153,70 @@ def test_a_tenant_and_its_budgets_stay_as_they_were_set_last(stage: Stage, check
     for limit in (5, 50, 5):
         set_budgets(resources, caller, Budgets(tenant=BudgetLimits(monthly_usd=Decimal(limit))))
         check_copies()
+
+
+def test_a_secret_that_was_replaced_or_removed_stays_so(stage: Stage, check_copies: Callable[[], None]) -> None:
+    resources, caller = stage.resources, stage.caller
+    make_tenant(resources, caller.tenant)
+    for value in ("one", "two", "one"):
+        tenant_secrets.set_secret(resources, caller, "KEY", value)
+        check_copies()
+    tenant_secrets.remove_secret(resources, caller, "KEY")
+    check_copies()
+    assert tenant_secrets.list_secret_views(resources, caller.tenant) == []
+    with pytest.raises(NotFound):
+        tenant_secrets.remove_secret(resources, caller, "KEY")
+    tenant_secrets.set_secret(resources, caller, "KEY", "three")
+    check_copies()
+    assert tenant_secrets.open_tenant_secret(resources, caller.tenant, "KEY") == "three"
+
+
+def test_of_secrets_that_were_removed_long_ago_nothing_is_left(stage: Stage) -> None:
+    resources, caller = stage.resources, stage.caller
+    make_tenant(resources, caller.tenant)
+    tenant_secrets.set_secret(resources, caller, "OLD", "one")
+    tenant_secrets.remove_secret(resources, caller, "OLD")
+    stage.pass_time(86_401)
+    tenant_secrets.set_secret(resources, caller, "NEW", "two")
+    names = [key.rpartition("#")[2] for key in read_rows(["settings"]) if " secret#" in key]
+    assert names == ["NEW"]
+
+
+def test_a_policy_stays_as_it_was_set_last(stage: Stage, check_copies: Callable[[], None]) -> None:
+    for seconds in (60, 90, 60):
+        set_policy(stage.resources, stage.caller, ApprovalPolicy(wait_seconds=seconds))
+        check_copies()
+
+
+def test_agents_stay_as_they_were_pushed_last(stage: Stage, check_copies: Callable[[], None]) -> None:
+    resources, caller = stage.resources, stage.caller
+    make_tenant(resources, caller.tenant)
+    for names in (("one",), ("one", "two"), ("one",)):
+        push_definitions(resources, caller, *map(make_definition, names))
+        check_copies()
+    remove_agent(resources, caller, "one")
+    check_copies()
+
+
+def test_webhooks_stay_as_they_were_set_last(stage: Stage, check_copies: Callable[[], None]) -> None:
+    resources, caller = stage.resources, stage.caller
+    make_tenant(resources, caller.tenant)
+    ids = [str(add_webhook(resources, caller, "https://8.8.8.8/hook", ()).view["id"]) for _ in range(2)]
+    check_copies()
+    for one in ids:
+        remove_webhook(resources, caller, one)
+        check_copies()
+
+
+def test_remote_tools_stay_as_they_were_registered_last(stage: Stage, check_copies: Callable[[], None]) -> None:
+    resources, caller = stage.resources, stage.caller
+    make_tenant(resources, caller.tenant)
+    for description in ("One.", "Two.", "One."):
+        manifest = make_manifest_json(description=description)
+        register_tool(resources, caller, manifest, "https://8.8.8.8/tool", replace=True)
+        check_copies()
+    remove_tool(resources, caller, "pim.getProduct")
+    check_copies()
 
 
 def test_newer_prices_stay(stage: Stage, check_copies: Callable[[], None]) -> None:

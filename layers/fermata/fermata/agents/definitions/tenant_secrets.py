@@ -1,10 +1,11 @@
 """Keep the secrets of a tenant that its agents name: `{_secret: NAME}` in a connection, an endpoint or a header.
 
-    t#<tenant>   secret#<NAME>   the sealed value, who has entered it and when
+    t#<tenant>   secret#<NAME>   the sealed value, who has entered it and when; for a day, that it was removed
 
 A secret is opened where it is used, and is part of no definition, turn, log or response (decision 0359).
 """
 
+import contextlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -32,6 +33,9 @@ NAME_PATTERN = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 _SECRET_NAME = re.compile(NAME_PATTERN)
 _SORT_KEY_PREFIX = "secret#"
 _ROW_CACHE_SECONDS = 60
+_REMOVED_SECONDS = 86_400
+"""How long it is known that a secret was removed: longer than any copy of the write that has entered it is under way
+(decision 0324)."""
 _CHANGED_MESSAGE = "The secret has just been changed by another request. Enter it again."
 
 
@@ -63,8 +67,8 @@ def set_secret(resources: Resources, caller: Caller, name: str, value: str) -> d
     if not value or len(value.encode()) > MAX_VALUE_BYTES:
         raise InvalidRequest(f"A secret has 1 to {MAX_VALUE_BYTES} bytes.")
     before = resources.tables.get_item_by_key(build_secret_key(resources, caller.tenant, name))
-    if before is None and len(_read_rows(resources, caller.tenant)) >= MAX_SECRETS:
-        raise InvalidRequest(f"A tenant has {MAX_SECRETS} secrets at most. Remove one that is not used.")
+    if not _is_entered(before):
+        _make_room(resources, caller.tenant, name)
     item = _make_row(resources, caller, name, value, before)
     table = resources.settings.settings_table
     is_new = before is None
@@ -99,13 +103,15 @@ def remove_secret(resources: Resources, caller: Caller, name: str) -> None:
     """
     key = build_secret_key(resources, caller.tenant, name)
     row = resources.tables.get_item_by_key(key)
-    if row is None:
+    if row is None or not _is_entered(row):
         raise NotFound(f"There is no secret {name[:64]!r}.")
-    delete = Delete(*key, condition="version = :read", values={":read": row["version"]})
+    removed: Item = {"pk": key.pk, "sk": key.sk, "v": 1, "name": name, "version": row["version"] + 1}
+    removed["removedUntil"] = int(resources.clock.time()) + _REMOVED_SECONDS
+    put = Put(key.table, removed, condition="version = :read", values={":read": row["version"]})
     try:
-        resources.tables.write_items(delete)
+        resources.tables.write_items(put)
     except ConditionFailed as error:
-        if error.item is not None:  # else a copy of this write was faster
+        if error.item != removed:  # else a copy of this write was faster
             raise Conflict(_CHANGED_MESSAGE) from error
     _forget(resources, caller.tenant, name)
     observability.log_audit_event("ai.secret.removed", tenant=caller.tenant, user=caller.user, secret=name)
@@ -126,7 +132,7 @@ def open_tenant_secret(resources: Resources, tenant: str, name: str) -> str:
     row = resources.cache.get_or_load(
         ("tenant secret", tenant, name), _ROW_CACHE_SECONDS, lambda: resources.tables.get_item_by_key(key)
     )
-    if row is None:
+    if row is None or not _is_entered(row):
         raise Conflict(f"The secret {name!r} is not entered. An administrator enters it.")
     try:
         return resources.vault.open_secret(
@@ -162,9 +168,33 @@ def build_secret_key(resources: Resources, tenant: str, name: str) -> ItemKey:
 
 
 def _read_rows(resources: Resources, tenant: str) -> list[Item]:
+    return [row for row in _read_rows_with_removed(resources, tenant) if _is_entered(row)]
+
+
+def _read_rows_with_removed(resources: Resources, tenant: str) -> list[Item]:
     return resources.tables.query_items(
         resources.settings.settings_table, f"t#{tenant}", min_sk=_SORT_KEY_PREFIX, max_sk=f"{_SORT_KEY_PREFIX}~"
     )
+
+
+def _make_room(resources: Resources, tenant: str, name: str) -> None:
+    """Delete the rows of other secrets that were removed long ago. Raises InvalidRequest if there are too many left."""
+    now, left = resources.clock.time(), 0
+    for row in _read_rows_with_removed(resources, tenant):
+        if _is_entered(row) or row["removedUntil"] > now or row["name"] == name:
+            left += row["name"] != name
+            continue
+        key = build_secret_key(resources, tenant, row["name"])
+        with contextlib.suppress(ConditionFailed):  # else it was entered again
+            resources.tables.write_items(Delete(*key, condition="version = :read", values={":read": row["version"]}))
+    if left >= MAX_SECRETS:
+        message = f"A tenant has {MAX_SECRETS} secrets at most, with those removed today. Remove one that is not used."
+        raise InvalidRequest(message)
+
+
+def _is_entered(row: Item | None) -> bool:
+    """Return whether a row holds a secret. That of a removed one does not."""
+    return row is not None and "sealed" in row
 
 
 def _make_row(resources: Resources, caller: Caller, name: str, value: str, before: Item | None) -> Item:
