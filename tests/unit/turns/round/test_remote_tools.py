@@ -10,7 +10,7 @@ import pytest
 
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, Unauthorized
-from fermata.domain.events import ApprovalRequestedEvent, ToolAwaitedEvent, ToolResultEvent
+from fermata.domain.events import ApprovalRequestedEvent, ErrorEvent, ToolAwaitedEvent, ToolResultEvent
 from fermata.remote_tools.built_in import image_generation
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, register_tool, remove_tool
@@ -23,6 +23,8 @@ from fermata.turns.end import end_turn
 from fermata.turns.late_tool_results import NO_RESULT_MESSAGE
 from fermata.turns.pause import load_pause
 from fermata.turns.round.remote_calls import CALLBACK_PATH
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.usage.budgets.budget_status import load_budget_status
 from tests.images import make_image
 from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
 from tests.tenant_tokens import make_tenant
@@ -449,6 +451,22 @@ def test_what_an_image_has_cost_is_in_the_ledger_and_in_the_turn(
     state = stage.entries()[-1].state
     assert (state.cost_usd, state.context_tokens < 6000) == (Decimal("0.49684"), True)
     invariants.check_invariants(stage)
+
+
+def test_a_budget_is_charged_with_an_image_and_refuses_the_next_request_when_it_is_used_up(
+    stage: Stage, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_generation, "OPENAI_IMAGES_URL", vendor.url)
+    stage.set_price(input_per_mtok=1, output_per_mtok=1)
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal("0.3"))))
+    image = base64.b64encode(make_image()).decode()
+    vendor.script_answer({"data": [{"b64_json": image}], "usage": {"input_tokens": 0, "output_tokens": 8000}})
+    turn_on_built_in_tool(stage.resources, ADMIN, "image.generate", api_key="k", options={})
+    call_tool(stage, {"prompt": "a loaf"}, name="image_generate")
+    [error] = [event for event in stage.events() if isinstance(event, ErrorEvent)]
+    assert error.code == "budget_exhausted"
+    today = load_budget_status(stage.resources, "bakery")["tenant"]["today"]
+    assert (today["spentUsd"], today["heldUsd"]) == (pytest.approx(0.32, abs=0.001), 0)
 
 
 @pytest.mark.parametrize("model", ["gpt-image-1", "an-own-model"])
