@@ -51,7 +51,6 @@ from fermata.wire.operations import (
 
 CACHEABLE_HEADERS = {"Cache-Control": "public, max-age=3600"}
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
-NO_EDITOR_BRIDGE_HEADERS = {"Cache-Control": "private, max-age=3600"}
 DEFAULT_CONVERSATIONS_PER_PAGE = 200
 MAX_CONVERSATIONS_PER_PAGE = 500
 DEFAULT_TURNS_PER_PAGE = 25
@@ -211,17 +210,6 @@ def list_tools(context: RequestContext) -> Response:
         context.path_parameters["scope"], caller.capabilities, ToolNaming(tool_names), caller.tenant, generation
     )
     return Response(200, {"tools": tools}, UNCACHED_HEADERS)
-
-
-@router.handles_public(editor.EDITOR_BRIDGE)
-def refuse_editor_bridge(_resources: Resources) -> Response:
-    """Refuse the connection for calls of MCP clients, so that the editor does not ask again (decision 0237)."""
-    return Response(403, {"error": "There is no connection for MCP clients here."}, NO_EDITOR_BRIDGE_HEADERS)
-
-
-@router.handles(editor.LIST_CONNECTORS)
-def list_connectors(context: RequestContext) -> Response:
-    return Response(200, {"connectors": []})
 
 
 @router.handles(turns.SHOW_TURN)

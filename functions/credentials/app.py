@@ -21,12 +21,19 @@ from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.list_tool_views import list_tool_views
 from fermata.turns.replace_agent_definitions import AgentPush, parse_pushed_files, push_agents
 from fermata.webhooks import redeliver_event, webhook_registry
-from fermata.wire.auth import api_key_store
+from fermata.wire.auth import api_key_store, mcp_connector_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.bodies.agent_requests import NewAgents, NewSecret
 from fermata.wire.bodies.approval_requests import NewApprovalPolicy
 from fermata.wire.bodies.generate_requests import GenerateBody
-from fermata.wire.bodies.requests import ApiKeyRotation, CredentialChange, NewApiKey, NewCredential, NewPrivacyJob
+from fermata.wire.bodies.requests import (
+    ApiKeyRotation,
+    CredentialChange,
+    NewApiKey,
+    NewConnector,
+    NewCredential,
+    NewPrivacyJob,
+)
 from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
 from fermata.wire.bodies.webhook_requests import NewWebhook, WebhookSettings
 from fermata.wire.http.dispatch import make_handler
@@ -37,6 +44,7 @@ from fermata.wire.operations import (
     api_keys,
     credentials,
     generate,
+    mcp,
     policies,
     privacy,
     remote_tools,
@@ -146,6 +154,31 @@ def rotate_api_key(context: RequestContext) -> Response:
 def revoke_api_key(context: RequestContext) -> Response:
     api_key_store.revoke_api_key(context.resources, context.caller.tenant, context.path_parameters["id"])
     return Response(200, {"ok": True})
+
+
+@router.handles(mcp.LIST_CONNECTORS)
+def list_connectors(context: RequestContext) -> Response:
+    return Response(200, {"connectors": mcp_connector_store.list_connector_views(context.resources, context.caller)})
+
+
+@router.handles(mcp.CREATE_CONNECTOR)
+def create_connector(context: RequestContext) -> Response:
+    body = context.parse_body(NewConnector)
+    connector, token = mcp_connector_store.create_connector(
+        context.resources,
+        context.caller,
+        body.label,
+        body.type,
+        body.capabilities,
+        expires_in_seconds=None if body.ttl_days is None else body.ttl_days * 86_400,
+    )
+    return Response(201, {"connector": connector.to_view(None), "token": token})
+
+
+@router.handles(mcp.REVOKE_CONNECTOR)
+def revoke_connector(context: RequestContext) -> Response:
+    mcp_connector_store.revoke_connector(context.resources, context.caller, context.path_parameters["id"])
+    return Response(200, {"revoked": True})
 
 
 @router.handles(privacy.START_EXPORT)

@@ -46,7 +46,7 @@ from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import EVENT_STREAM, HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
-from fermata.wire.operations import chat_clients, conversations, openai, planner, service, turns
+from fermata.wire.operations import chat_clients, conversations, mcp, openai, planner, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
@@ -263,6 +263,15 @@ router.handles_by_path(chat_clients.STOP_CHAT, "fermata.client_protocols.ui_chat
 router.handles_by_path(chat_clients.RUN_AGUI, "fermata.client_protocols.agui_runs:run_agui")
 router.handles_by_path(openai.CREATE_CHAT_COMPLETION, "fermata.client_protocols.openai_endpoint:create_chat_completion")
 router.handles_by_path(openai.CREATE_RESPONSE, "fermata.client_protocols.openai_endpoint:create_response")
+
+
+router.handles_public_by_path(mcp.EDITOR_BRIDGE, "fermata.client_protocols.editor_stream:open_editor_bridge")
+router.handles_public_by_path(mcp.ASK_MCP, "fermata.client_protocols.mcp_endpoint:ask_mcp")
+router.handles_public_by_path(mcp.ASK_MCP_OF_WORKSPACE, "fermata.client_protocols.mcp_endpoint:ask_mcp")
+router.handles_public_by_path(mcp.ASK_INSTATIC_MCP, "fermata.client_protocols.mcp_endpoint:ask_mcp")
+router.handles_public_by_path(
+    mcp.SHOW_RESOURCE_METADATA, "fermata.client_protocols.mcp_endpoint:show_resource_metadata"
+)
 
 
 class ClosingStreamingResponse(StreamingResponse):

@@ -3,8 +3,11 @@
 from typing import Any
 
 from fermata.agents import agent_views
+from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources, prepare_function
 from fermata.domain.errors import ApiError, NotFound
+from fermata.editor_bridge.editor_call import EditorCallGone
+from fermata.editor_bridge.open_editors import EDITOR_ID_PREFIX
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
@@ -43,6 +46,8 @@ def answer_tool(context: RequestContext) -> Response:
     """Submit the result. The capability that the caller needs depends on the tool, so it is checked there."""
     body = context.parse_body(ToolResultBody)
     snapshot = find_snapshot(context.resources, context.caller, body)
+    if body.bridge_id.startswith(EDITOR_ID_PREFIX):
+        return _answer_editor_call(context, body, snapshot)
     try:
         submit_tool_result(
             context.resources,
@@ -54,6 +59,21 @@ def answer_tool(context: RequestContext) -> Response:
             revision=body.revision or "",
         )
     except ToolRequestGone as error:
+        if context.tenant.dialect != "instatic":
+            raise
+        return _respond_to_instatic(error)
+    return Response(200, {"ok": True})
+
+
+def _answer_editor_call(context: RequestContext, body: ToolResultBody, snapshot: LazySnapshot | None) -> Response:
+    """Submit what the open editor answers to the call of an assistant."""
+    from fermata.turns.answer.submit_editor_answer import submit_editor_answer  # few editors carry out such calls
+
+    try:
+        submit_editor_answer(
+            context.resources, context.caller, body.bridge_id, body.request_id, body.result.posted, snapshot
+        )
+    except EditorCallGone as error:
         if context.tenant.dialect != "instatic":
             raise
         return _respond_to_instatic(error)

@@ -251,32 +251,6 @@ class TestDeletingWhileATurnRuns:
         assert stage.event_types()[-1] == "cancelled"
 
 
-class TestConnectors:
-    def test_there_are_none(self, bakery: TokenSigner) -> None:
-        assert send("GET", "mcp/connectors", bakery)[:2] == (200, {"connectors": []})
-
-    def test_listing_connectors_needs_the_capability_to_manage_providers(self, bakery: TokenSigner) -> None:
-        assert send("GET", "mcp/connectors", bakery, capabilities=("ai.chat",))[0] == 403
-
-    def test_no_connector_can_be_created(self, bakery: TokenSigner) -> None:
-        assert send("POST", "mcp/connectors", bakery, {})[0] == 405
-
-
-class TestEditorBridge:
-    def test_the_answer_is_one_that_editors_keep_for_an_hour(self, bakery: TokenSigner) -> None:
-        status, body, headers = send("GET", "editor-bridge", bakery, query={"scope": "site"})
-        assert (status, body) == (403, {"error": "There is no connection for MCP clients here."})
-        assert headers["Cache-Control"] == "private, max-age=3600"
-
-    def test_it_needs_neither_a_caller_nor_a_table(
-        self, deployed: None, resources: Resources, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        event = make_proxy_event("GET", f"{AI}/editor-bridge", {})
-        monkeypatch.setitem(resources.__dict__, "tables", None)
-        assert app.handler(event, None)["statusCode"] == 403
-        assert not [record for record in caplog.records if hasattr(record, "security")]
-
-
 class TestStreamFunction:
     def send(self, path: str, signer: TokenSigner, method: str = "GET", **claims: Any) -> httpx.Response:
         async def send() -> httpx.Response:

@@ -382,9 +382,10 @@ class TestATurnThatEndsWhileAToolRuns:
 
 
 class TestRequestsOfTheEditorItself:
-    def test_an_open_editor_asks_for_its_bridge_at_most_once_an_hour(self, browser: Browser, generation: str) -> None:
-        hour = 3600
-        asked = browser.hold_bridge(8 * hour)
+    def test_an_open_editor_without_a_connector_asks_for_its_bridge_every_five_minutes(
+        self, browser: Browser, generation: str
+    ) -> None:
+        asked = browser.hold_bridge(8 * 300)
         assert asked == [403] * (1 if generation == "0.0.6" else 8)
 
     def test_there_are_no_connectors(self, browser: Browser) -> None:

@@ -104,7 +104,7 @@ def test_everything_else_reaches_the_cms_with_its_own_session(browser: httpx.Cli
 
 def test_the_refusal_of_the_editors_bridge_can_be_kept_by_the_browser(browser: httpx.Client) -> None:
     answer = browser.get("/admin/api/ai/editor-bridge", params={"scope": "site"})
-    assert (answer.status_code, answer.headers.get_list("cache-control")) == (403, ["private, max-age=3600"])
+    assert (answer.status_code, answer.headers.get_list("cache-control")) == (403, ["private, max-age=300"])
 
 
 class TestOnAws:

@@ -178,6 +178,10 @@ def read_error(response: Any) -> str:
 def test_only_operations_without_tenant_data_are_public() -> None:
     assert [operation.path for operation in PUBLIC_OPERATIONS if operation not in SIGNED_OPERATIONS] == [
         "/admin/api/ai/editor-bridge",
+        "/mcp",
+        "/mcp/{tenant}",
+        "/_instatic/mcp",
+        "/.well-known/oauth-protected-resource/mcp/{tenant}",
         "/healthz",
         "/version",
         "/admin/api/ai/healthz",

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Literal
 
 Dialect = Literal["fermata", "instatic"]
-ClientProtocol = Literal["", "ui", "agui", "openai"]
-"""The protocol that a client speaks: events a line (empty), the AI SDK's stream of UI messages, AG-UI, or OpenAI's."""
+ClientProtocol = Literal["", "ui", "agui", "openai", "mcp"]
+"""The protocol that a client speaks: events a line (empty), the AI SDK's stream of UI messages, AG-UI, OpenAI's,
+or MCP."""
 ToolNameVariant = Literal["seed", "prefixed"]
 """The variant of tool names: `insertHtml` (seed) or `site_insert_html` (prefixed). See tools/tool_names.py."""
 EditorGeneration = Literal["0.0.6", "0.0.11"]

@@ -15,6 +15,7 @@ from fermata.conversations.conversation_store import (
 )
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.agent_ids import SCOPES, make_agent_scope
+from fermata.editor_bridge.open_editors import editor_partition
 from fermata.limits.limit_keys import user_limits_partition
 from fermata.planner_api.chat_store import chats_partition
 from fermata.privacy.data_subject import DataSubject
@@ -83,6 +84,7 @@ def list_bridges_partitions_of_user(subject: DataSubject) -> list[str]:
         user_limits_partition(subject.tenant, subject.id),
         idempotency_partition(subject.tenant, subject.id),
         chats_partition(subject.tenant, subject.id),
+        editor_partition(subject.tenant, subject.id),
     ]
 
 

@@ -94,6 +94,15 @@ class ApiKeyRotation(StrictBody):
     overlap_seconds: Annotated[int, Field(ge=0, le=30 * 86_400), BeforeValidator(_to_integer)] = 86_400
 
 
+class NewConnector(StrictBody):
+    """A new MCP connector. It is valid for 90 days, or for `ttlDays`; null for one that never expires."""
+
+    label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+    type: Literal["local", "remote"]
+    capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)]
+    ttl_days: Annotated[int, Field(ge=1, le=3650), BeforeValidator(_to_integer)] | None = 90
+
+
 class NewDefault(StrictBody):
     """The new default model of a scope."""
 

@@ -108,7 +108,7 @@ def admit_request(
         raise PathNotFound("Not found")
     route, path_parameters = matches[methods.index(request.method)]
     if isinstance(route, PublicRoute):
-        return route.handler(resources, request)
+        return route.handler(resources, replace(request, path_parameters=path_parameters))
     return route, _build_context(resources, route, replace(request, path_parameters=path_parameters))
 
 

@@ -135,6 +135,20 @@ class Router:
 
         return bind
 
+    def handles_public_by_path(self, operation: PublicOperation, path: str) -> None:
+        """Bind a public operation to a handler that is loaded at its first request, and checks who has sent it.
+
+        Args:
+            operation: The operation.
+            path: The handler, as `package.module:function`.
+        """
+
+        def handle(resources: Resources, request: HttpRequest) -> Response:
+            handler: PublicRequestHandler = resolve_name(path)
+            return handler(resources, request)
+
+        self._add(operation, PublicRoute(operation, handle))
+
     def _add(self, operation: BaseOperation, route: Route | PublicRoute) -> None:
         if operation.function != self.function:
             raise ValueError(f"{operation.name} is served by the function {operation.function}, not {self.function}.")

@@ -26,6 +26,7 @@ from fermata.wire.bodies.responses import (
     defaults,
     editor,
     generate,
+    mcp,
     openai,
     planner,
     privacy,
@@ -49,7 +50,8 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, Re
 
 _RESPONSE_MODULES = (
     agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, common, content, conversations,
-    credentials, defaults, editor, generate, openai, planner, privacy, remote_tools, turns, usage, webhooks,
+    credentials, defaults, editor, generate, mcp, openai, planner, privacy, remote_tools, turns, usage,
+    webhooks,
 )  # fmt: skip
 _ERROR_MODEL = "ErrorResponse"
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")

@@ -1,11 +1,11 @@
-"""Operations that an editor needs beside its turns: tools, uploads, and what Instatic's editors request unasked."""
+"""Operations that an editor needs beside its turns: scopes, tools and uploads."""
 
 from typing import get_args
 
 from fermata.domain.dialect import EditorGeneration
 from fermata.wire.bodies.requests import NewUpload
-from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, CAN_MANAGE_PROVIDERS, NO_SUCH_TOOL_NAMES, TOOL_NAMES
-from fermata.wire.operations.operation import Operation, PublicOperation, RequestParameter, SuccessResponse
+from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, NO_SUCH_TOOL_NAMES, TOOL_NAMES
+from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
 LIST_SCOPES = Operation(
     name="listScopes",
@@ -53,25 +53,4 @@ TAKE_UPLOAD = Operation(
         413: "It is larger than an upload of its kind may be, or than all uploads of a day.",
         429: "The user or the workspace has reached a limit of uploads or stored bytes a day. The error says which.",
     },
-)
-EDITOR_BRIDGE = PublicOperation(
-    name="editorBridge",
-    function="api",
-    method="GET",
-    path=f"{API_PREFIX}/editor-bridge",
-    summary="Answer an Instatic editor that there is no connection for MCP clients",
-    description="Instatic's editor requests it unasked, for calls that this service does not have. The answer is "
-    "always 403, which its browser keeps for an hour: with other statuses the editor asks again within seconds.",
-    responses=(),
-    errors={403: "There is no such connection."},
-)
-LIST_CONNECTORS = Operation(
-    name="listConnectors",
-    function="api",
-    method="GET",
-    path=f"{API_PREFIX}/mcp/connectors",
-    capabilities=CAN_MANAGE_PROVIDERS,
-    summary="List the MCP connectors",
-    description="Instatic's admin pages request it. The list is always empty.",
-    responses=(SuccessResponse("An empty list.", "McpConnectorListResponse"),),
 )

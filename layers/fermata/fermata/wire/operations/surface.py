@@ -17,6 +17,7 @@ from fermata.wire.operations import (
     defaults,
     editor,
     generate,
+    mcp,
     openai,
     planner,
     policies,
@@ -31,9 +32,9 @@ from fermata.wire.operations import (
 from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
-    turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, conversations, defaults,
-    credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service, webhooks,
-    content,
+    turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
+    defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service,
+    webhooks, content,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

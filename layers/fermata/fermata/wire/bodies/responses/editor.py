@@ -1,6 +1,6 @@
 """Define the response bodies of operations on tools and uploads."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -56,9 +56,3 @@ class ToolListResponse(ResponseModel):
     """The tools, in the order in which a model gets them."""
 
     tools: list[ToolView]
-
-
-class McpConnectorListResponse(ResponseModel):
-    """An empty list: there are no MCP connectors."""
-
-    connectors: Annotated[list[Any], Field(max_length=0)]

@@ -1,0 +1,272 @@
+"""Carry out the calls of MCP clients: tools of the service, tools of the open editor, and agents (decision 0378)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+from fermata.agents.approval_policy import NO_POLICY, CallFacts, Effect, judge_call
+from fermata.agents.policy_store import read_policy
+from fermata.aws.clock import new_id
+from fermata.aws.resources import Resources
+from fermata.client_protocols.client_messages import ClientPrompt
+from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
+from fermata.client_protocols.mcp_tools import EditorTool, find_agent_of_tool, find_editor_tool
+from fermata.conversations.conversation_store import create_conversation
+from fermata.domain.blocks import TextBlock, ToolCallBlock
+from fermata.domain.caller import Caller
+from fermata.domain.errors import InvalidRequest
+from fermata.domain.events import DoneEvent, ErrorEvent, RoundRetractedEvent, TerminalEvent, TextEvent, ToolCallEvent
+from fermata.domain.tools import ToolOutput
+from fermata.editor_bridge.editor_call import EditorCall, read_editor_call, request_editor_call
+from fermata.editor_bridge.open_editors import OpenEditor, list_open_editors, read_editor
+from fermata.hosts.auth import HostCaller
+from fermata.hosts.client import open_host_client
+from fermata.limits.reader_leases import ReaderLease
+from fermata.tools.calls.pipeline import AdmittedCall, admit_call, apply_result_policy, get_timeout_seconds
+from fermata.tools.calls.runner import run_tool
+from fermata.tools.tool import Access, Execution, ToolContext
+from fermata.tools.tool_names import ToolNaming, get_wire_name
+from fermata.tools.toolset import Toolset
+from fermata.turns.turn import Turn
+from fermata.turns.turn_log import read_entries_from
+from fermata.wire.http.routing import RequestContext
+
+NO_EDITOR_MESSAGE = "No {} editor is open. Ask the user to open it in a browser, and call again."
+CLOSED_EDITOR_MESSAGE = "The editor was closed before it answered. Check the document before you repeat the call."
+NO_ANSWER_MESSAGE = "The editor did not answer in time. Check the document before you repeat the call."
+NEEDS_PERSON_MESSAGE = "A person has to approve this call, which is possible in the editor's own assistant only."
+NO_WORDS = "The agent has finished without words."
+MAX_PROMPT_CHARS = 100_000
+
+
+class UnknownTool(Exception):
+    """There is no tool of this name that the caller may call."""
+
+
+class McpCall(Protocol):
+    """A call under way."""
+
+    def advance(self) -> dict[str, Any] | None:
+        """Return the result as the protocol has it; None as long as there is none."""
+
+    def close(self) -> None:
+        """Count the call no more. Safe to repeat."""
+
+
+def open_mcp_call(context: RequestContext, name: str, arguments: Mapping[str, Any]) -> McpCall:
+    """Begin a call.
+
+    Args:
+        context: The request of the client.
+        name: The tool, as it was listed.
+        arguments: As the client sent them.
+
+    Raises:
+        UnknownTool: There is no such tool.
+        ApiError: The call cannot begin, for example because a limit is reached.
+    """
+    resources, caller = context.resources, context.caller
+    if found := find_editor_tool(caller, name):
+        return _open_editor_call(context, found, arguments)
+    if scope := find_agent_of_tool(resources, caller, name):
+        return _ask_agent(context, scope, arguments)
+    raise UnknownTool(name)
+
+
+@dataclass
+class SettledCall:
+    """A call whose result is known."""
+
+    output: ToolOutput
+
+    def advance(self) -> dict[str, Any]:
+        """Return the result."""
+        return build_mcp_result(self.output)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _open_editor_call(context: RequestContext, found: EditorTool, arguments: Mapping[str, Any]) -> McpCall:
+    resources, caller = context.resources, context.caller
+    editors = [one for one in list_open_editors(resources, caller.tenant, caller.user) if one.scope == found.scope]
+    editor = editors[0] if editors else None
+    if editor:  # its tools may have other schemas than the newest editor's
+        found = find_editor_tool(caller, _get_listed_name(found), editor.generation) or found
+    admitted = _admit(context, found, arguments)
+    if isinstance(admitted, ToolOutput):
+        return SettledCall(admitted)
+    if admitted.tool.execution is Execution.SERVER:
+        return SettledCall(_run_here(context, found, admitted, editor))
+    if editor is None:
+        return SettledCall(ToolOutput.failure(NO_EDITOR_MESSAGE.format(found.scope)))
+    return EditorToolCall.start(context, editor, admitted)
+
+
+def _get_listed_name(found: EditorTool) -> str:
+    return get_wire_name(found.tool, ToolNaming.PREFIXED)
+
+
+def _admit(context: RequestContext, found: EditorTool, arguments: Mapping[str, Any]) -> AdmittedCall | ToolOutput:
+    """Check a call as those of models are checked, and refuse what a person would have to approve."""
+    block = ToolCallBlock(tool_call_id=context.request.id[:60], tool_name=found.tool.name, input=dict(arguments))
+    toolset = Toolset(found.scope, (found.tool,))
+    admitted = admit_call(toolset, block, _build_tool_context(context.caller, found.scope, ""))
+    if isinstance(admitted, ToolOutput):
+        return admitted
+    policy = read_policy(context.resources, context.caller.tenant).policy
+    verdict = judge_call(CallFacts(agent=found.scope, tool=found.tool), policy, NO_POLICY)
+    if verdict.effect is Effect.DENY or verdict.reasons or admitted.needs_confirmation:
+        return ToolOutput.failure(NEEDS_PERSON_MESSAGE)
+    return admitted
+
+
+def _build_tool_context(caller: Caller, scope: str, effect_key: str) -> ToolContext:
+    return ToolContext(
+        tenant=caller.tenant,
+        user=caller.user,
+        capabilities=caller.capabilities,
+        scope=scope,
+        turn=effect_key.partition("/")[0],
+        effect_key=effect_key,
+    )
+
+
+def _run_here(
+    context: RequestContext, found: EditorTool, admitted: AdmittedCall, editor: OpenEditor | None
+) -> ToolOutput:
+    """Run a tool of the service, which may read what the open editor has posted last."""
+    resources, caller = context.resources, context.caller
+    call_id = new_id()
+    host_caller = HostCaller(caller.tenant, caller.user, caller.capabilities, found.scope, call_id)
+    tool_context = replace(
+        _build_tool_context(caller, found.scope, f"{call_id}/1/0"),
+        snapshot=resources.blobs.get_json(editor.snapshot) if editor and editor.snapshot else None,
+        open_host=partial(open_host_client, resources, host_caller),
+    )
+    output = run_tool(admitted, tool_context, clock=resources.clock)
+    return apply_result_policy(admitted.tool, output)
+
+
+@dataclass
+class EditorToolCall:
+    """A call that the open editor carries out."""
+
+    resources: Resources
+    editor: OpenEditor
+    call: EditorCall
+    admitted: AdmittedCall
+    lease: ReaderLease
+
+    @classmethod
+    def start(cls, context: RequestContext, editor: OpenEditor, admitted: AdmittedCall) -> McpCall:
+        """Send the call to the editor."""
+        tool, resources = admitted.tool, context.resources
+        lease = ReaderLease.take(resources, context.caller, context.caller_limits)
+        vision = {tool.vision_flag: True} if tool.vision_flag else {}
+        call = request_editor_call(
+            resources,
+            editor,
+            get_wire_name(tool, ToolNaming(editor.tool_names)),
+            {**admitted.arguments, **tool.extra_browser_input, **vision},
+            is_edit=tool.access is Access.WRITE,
+            seconds=get_timeout_seconds(tool, resources.settings.browser_wait_seconds),
+        )
+        if call is None:
+            lease.release()
+            return SettledCall(ToolOutput.failure(NO_EDITOR_MESSAGE.format(editor.scope)))
+        return cls(resources, editor, call, admitted, lease)
+
+    def advance(self) -> dict[str, Any] | None:
+        """Look for the answer. An editor that has closed, or is too late, gives none."""
+        call = read_editor_call(self.resources, self.editor, self.call.request_id)
+        output = call.output if call else ToolOutput.failure(CLOSED_EDITOR_MESSAGE)
+        if output is None and self.resources.clock.time() >= self.call.deadline:
+            output = ToolOutput.failure(NO_ANSWER_MESSAGE)
+        if output is None and not self._is_open():
+            output = ToolOutput.failure(CLOSED_EDITOR_MESSAGE)
+        if output is None:
+            return None
+        self.lease.release()
+        return build_mcp_result(apply_result_policy(self.admitted.tool, output))
+
+    def _is_open(self) -> bool:
+        return read_editor(self.resources, self.editor.tenant, self.editor.user, self.editor.id) is not None
+
+    def close(self) -> None:
+        """Count the call no more."""
+        self.resources.clock.start_thread(self.lease.release, "release-reader")
+
+
+def _ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any]) -> McpCall:
+    """Start a turn of an agent in a conversation of its own. Confirmed tools run unasked, as the client was asked."""
+    prompt = arguments.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT_CHARS:
+        return SettledCall(ToolOutput.failure(f"'prompt' is a text of 1 to {MAX_PROMPT_CHARS:,} characters."))
+    resources, caller = context.resources, context.caller
+    conversation = create_conversation(resources, caller, scope, None, None, "")
+    request = ClientRequest(
+        protocol="mcp",
+        conversation=conversation,
+        prompt=ClientPrompt((TextBlock(text=prompt.strip()),)),
+        client_tools=(),
+        has_browser_tools=False,
+        runs_confirmed_tools=True,
+    )
+    lease = ReaderLease.take(resources, caller, context.caller_limits)
+    try:
+        started = start_client_turn(context, None, request)
+    except InvalidRequest:
+        lease.release()
+        raise
+    return AgentCall(resources, started.turn, lease)
+
+
+@dataclass
+class AgentCall:
+    """A turn of an agent whose last words are the result of the call."""
+
+    resources: Resources
+    turn: Turn
+    lease: ReaderLease
+    next_number: int = 1
+    text: str = ""
+    end: TerminalEvent | None = field(default=None)
+
+    def advance(self) -> dict[str, Any] | None:
+        """Read the log on. Only the words after the last call of a tool are the answer."""
+        for entry in read_entries_from(self.resources, self.turn.pk, self.next_number):
+            for event in entry.events:
+                match event:
+                    case TextEvent():
+                        self.text += event.text
+                    case RoundRetractedEvent() | ToolCallEvent():
+                        self.text = ""
+                    case TerminalEvent():
+                        self.end = event
+            self.next_number = entry.next_number
+        if self.end is None:
+            return None
+        self.lease.release()
+        if isinstance(self.end, DoneEvent):
+            return build_mcp_result(ToolOutput.success(self.text.strip() or NO_WORDS))
+        words = self.end.message if isinstance(self.end, ErrorEvent) else "The turn of the agent was cancelled."
+        return build_mcp_result(ToolOutput.failure(words))
+
+    def close(self) -> None:
+        """Count the reader no more. The turn goes on by itself."""
+        self.resources.clock.start_thread(self.lease.release, "release-reader")
+
+
+def build_mcp_result(output: ToolOutput) -> dict[str, Any]:
+    """Return an output as the result of a call: text, images beside it, and the data of an object once more."""
+    if not output.ok:
+        return {"content": [{"type": "text", "text": output.error or ""}], "isError": True}
+    data = {"ok": True} if output.data is None else output.data
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    content += [{"type": "image", "data": image.data, "mimeType": image.mime_type} for image in output.images or ()]
+    structured = {"structuredContent": data} if isinstance(data, dict) else {}
+    return {"content": content, **structured, "isError": False}
