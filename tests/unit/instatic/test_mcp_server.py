@@ -223,6 +223,16 @@ class TestOpenEditor:
         assert (request["toolName"], request["input"]["html"]) == ("site_insert_html", "<p>x</p>")
         assert [answer.status_code for answer in editor.answers] == [200]
 
+    def test_a_client_that_takes_no_events_has_the_answer_as_json(
+        self, service: str, ada: dict[str, str], connect: Callable[..., str]
+    ) -> None:
+        body = {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "site_read_document"}}
+        token = connect()
+        with OpenEditor(service, ada, succeed):
+            answer = post(service, token, body, accept="application/json")
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json()["result"]["structuredContent"] == {"nodeIds": ["n1"]}
+
     def test_without_an_open_editor_the_client_is_told_so(self, service: str, connect: Callable[..., str]) -> None:
         result = call(service, connect(), "site_insert_html", parentId="root", html="<p>x</p>")
         assert result.is_error

@@ -109,7 +109,10 @@ async def _send_calls(resources: Resources, editor: OpenEditor, close: Callable[
                         "input": call.input,
                     }
                 )
-            sent, sent_at, busy_at = known.call_count, monotonic(), monotonic()
+                sent = int(call.request_id)
+            # A call that was made since the editor's row was read may have been sent, too.
+            sent = max(sent, known.call_count)
+            sent_at = busy_at = monotonic()
         if monotonic() - renewed_at >= EDITOR_RENEWAL_SECONDS:
             renewed_at = monotonic()
             if not await _run(renew_editor, resources, editor):

@@ -13,14 +13,13 @@ from fermata.client_protocols.log_response import handler_pool
 from fermata.client_protocols.mcp_calls import McpCall, UnknownTool, open_mcp_call
 from fermata.client_protocols.mcp_tools import list_mcp_tool_views
 from fermata.domain.caller import Caller
-from fermata.domain.errors import ApiError, NotFound, OriginRefused, Unauthorized
-from fermata.domain.lenient_json import UnreadableJson
-from fermata.drivers.protocols.tool_arguments import parse_strict_json
+from fermata.domain.errors import ApiError, InvalidRequest, NotFound, OriginRefused, Unauthorized
 from fermata.wire.auth.authentication import authenticate
 from fermata.wire.auth.mcp_connector import looks_like_connector_token
 from fermata.wire.auth.mcp_connector_store import authenticate_connector
 from fermata.wire.auth.tenant import normalize_origin
 from fermata.wire.auth.tenant_store import find_tenant, get_tenant
+from fermata.wire.http.json_body import parse_json_body
 from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, HttpRequest, Response
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.operations.mcp import MCP_PATH, RESOURCE_METADATA_PATH
@@ -114,11 +113,13 @@ def _get_public_url(resources: Resources, request: HttpRequest) -> str:
 
 def _parse_message(request: HttpRequest) -> Mapping[str, Any]:
     version = request.headers.get(VERSION_HEADER, PROTOCOL_VERSIONS[0])
+    if request.body.lstrip().startswith(b"["):
+        raise RpcError(INVALID_MESSAGE, "The body has to be one message, and no list.", status=400)
     try:
-        message = parse_strict_json(request.body.decode())
-    except (UnreadableJson, UnicodeDecodeError):
-        raise RpcError(PARSE_ERROR, "The body is no JSON.", status=400) from None
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        message = parse_json_body(request.body)
+    except InvalidRequest as refusal:
+        raise RpcError(PARSE_ERROR, refusal.message, status=400) from None
+    if message.get("jsonrpc") != "2.0":
         raise RpcError(INVALID_MESSAGE, "The body has to be one message of JSON-RPC 2.0.", status=400)
     if version not in PROTOCOL_VERSIONS and message.get("method") != "initialize":
         data = {"supported": list(PROTOCOL_VERSIONS), "requested": version[:40]}
@@ -167,11 +168,17 @@ def _call_tool(context: RequestContext, message_id: Any, parameters: Mapping[str
     except ApiError as refusal:
         failed = {"content": [{"type": "text", "text": refusal.message}], "isError": True}
         return Response(200, {"jsonrpc": "2.0", "id": message_id, "result": failed})
-    stream = _stream_call(context.resources, call, message_id)
-    return Response(200, stream=stream, headers=STREAM_HEADERS, on_close=call.close)
+    answers: list[dict[str, Any]] = []
+    stream = _stream_call(context.resources, call, message_id, answers)
+    if EVENT_STREAM in context.request.headers.get("accept", EVENT_STREAM):
+        return Response(200, stream=stream, headers=STREAM_HEADERS, on_close=call.close)
+    return Response(200, stream=stream, on_close=call.close, build_whole=lambda: Response(200, answers[0]))
 
 
-async def _stream_call(resources: Resources, call: McpCall, message_id: Any) -> AsyncIterator[bytes]:
+async def _stream_call(
+    resources: Resources, call: McpCall, message_id: Any, answers: list[dict[str, Any]]
+) -> AsyncIterator[bytes]:
+    """Send comments until the answer is there, then the answer, which is added to `answers` as well."""
     settings, monotonic = resources.settings, resources.clock.monotonic
     sent_at = monotonic()
     loop = asyncio.get_running_loop()
@@ -183,6 +190,7 @@ async def _stream_call(resources: Resources, call: McpCall, message_id: Any) -> 
         await asyncio.sleep(interval)
         interval = min(interval * 1.25, settings.idle_poll_ms / 1000)
     body = {"jsonrpc": "2.0", "id": message_id, "result": result}
+    answers.append(body)
     yield b"event: message\ndata: " + json.dumps(body, separators=(",", ":")).encode() + b"\n\n"
 
 
