@@ -49,6 +49,7 @@ UNCONDITIONAL: dict[str, str] = {
     "plans/drafts/draft_store.py:_build_page_writes": "stands beside the draft's version",
     "plans/drafts/draft_store.py:_build_history_put": "stands beside the draft's version",
     "wire/auth/api_key_store.py:_delete_long_revoked": "deletes a revoked key, whose id is never used again",
+    "wire/auth/mcp_connector_store.py:_delete_long_ended": "deletes a connector whose id is never used again",
 }
 """Functions that build a write without a condition, and why it may land again."""
 

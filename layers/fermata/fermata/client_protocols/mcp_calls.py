@@ -37,7 +37,7 @@ NO_EDITOR_MESSAGE = "No {} editor is open. Ask the user to open it in a browser,
 CLOSED_EDITOR_MESSAGE = "The editor was closed before it answered. Check the document before you repeat the call."
 NO_ANSWER_MESSAGE = "The editor did not answer in time. Check the document before you repeat the call."
 NEEDS_PERSON_MESSAGE = "A person has to approve this call, which is possible in the editor's own assistant only."
-NO_WORDS = "The agent has finished without words."
+SILENT_AGENT_MESSAGE = "The agent has finished without words."
 MAX_PROMPT_CHARS = 100_000
 
 
@@ -251,7 +251,7 @@ class AgentCall:
             return None
         self.lease.release()
         if isinstance(self.end, DoneEvent):
-            return build_mcp_result(ToolOutput.success(self.text.strip() or NO_WORDS))
+            return build_mcp_result(ToolOutput.success(self.text.strip() or SILENT_AGENT_MESSAGE))
         words = self.end.message if isinstance(self.end, ErrorEvent) else "The turn of the agent was cancelled."
         return build_mcp_result(ToolOutput.failure(words))
 

@@ -77,7 +77,13 @@ def request_editor_call(
 
 
 def list_new_calls(resources: Resources, editor: OpenEditor, after: int) -> list[EditorCall]:
-    """Return the open calls of an editor behind the one with this number."""
+    """Return the open calls of an editor.
+
+    Args:
+        resources: The table and the clock.
+        editor: The editor.
+        after: The number of the last call that it was sent.
+    """
     rows = resources.tables.query_items(
         resources.settings.bridges_table,
         editor.pk,
@@ -89,7 +95,13 @@ def list_new_calls(resources: Resources, editor: OpenEditor, after: int) -> list
 
 
 def read_editor_call(resources: Resources, editor: OpenEditor, request_id: str) -> EditorCall | None:
-    """Return a call of an editor, with its answer once it has one."""
+    """Return a call of an editor, with its answer once it has one.
+
+    Args:
+        resources: The table and the bucket.
+        editor: The editor.
+        request_id: The number of the call.
+    """
     return _read_call(resources, editor.tenant, editor.user, editor.id, request_id)
 
 

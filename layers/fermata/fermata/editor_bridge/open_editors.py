@@ -121,24 +121,41 @@ def renew_editor(resources: Resources, editor: OpenEditor) -> bool:
 
 def unregister_editor(resources: Resources, editor: OpenEditor) -> None:
     """Store that an editor is closed. Safe to repeat, and nothing if its row is gone."""
-    values: Item = {":closed": 0}
-    names = {"#until": "until"}
     update = Update(
-        resources.settings.bridges_table, editor.pk, _sort_key(editor.id), "SET #until = :closed", values, names
+        resources.settings.bridges_table,
+        editor.pk,
+        _sort_key(editor.id),
+        "SET #until = :closed",
+        {":closed": 0},
+        {"#until": "until"},
+        condition="#until > :closed",
     )
     with suppress(ConditionFailed):
         resources.tables.write_items(update)
 
 
 def read_editor(resources: Resources, tenant: str, user: str, editor_id: str) -> OpenEditor | None:
-    """Return an open editor; None for one that is closed, or has not been renewed."""
+    """Return an open editor; None for one that is closed, or has not been renewed.
+
+    Args:
+        resources: The table and the clock.
+        tenant: The tenant's name.
+        user: Whose editor it is.
+        editor_id: The bridge id of the editor.
+    """
     table, pk = resources.settings.bridges_table, editor_partition(tenant, user)
     item = resources.tables.get_item(table, pk, _sort_key(editor_id))
     return _to_editor(resources, tenant, user, item) if item else None
 
 
 def list_open_editors(resources: Resources, tenant: str, user: str) -> list[OpenEditor]:
-    """Return a user's open editors, the one that was opened last first."""
+    """Return a user's open editors, the one that was opened last first.
+
+    Args:
+        resources: The table and the clock.
+        tenant: The tenant's name.
+        user: Whose editors they are.
+    """
     table, pk = resources.settings.bridges_table, editor_partition(tenant, user)
     rows = resources.tables.query_items(table, pk, min_sk="bridge#", max_sk="bridge#~")
     editors = (_to_editor(resources, tenant, user, row) for row in rows)
@@ -146,21 +163,28 @@ def list_open_editors(resources: Resources, tenant: str, user: str) -> list[Open
 
 
 def store_editor_snapshot(resources: Resources, editor: OpenEditor, snapshot: LazySnapshot) -> None:
-    """Store what an editor shows now, for tools that read it here. An editor that has closed meanwhile keeps none."""
+    """Store what an editor shows now, for tools that read it here.
+
+    Args:
+        resources: The table and the bucket.
+        editor: As it was read just now.
+        snapshot: What it has posted.
+    """
     folder = f"{snapshots_folder(editor.tenant, editor.user)}/{editor.id}"
     key = resources.blobs.put_compressed_json(folder, snapshot.fetch().storable, stored_key=editor.snapshot)
+    is_first = not editor.snapshot
     update = Update(
         resources.settings.bridges_table,
         editor.pk,
         _sort_key(editor.id),
         "SET #snapshot = :key",
-        {":key": key},
+        {":key": key} if is_first else {":key": key, ":before": editor.snapshot},
         {"#snapshot": "snapshot"},
+        condition="attribute_exists(pk) AND "
+        + ("attribute_not_exists(#snapshot)" if is_first else "#snapshot = :before"),
     )
-    try:
+    with suppress(ConditionFailed):  # another answer has stored a newer one
         resources.tables.write_items(update)
-    except ConditionFailed:
-        return
 
 
 def build_call_count_update(resources: Resources, editor: OpenEditor) -> Update:

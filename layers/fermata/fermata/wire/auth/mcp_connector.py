@@ -81,4 +81,5 @@ def parse_connector_token(text: str) -> ConnectorToken | None:
 
 
 def looks_like_connector_token(token: str) -> bool:
+    """Return whether a bearer token is meant to be one of a connector."""
     return token.startswith(f"{CONNECTOR_MARK}_")

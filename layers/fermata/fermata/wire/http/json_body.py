@@ -49,7 +49,12 @@ def parse_body(request: HttpRequest, model: type[_Model], *, ignore_unknown: boo
 
 
 def parse_json_body(body: bytes) -> dict[str, Any]:
-    """Parse a JSON object; the content type is ignored. Lone surrogates in its texts become U+FFFD."""
+    """Parse a JSON object; the content type is ignored. Lone surrogates in its texts become U+FFFD.
+
+    Raises:
+        InvalidRequest: The body is no JSON object.
+        PayloadTooLarge: The body, or what it stands for, is too large.
+    """
     if len(body) > MAX_REQUEST_BYTES:
         raise PayloadTooLarge(
             f"The request is too large: it has {len(body) / 1e6:.1f} MB, and pictures, screenshot and page may have "
