@@ -132,7 +132,7 @@ class TestProtocol:
     def test_the_client_lists_tools_with_schemas_and_hints(self, service: str, connect: Callable[..., str]) -> None:
         listed = ask(service, connect(), lambda session: session.list_tools()).tools
         tools = {tool.name: tool for tool in listed}
-        assert {"site_insert_html", "site_list_documents", "content_list_documents"} <= tools.keys()
+        assert {"site_insert_html", "site_list_documents"} <= tools.keys()
         assert tools["site_insert_html"].input_schema["required"]
         assert tools["site_insert_html"].annotations.read_only_hint is False
         assert "open editor" in tools["site_insert_html"].description

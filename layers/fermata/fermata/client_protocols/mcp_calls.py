@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Protocol
 
 from fermata.agents.approval_policy import NO_POLICY, CallFacts, Effect, judge_call
@@ -21,8 +20,6 @@ from fermata.domain.events import DoneEvent, ErrorEvent, RoundRetractedEvent, Te
 from fermata.domain.tools import ToolOutput
 from fermata.editor_bridge.editor_call import EditorCall, read_editor_call, request_editor_call
 from fermata.editor_bridge.open_editors import OpenEditor, list_open_editors, read_editor
-from fermata.hosts.auth import HostCaller
-from fermata.hosts.client import open_host_client
 from fermata.limits.reader_leases import ReaderLease
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call, apply_result_policy, get_timeout_seconds
 from fermata.tools.calls.runner import run_tool
@@ -36,6 +33,10 @@ from fermata.wire.http.routing import RequestContext
 NO_EDITOR_MESSAGE = "No {} editor is open. Ask the user to open it in a browser, and call again."
 CLOSED_EDITOR_MESSAGE = "The editor was closed before it answered. Check the document before you repeat the call."
 NO_ANSWER_MESSAGE = "The editor did not answer in time. Check the document before you repeat the call."
+NO_SNAPSHOT_MESSAGE = (
+    "The open editor has not sent its document yet. Call a tool that runs in the editor first, such as "
+    "site_read_document."
+)
 NEEDS_PERSON_MESSAGE = "A person has to approve this call, which is possible in the editor's own assistant only."
 SILENT_AGENT_MESSAGE = "The agent has finished without words."
 MAX_PROMPT_CHARS = 100_000
@@ -137,15 +138,13 @@ def _build_tool_context(caller: Caller, scope: str, effect_key: str) -> ToolCont
 def _run_here(
     context: RequestContext, found: EditorTool, admitted: AdmittedCall, editor: OpenEditor | None
 ) -> ToolOutput:
-    """Run a tool of the service, which may read what the open editor has posted last."""
-    resources, caller = context.resources, context.caller
-    call_id = new_id()
-    host_caller = HostCaller(caller.tenant, caller.user, caller.capabilities, found.scope, call_id)
-    tool_context = replace(
-        _build_tool_context(caller, found.scope, f"{call_id}/1/0"),
-        snapshot=resources.blobs.get_json(editor.snapshot) if editor and editor.snapshot else None,
-        open_host=partial(open_host_client, resources, host_caller),
-    )
+    """Run a tool of the service, which reads what the open editor has posted last. No content system is asked here."""
+    resources = context.resources
+    snapshot = resources.blobs.get_json(editor.snapshot) if editor and editor.snapshot else None
+    works = admitted.tool.works_without_host
+    if works is not None and not works(snapshot):
+        return ToolOutput.failure(NO_SNAPSHOT_MESSAGE)
+    tool_context = replace(_build_tool_context(context.caller, found.scope, f"{new_id()}/1/0"), snapshot=snapshot)
     output = run_tool(admitted, tool_context, clock=resources.clock)
     return apply_result_policy(admitted.tool, output)
 

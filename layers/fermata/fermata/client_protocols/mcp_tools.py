@@ -66,7 +66,14 @@ def _list_editor_tools(
         return ()
     toolset = get_toolset(scope, generation)
     permitted = toolset.list_permitted_tools(caller.capabilities, scope, tenant=caller.tenant)
-    return tuple(tool for tool in permitted if tool.execution in (Execution.SERVER, Execution.BROWSER))
+    return tuple(tool for tool in permitted if _can_be_called(scope, tool))
+
+
+def _can_be_called(scope: str, tool: Tool) -> bool:
+    """Return whether the endpoint can carry a tool out: it asks no content system, whose secrets only rounds open."""
+    if tool.execution is Execution.SERVER:
+        return tool.works_without_host is None or scope == "site"
+    return tool.execution is Execution.BROWSER
 
 
 def _describe_tool(tool: Tool) -> dict[str, Any]:
