@@ -19,10 +19,18 @@ from bench.scaling_limits import (
     list_exceeded,
     read_turn_rates,
 )
-from bench.turn_cost import FunctionMemory
+from bench.turn_cost import FunctionMemory, TurnShape
+from fermata.turns.webhooks.delivery_slots import DELIVERIES_AT_ONCE
+from fermata.turns.webhooks.outbox import OUTBOX_SHARDS
 from local import template
 from local.processes import ROOT
 
+RECEIVER_SECONDS = 0.1
+"""How long a receiver of webhooks is assumed to take."""
+KEY_WRITE_UNITS = 1000
+"""Write units that one key takes a second."""
+MARK_WRITES_PER_EVENT = 2
+"""An event that waits for webhooks is marked in the index `open`, and the mark is removed."""
 SCALE_PAGE_PATH = ROOT / "docs" / "scale.md"
 
 PRICES = (
@@ -116,6 +124,8 @@ def render_scale_page() -> str:
         ),
         "",
         _describe_own_throttle(rates),
+        "## Webhooks\n",
+        _describe_webhooks(rates),
         "## Cells\n",
         _describe_cells(rates),
         CELLS,
@@ -170,6 +180,25 @@ def _describe_own_throttle(rates: TurnRates) -> str:
     return _wrap(
         f"The stack's own throttle of the API, `RequestRate` ({rate:,} a second), is met at "
         f"{int(rate * rates.seconds / rates.api_requests):,} concurrent turns. Raise it with the account's quotas."
+    )
+
+
+def _describe_webhooks(rates: TurnRates) -> str:
+    function = template.load_template()["Resources"]["DeliverWebhooksFunction"]
+    at_once = function["Properties"]["Events"]["Queue"]["Properties"]["ScalingConfig"]["MaximumConcurrency"]
+    events = TurnShape().tools + 1
+
+    def compute_turns(deliveries: int) -> int:
+        return int(deliveries / RECEIVER_SECONDS * rates.seconds / events)
+
+    marks = OUTBOX_SHARDS * KEY_WRITE_UNITS / MARK_WRITES_PER_EVENT
+    return _wrap(
+        f"A webhook that hears of everything gets {events} events of a turn. The stack makes {at_once} calls at once, "
+        f"{DELIVERIES_AT_ONCE} of them for one tenant. With receivers that answer within {RECEIVER_SECONDS:g} s, that "
+        f"is enough for {compute_turns(at_once):,} concurrent turns, and {compute_turns(DELIVERIES_AT_ONCE):,} of one "
+        f"tenant; what is more waits in the queue. Raise `MaximumConcurrency` of the function's queue in the template, "
+        f"within the account's concurrency. The marks of events that wait are {OUTBOX_SHARDS} keys of the index "
+        f"`open`, which take {marks:,.0f} events a second: {int(marks * rates.seconds / events):,} concurrent turns."
     )
 
 
