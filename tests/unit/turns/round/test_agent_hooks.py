@@ -87,9 +87,11 @@ def test_a_delivery_that_comes_again_has_the_same_keys(stage: Stage, server: Scr
     stage.script_replies("Done.")
     stage.run_workflow()
     [row] = [row for row in stage.stored_items(stage.turn.pk) if row["sk"].startswith("w#")]
-    queued = QueuedEntry("bakery", stage.turn.id, int(row["sk"][2:]))
-    deliver_queued_entry(stage.resources, queued)
-    deliver_queued_entry(stage.resources, queued)
+    queue = install_scripted_queue(stage.resources)
+    deliver_queued_entry(stage.resources, QueuedEntry("bakery", stage.turn.id, int(row["sk"][2:])))
+    queue.messages *= 2
+    queue.deliver(stage.resources)
+    assert len(server.calls) == 2
     assert {call.headers["idempotency-key"] for call in server.calls} == {f"{stage.turn.id}/start/log"}
     assert not [row for row in stage.stored_items(stage.turn.pk) if row["sk"].startswith("w#")]
 
