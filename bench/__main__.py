@@ -69,6 +69,8 @@ class BenchmarkSize:
     resumed_events: int = EVENT_COUNT
     are_pages_measured: bool = True
     """Whether pages are timed in a browser."""
+    has_local_latencies: bool = True
+    """Whether turns are timed without simulated latencies of AWS, too."""
 
 
 SHORT_TURN = TurnShape(text_seconds=1, first_byte_seconds=0.1, phase_seconds=0.2)
@@ -78,13 +80,14 @@ QUICK = BenchmarkSize(
     concurrent_turns=5,
     answered_turns=10,
     message_count=100,
-    ledger_rows=4000,
+    ledger_rows=1000,
     conversation_count=10,
     simulations=("aws-template",),
     stream_lengths=(100, 1000),
     turn_shape=SHORT_TURN,
     resumed_events=50,
     are_pages_measured=False,
+    has_local_latencies=False,
 )
 
 
@@ -199,7 +202,8 @@ def measure_simulated_aws(directory: Path, size: BenchmarkSize) -> Iterator[Resu
 
 def measure_times(harness: BenchHarness, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield latency.measure_single_write(harness, 5 * size.repetitions)
-    yield from latency.measure_latencies(harness, latency.LOCAL_CONDITIONS, size.repetitions)
+    if size.has_local_latencies:
+        yield from latency.measure_latencies(harness, latency.LOCAL_CONDITIONS, size.repetitions)
     yield from latency.measure_server_round(harness, size.repetitions, size.late_round)
     yield from measure_sub_agent(harness, size.repetitions)
     yield measure_resumed_stream(harness, size.repetitions // 2 + 1, size.resumed_events)

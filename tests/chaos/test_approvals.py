@@ -56,5 +56,6 @@ def test_the_seeds_decide_at_the_same_time_and_too_late() -> None:
         evidence = world.run()
         statuses.update(decision.status for decision in world.approvers.sent)
         outcomes.update(str(row["state"]) for row in evidence.bridges if row["sk"].startswith("a#"))
-    assert statuses[409]
-    assert {"approved", "denied", "expired", "cancelled"} <= outcomes.keys()
+        if statuses[409] and {"approved", "denied", "expired", "cancelled"} <= outcomes.keys():
+            return
+    pytest.fail(f"no seed did the rest: {statuses}, {outcomes}")

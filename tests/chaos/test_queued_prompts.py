@@ -61,7 +61,12 @@ def _change_always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutate", [_forget_the_key, _order_rows_by_time, _change_always])
-def test_the_judge_notices_that_a_rule_is_missing(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("mutate", "first_seed"), [(_forget_the_key, 2_000), (_order_rows_by_time, 2_000), (_change_always, 2_015)]
+)
+def test_the_judge_notices_that_a_rule_is_missing(
+    mutate: Any, first_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seed that once showed it comes first; another one may do it after the product has changed."""
     mutate(monkeypatch)
-    assert any(run(seed, faults=12)[0] for seed in SEEDS)
+    assert any(run(seed, faults=12)[0] for seed in (first_seed, *SEEDS))

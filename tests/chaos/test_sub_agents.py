@@ -55,10 +55,16 @@ def _start_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutate", [_add_no_usage, _leave_children_alone, _answer_after_the_end, _start_none])
-def test_the_judge_notices_that_a_rule_is_missing(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("mutate", "first_seed"),
+    [(_add_no_usage, 6_000), (_leave_children_alone, 6_004), (_answer_after_the_end, 6_001), (_start_none, 6_000)],
+)
+def test_the_judge_notices_that_a_rule_is_missing(
+    mutate: Any, first_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seed that once showed it comes first; another one may do it after the product has changed."""
     mutate(monkeypatch)
-    assert any(map(_is_noticed, range(6_000, 6_100)))
+    assert any(map(_is_noticed, (first_seed, *range(6_000, 6_100))))
 
 
 def _is_noticed(seed: int) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 from cfnlint.api import lint
 from cfnlint.decode import cfn_yaml
+from cfnlint.rules import RulesCollection
+from cfnlint.rules.resources.CircularDependency import CircularDependency
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "template.yaml"
@@ -96,6 +98,13 @@ def lint_template(template: Template | str) -> list[str]:
     """Return the errors and warnings of cfn-lint."""
     text = template if isinstance(template, str) else json.dumps(template)
     return [f"{match.rule.id} {match.message}" for match in lint(text)]
+
+
+def find_cycles(template: Template) -> list[str]:
+    """Return what one rule of cfn-lint says, which is among all of `lint_template` and takes a tenth of their time."""
+    rules = RulesCollection()
+    rules.register(CircularDependency())
+    return [f"{match.rule.id} {match.message}" for match in lint(json.dumps(template), rules=rules)]
 
 
 def resources_of_type(template: Template, kind: str) -> dict[str, Template]:

@@ -33,11 +33,12 @@ COMPILED_FROM_OTHERS = {
 }
 """Modules that compile what they are given. What they are given is found elsewhere."""
 find_patterns_once = functools.cache(find_patterns)
+derive_attacks_once = functools.cache(derive_attacks)
 
 
 def find_slow_attack(found: FoundPattern, part: int = 0, parts: int = 1) -> Attack | None:
     """Return the first text of a part that takes too much longer when it is longer."""
-    for attack in derive_attacks(found.pattern)[part::parts]:
+    for attack in derive_attacks_once(found.pattern)[part::parts]:
         try:
             work = functools.partial(prepare, found, attack)
             growth = measure_growth(work, ATTACK_CHARS, ATTACK_CHARS, max_seconds=MAX_SECONDS)

@@ -5,13 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fermata.aws.resources import Resources
-from tests import stored_rows
-from tests.quick_suite_samples import count_examples, is_quick_suite, sample_for_quick_suite
+from tests.quick_suite_samples import count_examples, sample_for_quick_suite
 from tests.suite_parts import is_in_part, list_test_files
-from tests.unit.turns.conftest import shared_resources
-
-__all__ = ["shared_resources"]
 
 TESTS = Path(__file__).parents[1]
 
@@ -34,16 +29,8 @@ def test_the_quick_suite_generates_a_fifth_of_the_examples(pytestconfig: pytest.
     """Where exhaustive tests are left out, here or in `make check`."""
     is_quick = "not exhaustive" in pytestconfig.option.markexpr
     assert settings().max_examples == (20 if is_quick else 100)
-    assert is_quick_suite() == is_quick
     assert count_examples(150) == (30 if is_quick else 150)
     assert count_examples(1) == 1
-
-
-def test_moto_holds_the_rows_except_in_the_quick_suite(shared_resources: Resources) -> None:
-    shared_resources.tables._client.put_item(TableName="settings", Item={"pk": {"S": "a"}, "sk": {"S": "1"}})
-    moto_rows = stored_rows._moto_tables()["settings"].items
-    assert len(moto_rows) == (0 if is_quick_suite() else 1)
-    assert stored_rows.read_partition("settings", "a") == [{"pk": {"S": "a"}, "sk": {"S": "1"}}]
 
 
 def test_every_file_is_in_one_of_two_parts_which_are_about_equal() -> None:

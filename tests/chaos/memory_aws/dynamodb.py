@@ -6,6 +6,7 @@ Every call is atomic: nothing switches inside of it. Faults, latencies and switc
 
 import itertools
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -104,10 +105,10 @@ class MemoryDynamoDB:
         def order(item: Item) -> tuple[Any, ...]:
             return (comparable(item[sort]), *key_of(item))
 
-        found.sort(key=order, reverse=not forward)
-        start = request.get("ExclusiveStartKey")
-        for item in found:
-            if start is None or (order(item) > order(start) if forward else order(item) < order(start)):
+        placed = sorted(((order(item), item) for item in found), key=itemgetter(0), reverse=not forward)
+        start = order(request["ExclusiveStartKey"]) if request.get("ExclusiveStartKey") else None
+        for place, item in placed:
+            if start is None or (place > start if forward else place < start):
                 yield item
 
     @staticmethod

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
+from tests.dynamodb_in_memory import answer_dynamodb_from_memory
 from tests.fixed_response_server import run_fixed_response_server
 from tests.lean_moto import make_moto_lean
 from tests.resources import REGION, build_provider_urls, make_resources
@@ -35,6 +36,7 @@ def service() -> Iterator[Service]:
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setattr(socket, "getaddrinfo", resolve_loopback_only)
         make_moto_lean(patch)
+        answer_dynamodb_from_memory(patch)
         resources = make_resources(**SHORT_STREAMS, provider_urls=build_provider_urls(provider.url))
         GATEWAY.resources = resources
         service = make_service(resources, patch)

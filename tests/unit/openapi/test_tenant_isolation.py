@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import boto3
 import pytest
 
 from fermata.domain.caller import Capability
@@ -22,7 +21,8 @@ from fermata.wire.operations import (
 )
 from fermata.wire.operations.operation import BaseOperation
 from tests.quick_suite_samples import sample_for_quick_suite
-from tests.resources import REGION, TABLE_NAMES
+from tests.resources import TABLE_NAMES
+from tests.stored_rows import read_table
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.openapi.service import CAPABILITIES, Service
 from tests.unit.openapi.test_responses import AUTHENTICATED_OPERATIONS, BODIES, QUERIES, make_case
@@ -75,11 +75,7 @@ def rival(service: Service) -> TokenSigner:
 
 def read_rows(tenant: str) -> dict[Any, Any]:
     """Read all rows of a tenant."""
-    client = boto3.client("dynamodb", region_name=REGION)
-    rows: dict[Any, Any] = {}
-    for table in TABLE_NAMES:
-        for page in client.get_paginator("scan").paginate(TableName=table):
-            rows |= {(table, str(item["pk"]), str(item["sk"])): item for item in page["Items"]}
+    rows = {(table, str(item["pk"]), str(item["sk"])): item for table in TABLE_NAMES for item in read_table(table)}
     return {key: item for key, item in rows.items() if f"'t#{tenant}" in key[1]}
 
 

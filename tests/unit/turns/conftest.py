@@ -11,7 +11,6 @@ from fermata.aws.vault import Vault
 from tests.copied_clients import copy_clients
 from tests.dynamodb_in_memory import answer_dynamodb_from_memory
 from tests.lean_moto import make_moto_lean
-from tests.quick_suite_samples import is_quick_suite
 from tests.resources import REGION, TestClock, amid_call, make_resources
 from tests.stored_rows import clear_tables
 from tests.unit.turns.stage import Stage
@@ -25,8 +24,7 @@ def shared_resources() -> Iterator[Resources]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         make_moto_lean(patch)
-        if is_quick_suite():
-            answer_dynamodb_from_memory(patch)
+        answer_dynamodb_from_memory(patch)
         copy_clients(patch)
         resources = make_resources()
         one_call_at_a_time(resources.tables._client)
