@@ -70,7 +70,9 @@ _HISTORY_REFUSAL = (
     r"final (?:block|assistant)|"
     r"non-?empty|non-whitespace|trailing whitespace|prefill|duplicate|item .{0,80}not found|item pairs|user query|"
     r"2 or more assistant|conversation|messages? (?:parameter|\u53c2\u6570)|content field|message content|"
-    r"content is empty|must not be empty|expected 'content'|function name|base64 decod"
+    r"content is empty|must not be empty|expected 'content'|function name|base64 decod|"
+    r"messages? (?:is |are )?(?:illegal|invalid)|(?:invalid|illegal|unsupported) messages?\b|"
+    r"prompt template|\bcall_id\b|\bitem type|chatcompletionrequest"
 )
 """Matches a refusal of what was said before, in the words of any provider."""
 _TEMPLATE_REFUSAL = (
@@ -81,7 +83,13 @@ _TEMPLATE_REFUSAL = (
     r"of type undefined is not"
 )
 """Matches what templates of models, and those who run them, say of messages."""
-_REFUSED_HISTORY = f"{_HISTORY_REFUSAL}|{_TEMPLATE_REFUSAL}"
+_WORDLESS_REFUSAL = (
+    r"\A\W*(?:(?:error|request|value|input|arguments?|params?|parameters?|provider|upstream|returned|contains|from|is|an?|"
+    r"the|was|bad|invalid|illegal|rejected|unprocessable|entity|content|400|422|invalid_request_error|invalid_argument)"
+    r"\b\W*){0,12}\Z"
+)
+"""Matches a refusal that says no more than that it is one, as gateways do (decision 0344)."""
+_REFUSED_HISTORY = f"{_HISTORY_REFUSAL}|{_TEMPLATE_REFUSAL}|{_WORDLESS_REFUSAL}"
 FLATTEN_EARLIER_TURNS = make_adjustment("flatten earlier turns", _REFUSED_HISTORY, is_lasting=False)
 FLATTEN_HISTORY = make_adjustment("flatten the history", _REFUSED_HISTORY, is_lasting=False)
 HISTORY_REPAIRS = (FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY)
