@@ -11,6 +11,8 @@ _FENCED_IN_LINE = re.compile(r"(?P<fence>`{3,}+)(?:(?:html|css|js)\b)?(?P<code>[
 _CODE_AFTER_OPENING = re.compile(r"\A(`{3,}(?:html|css|js|javascript|xml|svg)?)[ \t]*(?=<)", re.IGNORECASE)
 _WORDS_BEFORE_OPENING = re.compile(r"^([^<`{\n]*[^<`{\s])[ \t]+(`{3,}[\w+-]+)[ \t]*$", re.MULTILINE)
 _CODE_BEFORE_CLOSING = re.compile(r"(?<=[^\s`])[ \t]*(`{3,})\Z")
+_ELEMENT_START = re.compile(r"\s*+<(?P<tag>style|script)\b[^>]*+>", re.IGNORECASE)
+_ELEMENT_END = re.compile(r"</(?:style|script)\s*+>\s*+\Z", re.IGNORECASE)
 _CODE_SIGN = re.compile(r"[{};=]")
 _INVISIBLE = "\ufeff\u200b \t\r\n"
 
@@ -44,11 +46,13 @@ def strip_markdown_fence(text: str) -> str:
 
 def strip_element_tags(code: str, tag: str) -> str:
     """Return the content of the one element that a style sheet or script is sent in; else the text itself."""
-    start = re.match(rf"\s*+<{tag}\b[^>]*+>", code, re.IGNORECASE)
-    end = re.search(rf"</{tag}\s*+>\s*+\Z", code, re.IGNORECASE)
-    inner = code[start.end() if start else 0 : end.start() if end else len(code)]
-    is_one = re.search(rf"</?{tag}\b", inner, re.IGNORECASE) is None
-    return inner.strip("\n") if start and is_one else code
+    start = _ELEMENT_START.match(code)
+    if start is None or start["tag"].lower() != tag:
+        return code
+    end = _ELEMENT_END.search(code)
+    inner = code[start.end() : end.start() if end else len(code)]
+    is_one = not any(mark in inner.lower() for mark in (f"<{tag}", f"</{tag}"))
+    return inner.strip("\n") if is_one else code
 
 
 def _with_fences_on_own_lines(text: str) -> str:
