@@ -23,6 +23,7 @@ from fermata.domain.tools import ToolOutput
 from fermata.tools.schema.json_schema import build_json_schema
 
 if TYPE_CHECKING:
+    from fermata.content.content_access import ContentAccess
     from fermata.domain.events import Event
     from fermata.domain.tools import ToolOutput
     from fermata.hosts.client import HostClient
@@ -163,6 +164,10 @@ def _no_draft() -> None:
     """Stand for a call outside of a conversation."""
 
 
+def _no_content() -> None:
+    """Stand for a turn that works in no content space."""
+
+
 def refuse_remote_call(_definition: str, _arguments: Mapping[str, Any], _effect_key: str) -> ToolOutput:
     """Stand for a turn without remote tools.
 
@@ -183,6 +188,7 @@ class ToolContext:
         snapshot: The latest raw value that the editor posted in this turn, or None.
         open_host: Opens the tenant's content system on behalf of the caller; returns None if the tenant has none.
         open_draft: Opens the draft of the turn's conversation; returns None outside of one.
+        open_content: Opens the content space that the turn works in; returns None if it has none.
         read_prompt: Returns the text of the prompt that started the turn.
         call_remote_tool: Calls the version of a remote tool with this id: its arguments, and the call's effect key.
     """
@@ -196,6 +202,7 @@ class ToolContext:
     snapshot: Any = None
     open_host: "Callable[[], HostClient | None]" = _no_host
     open_draft: "Callable[[], DraftSession | None]" = _no_draft
+    open_content: "Callable[[], ContentAccess | None]" = _no_content
     read_prompt: Callable[[], str] = str
     call_remote_tool: Callable[[str, Mapping[str, Any], str], ToolOutput] = refuse_remote_call
     role: str | None = None

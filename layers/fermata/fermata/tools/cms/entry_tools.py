@@ -1,0 +1,88 @@
+"""List, read, create, change and delete entries of collections for the CMS tools."""
+
+from typing import Any
+
+from fermata.content.content_access import ContentAccess
+from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
+from fermata.content.documents.change_document import create_document, delete_document, update_document
+from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.document_history import MAX_LISTED, list_documents
+from fermata.content.documents.read_document import read_document
+from fermata.content.model_store import read_model
+from fermata.tools.cms.store_answers import describe_entry, parse_entry_id
+
+
+def get_collection_entries(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+    """Return the first entries of a collection, with their content if it is asked for."""
+    collection = arguments["collectionId"]
+    state = read_model(access.resources, access.space, collection)
+    heads = list_documents(access.resources, access.space, collection, limit=MAX_LISTED).documents
+    entries: list[dict[str, Any]] = [
+        {"id": f"{head.model}.{head.id}", "slug": head.slug, "title": head.title, "status": head.status.value}
+        for head in heads
+    ]
+    if arguments.get("includeContent"):
+        locale = _choose_locale(state.model, arguments)
+        for entry in entries:
+            version = read_document(access.resources, access.space, parse_entry_id(entry["id"]))
+            entry["content"] = dict(version.content.get_locale(locale)) if version.content else {}
+    message = f"Found {state.documents} entries"
+    return {
+        "success": True, "collectionId": collection, "entries": entries, "count": len(entries),
+        "total": state.documents, "message": message,
+    }  # fmt: skip
+
+
+def get_entry_content(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+    """Return the content of an entry in a language. One that is not translated is empty."""
+    version = read_document(access.resources, access.space, parse_entry_id(arguments["entryId"]))
+    state = read_model(access.resources, access.space, version.model)
+    content = dict(version.content.get_locale(_choose_locale(state.model, arguments))) if version.content else {}
+    entry = describe_entry(version)
+    answer = {
+        "success": True, "entryId": entry["id"], "slug": entry["slug"], "title": entry["title"],
+        "localeCode": arguments.get("localeCode", "en"), "content": content,
+    }  # fmt: skip
+    return answer if content else answer | {"message": "no content"}
+
+
+def create_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+    """Create an entry as a draft."""
+    collection = arguments["collectionId"]
+    state = read_model(access.resources, access.space, collection)
+    content = DocumentContent(slug=arguments["slug"], title=arguments["title"])
+    content = content.with_fields(_choose_locale(state.model, arguments), arguments["content"])
+    written = create_document(
+        access.resources, access.space, collection, access.author, content, effect_key=access.effect_key
+    )
+    return {"success": True, "entry": describe_entry(written.version), "message": f"Created {content.title!r}"}
+
+
+def update_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+    """Change the title of an entry, or fields of its content in a language. What is not named stays."""
+    key = parse_entry_id(arguments["entryId"])
+    locale = _choose_locale(read_model(access.resources, access.space, key.model).model, arguments)
+
+    def change(content: DocumentContent) -> DocumentContent:
+        title = arguments.get("title") or content.title
+        return content.model_copy(update={"title": title}).with_fields(locale, arguments.get("content") or {})
+
+    written = update_document(access.resources, access.space, key, access.author, change, access.build_options())
+    entry = describe_entry(written.version)
+    return {"success": True, "entry": entry, "message": f"Updated {entry['title']!r}"}
+
+
+def delete_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+    """Delete an entry after the user has confirmed it. Its versions stay."""
+    key: DocumentKey = parse_entry_id(arguments["entryId"])
+    if arguments.get("confirmed") is not True:
+        entry = describe_entry(read_document(access.resources, access.space, key))
+        message = f"Delete {entry['title']!r}? Ask the user, and call again with confirmed."
+        return {"success": False, "requiresConfirmation": True, "message": message, "entry": entry}
+    delete_document(access.resources, access.space, key, access.author, access.build_options())
+    return {"success": True, "message": "Deleted the entry. It can be restored from its versions."}
+
+
+def _choose_locale(model: ContentModel, arguments: dict[str, Any]) -> str:
+    """Return where the content is: under the language, or under what is the same in all of them."""
+    return str(arguments.get("localeCode") or "en") if model.i18n else DEFINITION_LOCALE

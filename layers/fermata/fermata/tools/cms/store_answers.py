@@ -1,0 +1,67 @@
+"""Open the content store for a tool, and answer with its documents or with an error that has a code."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fermata.content.content_access import ContentAccess
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.page_sections import list_page_sections
+from fermata.domain.errors import ApiError
+from fermata.domain.tools import ToolOutput
+from fermata.tools.tool import JsonInput, ToolContext, ToolFailure
+
+ENTRY_SEPARATOR = "."
+"""Between the collection and the document in the id of an entry, which alone says where it is."""
+_CODES = {400: "VALIDATION_FAILED", 404: "NOT_FOUND", 409: "CONFLICT", 412: "CONFLICT", 413: "VALIDATION_FAILED"}
+StoreHandler = Callable[[dict[str, Any], ContentAccess], dict[str, Any]]
+
+
+def answer_from_store(handler: StoreHandler) -> Callable[[JsonInput, ToolContext], ToolOutput]:
+    """Make the handler of a tool from a function of its arguments and the opened store."""
+
+    def handle(tool_input: JsonInput, context: ToolContext) -> ToolOutput:
+        access = context.open_content()
+        if access is None:
+            raise ToolFailure("No site is chosen. Ask the user which site and environment to work on.")
+        try:
+            return ToolOutput.success(handler(tool_input.arguments, access))
+        except ApiError as error:
+            code = _CODES.get(error.status, "INTERNAL_ERROR")
+            data = {"success": False, "error": error.message, "errorCode": code}
+            return ToolOutput(ok=False, error=error.message, data=data, conflict=code == "CONFLICT" or None)
+
+    return handle
+
+
+def describe_page(version: DocumentVersion) -> dict[str, Any]:
+    """Return a page without the content of its sections."""
+    content = version.content
+    assert content is not None
+    shared = content.get_locale(DEFINITION_LOCALE)
+    sections = list_page_sections(content)
+    return {
+        "id": version.id,
+        "slug": content.slug,
+        "name": content.title,
+        "title": content.title,
+        "status": content.status.value,
+        "indexing": shared.get("indexing", True),
+        "meta": shared.get("meta", {}),
+        "sectionIds": [section.id for section in sections],
+        "sectionCount": len(sections),
+    }
+
+
+def describe_entry(version: DocumentVersion) -> dict[str, Any]:
+    """Return an entry without its content."""
+    content = version.content
+    assert content is not None
+    entry_id = f"{version.model}{ENTRY_SEPARATOR}{version.id}"
+    return {"id": entry_id, "slug": content.slug, "title": content.title, "status": content.status.value}
+
+
+def parse_entry_id(entry_id: str) -> DocumentKey:
+    """Return the document of an entry's id. A text that is no such id names no document."""
+    model, _, document_id = entry_id.partition(ENTRY_SEPARATOR)
+    return DocumentKey(model, document_id)
