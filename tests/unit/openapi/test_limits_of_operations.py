@@ -29,6 +29,8 @@ UNCOUNTED = {
     "turnOnBuiltInTool": OF_ADMINISTRATORS,
     "addWebhook": OF_ADMINISTRATORS,
     "changeWebhook": OF_ADMINISTRATORS,
+    "createConnector": OF_ADMINISTRATORS,
+    "mergeChangeSet": "What it merges was counted when it was changed.",
     "startExport": "Equal exports are one job.",
     "startErasure": "Erases.",
     "decideApproval": OF_TURNS,

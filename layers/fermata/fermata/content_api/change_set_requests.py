@@ -13,7 +13,7 @@ from fermata.content.documents.document import DocumentContent, DocumentVersion
 from fermata.content.documents.read_document import WriteBasis
 from fermata.content.page_sections import list_section_models
 from fermata.content_api.document_requests import apply_change
-from fermata.content_api.request_parts import locate_document, locate_space, make_author
+from fermata.content_api.request_parts import count_body, locate_document, locate_space, make_author
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import ChangeSetMerge, DocumentInChangeSet, NewChangeSet
 from fermata.wire.http.messages import Response
@@ -30,6 +30,7 @@ def list_space_change_sets(context: RequestContext) -> Response:
 def begin_space_change_set(context: RequestContext) -> Response:
     """Begin a change set."""
     body = context.parse_body(NewChangeSet)
+    count_body(context)
     change_set = begin_change_set(
         context.resources, locate_space(context), to_storable_json(body.title), make_author(context)
     )
@@ -52,6 +53,7 @@ def discard_space_change_set(context: RequestContext) -> Response:
 def change_document_in_change_set(context: RequestContext) -> Response:
     """Change a document in a change set only."""
     body, space, key = context.parse_body(DocumentInChangeSet), locate_space(context), locate_document(context)
+    count_body(context)
 
     def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent | None:
         content = before.content if before and before.content else DocumentContent()

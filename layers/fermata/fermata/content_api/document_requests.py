@@ -28,6 +28,7 @@ from fermata.content.documents.read_document import (
 from fermata.content.model_store import restore_model
 from fermata.content.page_sections import list_section_models
 from fermata.content_api.request_parts import (
+    count_body,
     is_current,
     locate_document,
     locate_space,
@@ -79,6 +80,7 @@ def _read_page(context: RequestContext, model: str) -> DocumentPage:
 def create_content_document(context: RequestContext) -> Response:
     """Create a document."""
     body, space = context.parse_body(NewDocument), locate_space(context)
+    count_body(context)
     model = context.path_parameters["model"]
     _refuse_models(model)
     content = apply_change(DocumentContent(), body)
@@ -106,6 +108,7 @@ def show_document(context: RequestContext) -> Response:
 def change_content_document(context: RequestContext) -> Response:
     """Change a document."""
     body, space, key = context.parse_body(DocumentChange), locate_space(context), locate_document(context)
+    count_body(context)
     _refuse_models(key.model)
     added = list_section_models(apply_change(DocumentContent(), body))
     options = read_options(context)._replace(section_models=added)

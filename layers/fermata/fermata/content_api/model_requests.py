@@ -6,6 +6,7 @@ from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces, r
 from fermata.content.documents.read_document import ModelState
 from fermata.content.model_store import create_space, delete_model, list_content_models, put_model, read_model
 from fermata.content_api.request_parts import (
+    count_body,
     locate_space,
     make_author,
     read_options,
@@ -26,6 +27,7 @@ def list_content_spaces(context: RequestContext) -> Response:
 def create_content_space(context: RequestContext) -> Response:
     """Create a space."""
     body = context.parse_body(NewSpace)
+    count_body(context)
     key = SpaceKey(context.caller.tenant, body.site, body.environment)
     record = ContentSpace(title=to_storable_json(body.title), locales=tuple(body.locales), domain=body.domain)
     created = create_space(context.resources, key, record, make_author(context))
@@ -49,6 +51,7 @@ def show_content_model(context: RequestContext) -> Response:
 def put_content_model(context: RequestContext) -> Response:
     """Create or change a model."""
     body, space = context.parse_body(ModelDefinition), locate_space(context)
+    count_body(context)
     definition = to_storable_json(body.model_dump(by_alias=True)) | {"id": context.path_parameters["model"]}
     put_model(context.resources, space, definition, make_author(context), read_options(context))
     return show_content_model(context)

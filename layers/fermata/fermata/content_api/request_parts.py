@@ -3,10 +3,13 @@
 import re
 from typing import Any
 
+from fermata.aws.clock import new_id
 from fermata.content.content_space import SpaceKey, check_space_names
 from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.domain.errors import InvalidRequest, VersionMismatch
+from fermata.limits.count_use import count_single_use
+from fermata.limits.usage_counters import Use
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext
 
@@ -80,3 +83,13 @@ def respond_with_version(status: int, version: int, body: Any) -> Response:
         body: The body; None for none.
     """
     return Response(status, body, {"ETag": f'"{version}"', **_UNCACHED})
+
+
+def count_body(context: RequestContext) -> None:
+    """Count the body of a request as bytes that its caller stores.
+
+    Raises:
+        TooManyRequests: The user or the tenant has stored as many as may be stored in a day.
+    """
+    use = Use(stored_bytes=len(context.request.body))
+    count_single_use(context.resources, context.caller, context.caller_limits, new_id(), use)
