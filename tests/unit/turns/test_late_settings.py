@@ -215,8 +215,11 @@ def test_remote_tools_stay_as_they_were_registered_last(stage: Stage, check_copi
         manifest = make_manifest_json(description=description)
         register_tool(resources, caller, manifest, "https://8.8.8.8/tool", replace=True)
         check_copies()
-    remove_tool(resources, caller, "pim.getProduct")
-    check_copies()
+    for _ in range(2):
+        remove_tool(resources, caller, "pim.getProduct")
+        check_copies()
+        register_tool(resources, caller, make_manifest_json(), "https://8.8.8.8/tool")
+        check_copies()
 
 
 def test_newer_prices_stay(stage: Stage, check_copies: Callable[[], None]) -> None:
