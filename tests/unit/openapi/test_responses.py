@@ -34,6 +34,7 @@ BODIES: dict[str, Any] = {
     "changeCredential": {"displayLabel": "Ours"},
     "createApiKey": {"label": "Build server", "capabilities": ["ai.chat"]},
     "rotateApiKey": {"overlapSeconds": 60},
+    "createConnector": {"label": "Desktop", "type": "remote", "capabilities": ["ai.chat"]},
     "registerRemoteTool": {
         "manifest": make_manifest_json(name="dam.search"),
         "endpoint": "https://93.184.216.34/tool",
