@@ -149,6 +149,13 @@ def can_be_resolved(name: str) -> bool:
     return True
 
 
+def find_missing_modules(text: str) -> set[str]:
+    """Dotted names in backticks that begin with a package of the service, and are neither module nor package."""
+    packages = [path.parent.name for path in (ROOT / "layers" / "fermata" / "fermata").glob("*/__init__.py")]
+    names = re.findall(rf"`((?:{'|'.join(packages)})(?:\.\w+)+)`", text)
+    return {name for name in names if not can_be_resolved(f"fermata.{name}")}
+
+
 def list_docstrings(source: str) -> list[str]:
     """Every text of a module that stands alone: docstrings of modules, classes, functions, constants and fields."""
     nodes = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
@@ -194,6 +201,11 @@ def test_every_path_that_a_document_or_docstring_names_exists() -> None:
 
 def test_every_name_in_a_code_block_of_a_document_exists() -> None:
     assert find_in_texts(find_missing_names) == {}
+
+
+def test_every_module_that_the_map_of_the_code_names_exists() -> None:
+    assert find_missing_modules(read_text(ROOT / "docs" / "architecture.md")) == set()
+    assert find_missing_modules("`turns.end` `turns.end.beginning` `wire.auth`") == {"turns.end.beginning"}
 
 
 def test_a_missing_name_is_found() -> None:

@@ -8,6 +8,7 @@ import pytest
 import fermata
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller
 from functions.api import app
 from tests.proxy_events import make_proxy_event
@@ -101,7 +102,7 @@ class TestDefaults:
     def test_an_unknown_scope_is_refused_before_authentication(self, bakery: TokenSigner) -> None:
         answer = app.handler(make_proxy_event("PUT", f"{AI}/defaults/shop", {}, {}), None)
         assert answer["statusCode"] == 400
-        assert "site, content, data, plugin" in answer["body"]
+        assert ", ".join(SCOPES) in answer["body"]
 
     def test_setting_needs_more_than_chatting(self, bakery: TokenSigner) -> None:
         chatting = {"capabilities": ("ai.chat",)}

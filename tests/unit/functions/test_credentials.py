@@ -139,8 +139,7 @@ class TestDefaults:
         status, body = send("DELETE", f"{CREDENTIALS}/{create_credential(bakery)['id']}", bakery)
         assert (status, body["error"]) == (
             409,
-            "This credential is the default of site, content, data, plugin, planner. "
-            "Choose another default there first.",
+            f"This credential is the default of {', '.join(SCOPES)}. Choose another default there first.",
         )
 
 

@@ -104,7 +104,7 @@ def test_unknown_tool_names_are_refused_with_a_reason(bakery: TokenSigner) -> No
 
 def test_a_scope_without_tools_has_an_empty_list_and_an_unknown_one_a_404(bakery: TokenSigner) -> None:
     assert send_get("tools/data", bakery) == (200, {"tools": []})
-    assert send_get("tools/kitchen", bakery) == (404, {"error": "Not found"})
+    assert send_get("tools/nobody", bakery) == (404, {"error": "Not found"})
 
 
 def test_listing_tools_needs_the_capability_to_chat(bakery: TokenSigner) -> None:

@@ -24,6 +24,8 @@ from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
 from fermata.content.model_store import create_space, put_model
 from fermata.credentials import credential_store
+from fermata.credentials.scope_defaults import set_default
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.blocks import ImageBlock, ToolCallBlock
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
@@ -324,6 +326,8 @@ def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
     stage.add_tools(PUBLISH_SITE)
     used_conversation = stage.conversation.id
     turn = stage.start_waiting_turn(used_conversation)
+    for scope in SCOPES:  # so that no test needs another one that sets them
+        set_default(resources, stage.caller, scope, stage.credential.id, "claude-opus-4-5")
     return Service(
         resources=resources,
         stage=stage,

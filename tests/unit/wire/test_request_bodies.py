@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from fermata.domain.agent_ids import SCOPES
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import PayloadTooLarge
 from fermata.domain.image_header import IMAGE_MIME_TYPES
@@ -168,8 +169,7 @@ class TestToolResult:
 class TestOtherBodies:
     def test_an_error_about_an_unknown_scope_names_the_scopes(self) -> None:
         assert get_error(NewConversation, {"scope": "shop"}) == (
-            "'scope' must be 'site', 'content', 'data', 'plugin', 'planner' "
-            "or 'agent:' and the id of an agent of the workspace."
+            f"'scope' must be {', '.join(map(repr, SCOPES))} or 'agent:' and the id of an agent of the workspace."
         )
 
     def test_a_title_is_trimmed_and_not_blank(self) -> None:

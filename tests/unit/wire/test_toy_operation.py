@@ -8,6 +8,7 @@ import pytest
 from pydantic import Field
 
 from fermata.aws.resources import Resources
+from fermata.domain.errors import NotFound
 from fermata.wire.bodies.fields import StrictBody
 from fermata.wire.bodies.responses.common import ResponseModel
 from fermata.wire.http.dispatch import handle_request
@@ -52,6 +53,8 @@ router = Router("api")
 @router.handles(ROLL_DICE)
 def roll_dice(context: RequestContext) -> Response:
     body = context.parse_body(NewToyRoll)
+    if context.path_parameters["table"] != "green":
+        raise NotFound("There is no such table.")
     return Response(200, {"faces": [6] * body.dice_count})
 
 

@@ -81,16 +81,15 @@ def read_ui_prompt(message: Mapping[str, Any], download: DownloadFile = download
     if not isinstance(parts, list):
         parts = [{"type": "text", "text": message.get("content")}]
     files = _FileReader(download)
-    texts: list[str] = []
-    images: list[ImageBlock] = []
+    contents: list[str | ImageBlock] = []
     for part in parts:
         if not isinstance(part, dict):
             raise InvalidRequest("A part of the message is no object.")
         if part.get("type") == "text" and isinstance(part.get("text"), str):
-            texts.append(part["text"])
+            contents.append(part["text"])
         elif part.get("type") == "file":
-            _add_file(files.read_ui_part(part), texts, images)
-    return _build_prompt(texts, images)
+            contents.append(_open_file(files.read_ui_part(part)))
+    return _build_prompt(contents)
 
 
 def read_agui_prompt(message: Mapping[str, Any], download: DownloadFile = download_file) -> ClientPrompt:
@@ -106,16 +105,15 @@ def read_agui_prompt(message: Mapping[str, Any], download: DownloadFile = downlo
     """
     content = message.get("content")
     files = _FileReader(download)
-    texts: list[str] = []
-    images: list[ImageBlock] = []
+    contents: list[str | ImageBlock] = []
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
         if not isinstance(part, dict):
             raise InvalidRequest("A part of the message is no object.")
         if part.get("type") == "text":
-            texts.append(str(part.get("text", "")))
+            contents.append(str(part.get("text", "")))
         else:
-            _add_file(files.read_agui_part(part), texts, images)
-    return _build_prompt(texts, images)
+            contents.append(_open_file(files.read_agui_part(part)))
+    return _build_prompt(contents)
 
 
 @dataclass(frozen=True)
@@ -169,19 +167,19 @@ class _FileReader:
         return _File(name, (file.media_type or media_type or "text/plain").lower(), file.data)
 
 
-def _add_file(file: _File, texts: list[str], images: list[ImageBlock]) -> None:
+def _open_file(file: _File) -> str | ImageBlock:
+    """Return what a prompt has of a file: its text with its name, or the image."""
     if file.media_type in _IMAGE_TYPES:
-        images.append(_read_image(file))
-    elif _TEXT_TYPES.fullmatch(file.media_type):
-        try:
-            texts.append(f"Attached file: {file.name}\n\n{file.content.decode()}")
-        except UnicodeDecodeError:
-            raise InvalidRequest(f"The file {file.name!r} cannot be read: it is no text in UTF-8.") from None
-    else:
+        return _read_image(file)
+    if not _TEXT_TYPES.fullmatch(file.media_type):
         raise InvalidRequest(
             f"The file {file.name!r} cannot be read: it is of the type {file.media_type[:60]}. Send pictures "
             "(JPEG, PNG, GIF, WebP) or text."
         )
+    try:
+        return f"Attached file: {file.name}\n\n{file.content.decode()}"
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"The file {file.name!r} cannot be read: it is no text in UTF-8.") from None
 
 
 def _read_image(file: _File) -> ImageBlock:
@@ -195,7 +193,9 @@ def _read_image(file: _File) -> ImageBlock:
     return ImageBlock(mime_type=part.mime_type, data=part.data)
 
 
-def _build_prompt(texts: Sequence[str], images: Sequence[ImageBlock]) -> ClientPrompt:
+def _build_prompt(contents: Sequence[str | ImageBlock]) -> ClientPrompt:
+    texts = [part for part in contents if isinstance(part, str)]
+    images = [part for part in contents if isinstance(part, ImageBlock)]
     text = "\n\n".join(part.strip() for part in texts if part.strip())
     if not text and not images:
         raise InvalidRequest("message must contain text or an image")

@@ -55,7 +55,10 @@ def list_sources(
     used = {reference.name for reference in definition.tools} | {reference.name for reference in definition.agents}
     sources, warnings = list[PinnedMcpSource](), list[str]()
     for listing in listings:
-        sources.append(_name_tools(listing, used, warnings))
+        source, problems = _name_tools(listing, used)
+        used |= {tool.alias for tool in source.tools}
+        sources.append(source)
+        warnings += problems
     return ListedSources(McpPin(sources=tuple(sources)), tuple(warnings[:MAX_WARNINGS]))
 
 
@@ -125,28 +128,27 @@ async def _read_pages(session: "ClientSession") -> tuple[list[Any], bool]:
     return tools[:MAX_TOOLS_PER_SOURCE], bool(cursor) or len(tools) > MAX_TOOLS_PER_SOURCE
 
 
-def _name_tools(listing: _Listing, used: set[str], warnings: list[str]) -> PinnedMcpSource:
-    """Return a source with the tools that can be offered; add a warning for each of the others."""
-    label = listing.source.label
+def _name_tools(listing: _Listing, used: Collection[str]) -> tuple[PinnedMcpSource, list[str]]:
+    """Return a source with the tools that can be offered, and a warning for each of the others."""
+    label, warnings = listing.source.label, list[str]()
     if listing.failure:
         warnings.append(f"Tools are missing in this turn: {listing.failure}")
     if listing.is_cut:
         warnings.append(f"{label} has more than {MAX_TOOLS_PER_SOURCE} tools; the others are left out.")
-    tools: list[PinnedMcpTool] = []
+    tools: dict[str, PinnedMcpTool] = {}
     for listed in listing.listed:
         alias = make_provider_alias(listed.name, ())
-        if problem := _find_problem(listed, alias, used):
+        if problem := _find_problem(listed, alias, used, tools):
             warnings.append(f"The tool {listed.name[:64]!r} of {label} is left out: {problem}")
             continue
-        used.add(alias)
-        tools.append(_pin_tool(listed, alias))
-    return listing.source.model_copy(update={"tools": tuple(tools)})
+        tools[alias] = _pin_tool(listed, alias)
+    return listing.source.model_copy(update={"tools": tuple(tools.values())}), warnings
 
 
-def _find_problem(listed: Any, alias: str, used: Collection[str]) -> str:
+def _find_problem(listed: Any, alias: str, *used: Collection[str]) -> str:
     if alias in PLATFORM_TOOL_NAMES or listed.name in PLATFORM_TOOL_NAMES:
         return "its name is reserved, a tool of the platform has it."
-    if alias in used:
+    if any(alias in names for names in used):
         return f"another tool is called {alias}."
     if find_tool_name_problem(alias) and alias != "toString":
         return "its name is reserved."

@@ -32,12 +32,12 @@ def erase_tenant(resources: Resources, job: PrivacyJob, save: SaveJob, has_time:
         observability.log_warning("privacy.tenant_registered_again", job=job.id)
         return job, True
     if not job.position:
-        job = save(add_counts(job, **_erase_registration(resources, tenant)))
+        job = save(add_counts(job, _erase_registration(resources, tenant)))
     last_partition = ""
     for table, row, position in _iter_rows(resources, tenant, job.position):
         if row is not None and row["pk"] != last_partition:
             counts = _erase_row(resources, job, table, row)
-            job = add_counts(job, **counts).model_copy(update={"found": job.found + counts.total()})
+            job = add_counts(job, counts).model_copy(update={"found": job.found + counts.total()})
             # The rows of a turn were erased together, because its log has to be there while it is ended.
             last_partition = row["pk"] if _find_turn_id(resources, tenant, table, row) else ""
         if position != job.position:
@@ -45,7 +45,7 @@ def erase_tenant(resources: Resources, job: PrivacyJob, save: SaveJob, has_time:
         if not has_time():
             return save(job), False
     objects = sum(resources.blobs.erase_folder(f"{folder}/{tenant}") for folder in _FOLDERS)
-    return save(add_counts(job, objects=objects).model_copy(update={"position": ()})), True
+    return save(add_counts(job, {"objects": objects}).model_copy(update={"position": ()})), True
 
 
 def _is_registered_again(resources: Resources, job: PrivacyJob, tenant: str) -> bool:

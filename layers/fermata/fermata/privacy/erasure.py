@@ -98,11 +98,11 @@ def _erase_person_or_conversation(
             job = save_privacy_job(resources, job)
     job = save_privacy_job(resources, job)
     names = erase_trail_names(resources, subject.tenant, subject.id if subject.kind == "user" else "", turns)
-    job = add_counts(job, rows=names)
+    job = add_counts(job, {"rows": names})
     if subject.kind == "user":
         if not (job.passes and _is_user_back(resources, subject)):
-            job = add_counts(job, **erase_user_rows(resources, subject, job.erased_name))
-        job = add_counts(job, objects=_erase_other_snapshots(resources, job, subject))
+            job = add_counts(job, erase_user_rows(resources, subject, job.erased_name))
+        job = add_counts(job, {"objects": _erase_other_snapshots(resources, job, subject)})
         job = _rename_in_ledger(resources, job, subject, conversations)
     return save_privacy_job(resources, job), True
 
@@ -117,7 +117,7 @@ def _erase_step(resources: Resources, job: PrivacyJob, tenant: str, step: tuple[
     erase = erase_turn if kind == _TURN_STEP else erase_conversation
     counts = erase(resources, tenant, subject_id, job.owner)
     update = {"position": step, "found": job.found + counts.total()}
-    return add_counts(job, **counts).model_copy(update=update)
+    return add_counts(job, counts).model_copy(update=update)
 
 
 def _find_ids(resources: Resources, job: PrivacyJob, subject: DataSubject) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -180,7 +180,7 @@ def _rename_in_ledger(
     must_rebuild = job.must_rebuild or bool(job.counts.get("ledger_rows"))
     job = save_privacy_job(resources, job.model_copy(update={"must_rebuild": True}))
     renamed = rename_user_in_ledger(resources, subject, job.erased_name, lambda row: _is_before_first_pass(job, row))
-    job = add_counts(job, ledger_rows=renamed)
+    job = add_counts(job, {"ledger_rows": renamed})
     if must_rebuild or renamed:
         rebuild_rollups(resources, subject.tenant)
         erase_old_editions(resources, subject.tenant, conversations)

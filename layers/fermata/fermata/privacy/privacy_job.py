@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -252,7 +252,7 @@ def close_privacy_job(resources: Resources, job: PrivacyJob) -> None:
     resources.tables.write_items(Delete(resources.settings.settings_table, OPEN_JOBS_PARTITION, job.id))
 
 
-def add_counts(job: PrivacyJob, **numbers: int) -> PrivacyJob:
+def add_counts(job: PrivacyJob, numbers: Mapping[str, int]) -> PrivacyJob:
     """Return the job with more of what it has done."""
     sums = {name: job.counts.get(name, 0) + number for name, number in numbers.items() if number}
     return job.model_copy(update={"counts": job.counts | sums})

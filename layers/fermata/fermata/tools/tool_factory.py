@@ -81,7 +81,15 @@ class ToolFactory:
         aliases: tuple[str, ...] = (),
         result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
     ) -> Tool:
-        """Create a read that the server answers at once, from data that the turn holds."""
+        """Create a read that the server answers at once, from data that the turn holds.
+
+        Args:
+            name: The canonical name, which the model calls.
+            description: What the model reads of the tool.
+            handler: Takes the checked input and the context, and returns the data of the result.
+            permissions: The capabilities that a caller needs; `EVERYONE` for none.
+            input_model: The schema of the input.
+        """
         return Tool(
             name=name,
             toolset=self.toolset,
@@ -110,7 +118,15 @@ class ToolFactory:
         result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
         works_without_host: Callable[[Any], bool] = never,
     ) -> Tool:
-        """Create a read that the server answers from the tenant's content system."""
+        """Create a read that the server answers from the tenant's content system.
+
+        Args:
+            name: The canonical name, which the model calls.
+            description: What the model reads of the tool.
+            handler: Takes the checked input and the context, and returns the data of the result.
+            permissions: The capabilities that a caller needs; `EVERYONE` for none.
+            input_model: The schema of the input.
+        """
         return Tool(
             name=name,
             toolset=self.toolset,
@@ -140,7 +156,14 @@ class ToolFactory:
         result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
         vision_flag: str | None = None,
     ) -> Tool:
-        """Create a read that the editor in the browser answers."""
+        """Create a read that the editor in the browser answers.
+
+        Args:
+            name: The canonical name, which the model calls.
+            description: What the model reads of the tool.
+            permissions: The capabilities that a caller needs; `EVERYONE` for none.
+            input_model: The schema of the input.
+        """
         return Tool(
             name=name,
             toolset=self.toolset,
@@ -169,7 +192,14 @@ class ToolFactory:
         extra_browser_input: Mapping[str, Any] | None = None,
         members_of_other_generations: frozenset[str] = frozenset(),
     ) -> Tool:
-        """Create a write that the editor in the browser runs."""
+        """Create a write that the editor in the browser runs.
+
+        Args:
+            name: The canonical name, which the model calls.
+            description: What the model reads of the tool.
+            permissions: The capabilities that a caller needs; `EVERYONE` for none.
+            input_model: The schema of the input.
+        """
         return Tool(
             name=name,
             toolset=self.toolset,

@@ -5,4 +5,8 @@ from tests.unit.agents.example_agent.toolset import KITCHEN_TOOLSET
 
 
 def system_prompt(naming: ToolNaming) -> str:
-    return insert_tool_names("You help a cook. Calculate amounts with {scale_recipe}.", KITCHEN_TOOLSET.tools, naming)
+    return insert_tool_names(
+        "You help a cook. Calculate amounts with {scale_recipe}, and show where you are with {highlight_step}.",
+        KITCHEN_TOOLSET.tools,
+        naming,
+    )

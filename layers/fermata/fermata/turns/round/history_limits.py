@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from fermata.aws.clock import Clock
 from fermata.conversations.history.image_selection import count_images, filter_earlier_turns
@@ -69,14 +68,14 @@ class HistoryLimits:
         stated = self._build_profile(stated_window_tokens)
         if stated_window_tokens and stated.max_history_tokens < token_count:
             self.profile = replace(self.profile, max_history_tokens=stated.max_history_tokens)
-            self._learn(window_tokens=stated_window_tokens)
+            self._learn(replace(self._known, window_tokens=stated_window_tokens))
         elif not self._omit_earlier_images(messages):
             image_count = sum(map(count_images, messages))
             self.profile = replace(
                 self.profile, max_history_tokens=token_count // 2, max_images=_halve_images(image_count, token_count)
             )
             if not image_count:  # otherwise the refusal may have been about these
-                self._learn(history_tokens=token_count // 2)
+                self._learn(replace(self._known, history_tokens=token_count // 2))
 
     def reduce_images(self, messages: Sequence[Message], *, says_no_images: bool) -> bool:
         """Allow fewer images, after the provider has said that it cannot read one or that its model reads none.
@@ -95,7 +94,7 @@ class HistoryLimits:
             return False
         if says_no_images:
             self.profile = _without_images(self.profile)
-            self._learn(reads_images=False)
+            self._learn(replace(self._known, reads_images=False))
         else:
             self._omit_images(messages)
         return True
@@ -112,12 +111,15 @@ class HistoryLimits:
         """Omit the images of these messages and of all before them, in later turns too."""
         images_after = max(message.position for message in messages)
         self.profile = replace(self.profile, images_after=images_after)
-        self._learn(images_after=images_after)
+        self._learn(replace(self._known, images_after=images_after))
 
-    def _learn(self, **learned: Any) -> None:
-        """Add what was learned now, by the names of `LearnedLimits`."""
-        known = self._learned or NO_LEARNED_LIMITS
-        self._learned = replace(known, **learned, learned_at=known.learned_at or self._clock.time())
+    @property
+    def _known(self) -> LearnedLimits:
+        return self._learned or NO_LEARNED_LIMITS
+
+    def _learn(self, limits: LearnedLimits) -> None:
+        """Keep what is known now. It is as old as what was learned first."""
+        self._learned = replace(limits, learned_at=limits.learned_at or self._clock.time())
 
 
 def _halve_images(image_count: int, token_count: int) -> int:

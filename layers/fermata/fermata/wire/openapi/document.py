@@ -264,5 +264,7 @@ def _model_name(model: type[BaseModel] | str) -> str:
 def _load_model(model: type[BaseModel] | str) -> type[BaseModel]:
     if not isinstance(model, str):
         return model
-    loaded: type[BaseModel] = next(getattr(module, model) for module in _RESPONSE_MODULES if hasattr(module, model))
-    return loaded
+    found: list[type[BaseModel]] = [getattr(module, model) for module in _RESPONSE_MODULES if hasattr(module, model)]
+    if not found:
+        raise LookupError(f"No module of _RESPONSE_MODULES defines {model}: add the one that does.")
+    return found[0]

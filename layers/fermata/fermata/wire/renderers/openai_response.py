@@ -85,9 +85,9 @@ class ResponseRenderer:
         assert self._open is not None
         self._pieces.append(text)
         if kind == "message":
-            yield self._place("response.output_text.delta", content_index=0, delta=text, logprobs=[])
+            yield self._place("response.output_text.delta", {"content_index": 0, "delta": text, "logprobs": []})
         else:
-            yield self._place("response.reasoning_summary_text.delta", summary_index=0, delta=text)
+            yield self._place("response.reasoning_summary_text.delta", {"summary_index": 0, "delta": text})
 
     def _open_item(self, kind: str) -> Iterator[_Json]:
         item_id = f"{'msg' if kind == 'message' else 'rs'}_{self._id}_{len(self._items)}"
@@ -102,7 +102,7 @@ class ResponseRenderer:
             added = {"type": "response.reasoning_summary_part.added", "summary_index": 0}
         self._open = item
         yield {"type": "response.output_item.added", "output_index": len(self._items), "item": dict(item)}
-        yield added | self._place("") | {"type": added["type"], "part": dict(part)}
+        yield added | self._place("", {}) | {"type": added["type"], "part": dict(part)}
         self._open = item | {"content" if kind == "message" else "summary": [part]}
 
     def _close_item(self) -> Iterator[_Json]:
@@ -115,12 +115,12 @@ class ResponseRenderer:
         self._pieces.clear()
         if is_message:
             place = {"content_index": 0}
-            yield self._place("response.output_text.done", **place, text=part["text"], logprobs=[])
-            yield self._place("response.content_part.done", **place, part=part)
+            yield self._place("response.output_text.done", place | {"text": part["text"], "logprobs": []})
+            yield self._place("response.content_part.done", place | {"part": part})
         else:
             place = {"summary_index": 0}
-            yield self._place("response.reasoning_summary_text.done", **place, text=part["text"])
-            yield self._place("response.reasoning_summary_part.done", **place, part=part)
+            yield self._place("response.reasoning_summary_text.done", place | {"text": part["text"]})
+            yield self._place("response.reasoning_summary_part.done", place | {"part": part})
         yield from self._complete(item | {"status": "completed"})
         self._open = None
 
@@ -144,9 +144,9 @@ class ResponseRenderer:
         yield {"type": "response.output_item.done", "output_index": len(self._items), "item": item}
         self._items.append(item)
 
-    def _place(self, kind: str, **members: Any) -> _Json:
+    def _place(self, kind: str, members: _Json) -> _Json:
         assert self._open is not None
-        return {"type": kind, "item_id": self._open["id"], "output_index": len(self._items), **members}
+        return {"type": kind, "item_id": self._open["id"], "output_index": len(self._items)} | members
 
     def _build_response(self, status: str, tokens: TokenTotals | None) -> _Json:
         failure = self._answer.failure
