@@ -45,6 +45,7 @@ from fermata.turns.turn import Turn, find_turn
 from fermata.webhooks.delivery import Delivery, store_attempt
 from fermata.webhooks.webhook_registry import add_webhook, list_webhooks, remove_webhook
 from fermata.wire.auth.api_key_store import create_api_key
+from fermata.wire.auth.mcp_connector_store import create_connector
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
@@ -256,6 +257,11 @@ class Service:
                 return create_privacy_job(self.resources, "erasure", NOBODY).id
             case "api-keys":
                 return create_api_key(self.resources, self.stage.caller, "Build server", ["ai.chat"])[0].id
+            case "mcp":
+                made = create_connector(
+                    self.resources, self.stage.caller, "Desktop", "local", ["ai.chat"], expires_in_seconds=60
+                )
+                return made[0].id
             case "webhooks":
                 return self._add_webhook()
             case "agent-definitions":

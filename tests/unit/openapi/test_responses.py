@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from schemathesis.specs.openapi.checks import ignored_auth
 
-from fermata.wire.operations import callbacks, surface
+from fermata.wire.operations import callbacks, mcp, surface
 from fermata.wire.operations.operation import BaseOperation, SuccessResponse
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.tenant_tokens import TokenSigner
@@ -33,6 +33,7 @@ BODIES: dict[str, Any] = {
     "generate": {"credentialId": "", "modelId": "claude-opus-4-5", "prompt": "Write a headline"},
     "changeCredential": {"displayLabel": "Ours"},
     "createApiKey": {"label": "Build server", "capabilities": ["ai.chat"]},
+    "createConnector": {"label": "Desktop", "type": "local", "capabilities": ["ai.chat"]},
     "rotateApiKey": {"overlapSeconds": 60},
     "createConnector": {"label": "Desktop", "type": "remote", "capabilities": ["ai.chat"]},
     "registerRemoteTool": {
@@ -102,8 +103,16 @@ QUERIES: dict[str, dict[str, Any]] = {
 FORGED_AUTHORIZATION = TokenSigner(
     "bakery", "https://bakery.example", "fermata", "some other secret than the bakery's"
 ).bearer_headers()["authorization"]
-SIGNED_OPERATIONS = (callbacks.POST_CALLBACK_RESULT, callbacks.POST_REMOTE_RESULT)
-"""Operations without a caller whose requests carry a token or a signature of their own."""
+SIGNED_OPERATIONS = (
+    callbacks.POST_CALLBACK_RESULT,
+    callbacks.POST_REMOTE_RESULT,
+    mcp.EDITOR_BRIDGE,
+    mcp.ASK_MCP,
+    mcp.ASK_MCP_OF_WORKSPACE,
+    mcp.ASK_INSTATIC_MCP,
+    mcp.SHOW_RESOURCE_METADATA,
+)
+"""Operations whose handlers check themselves who has sent the request, and which have tests of their own."""
 SUCCESSES = [
     (operation, success)
     for operation in surface.OPERATIONS
@@ -178,11 +187,6 @@ def read_error(response: Any) -> str:
 
 def test_only_operations_without_tenant_data_are_public() -> None:
     assert [operation.path for operation in PUBLIC_OPERATIONS if operation not in SIGNED_OPERATIONS] == [
-        "/admin/api/ai/editor-bridge",
-        "/mcp",
-        "/mcp/{tenant}",
-        "/_instatic/mcp",
-        "/.well-known/oauth-protected-resource/mcp/{tenant}",
         "/healthz",
         "/version",
         "/admin/api/ai/healthz",
