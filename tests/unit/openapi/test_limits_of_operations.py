@@ -18,7 +18,6 @@ OF_TURNS = "A turn has at most so many calls, approvals and rounds."
 UNCOUNTED = {
     "setSecret": OF_ADMINISTRATORS,
     "createApiKey": OF_ADMINISTRATORS,
-    "createConnector": OF_ADMINISTRATORS,
     "rotateApiKey": OF_ADMINISTRATORS,
     "createCredential": OF_ADMINISTRATORS,
     "changeCredential": OF_ADMINISTRATORS,

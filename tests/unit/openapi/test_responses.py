@@ -33,7 +33,6 @@ BODIES: dict[str, Any] = {
     "generate": {"credentialId": "", "modelId": "claude-opus-4-5", "prompt": "Write a headline"},
     "changeCredential": {"displayLabel": "Ours"},
     "createApiKey": {"label": "Build server", "capabilities": ["ai.chat"]},
-    "createConnector": {"label": "Desktop", "type": "local", "capabilities": ["ai.chat"]},
     "rotateApiKey": {"overlapSeconds": 60},
     "createConnector": {"label": "Desktop", "type": "remote", "capabilities": ["ai.chat"]},
     "registerRemoteTool": {
