@@ -19,7 +19,7 @@ from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy
 from fermata.remote_tools import tool_registry
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.list_tool_views import list_tool_views
-from fermata.turns.replace_agent_definitions import AgentPush, parse_pushed_files, push_agents
+from fermata.turns.push_tenant_agents import AgentPush, parse_pushed_files, push_agents
 from fermata.webhooks import redeliver_event, webhook_registry
 from fermata.wire.auth import api_key_store, mcp_connector_store
 from fermata.wire.auth.api_key import ServerApiKey

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.domain.closed_questions import DecisionQuestion
 from fermata.domain.messages import Role
+from fermata.domain.model_decisions import DecisionQuestion
 from fermata.domain.model_io import DEFAULT_SAMPLING, SamplingSettings
 from fermata.domain.run_settings import OutputFormat
 

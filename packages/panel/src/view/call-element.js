@@ -4,8 +4,8 @@
 /** @import { ViewContext } from "./turn-element.js" */
 import { ApprovalCard } from "../approvals/approval-card.js";
 import { isAwaitingDecision } from "../state/turn-view.js";
+import { describeCall } from "./call-description.js";
 import { h, icon, setText } from "./dom.js";
-import { describeCall } from "./tool-names.js";
 
 const MAX_INPUT = 10_000;
 

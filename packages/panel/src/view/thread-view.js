@@ -4,8 +4,8 @@
 /** @import { ViewContext } from "./turn-element.js" */
 /** @import { Messages } from "../messages.js" */
 import { isAwaitingDecision } from "../state/turn-view.js";
+import { describeCall } from "./call-description.js";
 import { h, setText, showBlob } from "./dom.js";
-import { describeCall } from "./tool-names.js";
 import { TurnElement } from "./turn-element.js";
 
 const NEAR_END = 48;

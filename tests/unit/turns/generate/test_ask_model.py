@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fermata.domain.closed_questions import DecisionQuestion
 from fermata.domain.errors import BadGateway, InvalidRequest, PaymentRequired, ServiceUnavailable, Unprocessable
+from fermata.domain.model_decisions import DecisionQuestion
 from fermata.domain.model_io import SamplingSettings
 from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.domain.run_settings import OutputFormat

@@ -7,7 +7,7 @@ import pytest
 
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.domain.page_context import AgentContext
-from fermata.remote_tools.agent_endpoint_attempt import strip_build_markers
+from fermata.remote_tools.http_endpoint_attempt import strip_build_markers
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn

@@ -12,7 +12,7 @@ from fermata.agents.definitions.definition_store import load_definition, read_ag
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.domain.page_context import AgentContext
 from fermata.drivers.transport import url_guard
-from fermata.turns.replace_agent_definitions import AgentPush, parse_pushed_files, push_agents
+from fermata.turns.push_tenant_agents import AgentPush, parse_pushed_files, push_agents
 from fermata_client.agent_files.agent_files import read_agent_files
 from fermata_client.agent_files.check_agent_files import build_format_schema, check_agent_files
 from tests.agent_definitions import push_definitions, start_agent_turn

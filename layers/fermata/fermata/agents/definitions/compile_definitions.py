@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from fermata.agents.definitions.agent_access import AccessRules
 from fermata.agents.definitions.agent_definition import AgentDefinition, ConnectionDefinition, EndpointDefinition
+from fermata.agents.definitions.compile_agent_definition import AgentCompiler, CompileScope, FindBundle
+from fermata.agents.definitions.compile_connection_definitions import compile_connection, compile_endpoint
 from fermata.agents.definitions.definition_problems import (
     DefinitionProblem,
     Place,
@@ -18,8 +20,6 @@ from fermata.agents.definitions.definition_problems import (
 )
 from fermata.agents.definitions.source_models import AgentTestSource, DefinitionFile
 from fermata.agents.definitions.sub_agents import SubAgentChecker
-from fermata.agents.definitions.validate_agent_source import AgentCompiler, CompileScope, FindBundle
-from fermata.agents.definitions.validate_connection_source import compile_connection, compile_endpoint
 
 ItemT = TypeVar("ItemT", ConnectionDefinition, EndpointDefinition)
 MAX_ITEMS = 500

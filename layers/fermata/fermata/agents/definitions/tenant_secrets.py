@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fermata.agents.definitions.definition_operators import SECRET_OPERATOR, read_operator
+from fermata.agents.definitions.resolve_operators import SECRET_OPERATOR, read_operator
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionCheck,

@@ -3,7 +3,7 @@
 import json
 
 from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
-from fermata.drivers.bracket_counter import BracketCounter
+from fermata.drivers.json_completeness import BracketCounter
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DEFAULT_EVENT_NAME = "message"

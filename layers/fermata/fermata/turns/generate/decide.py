@@ -7,8 +7,8 @@ from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.closed_questions import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.model_decisions import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
 from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.drivers.transport.connection_interface import ProviderConnection

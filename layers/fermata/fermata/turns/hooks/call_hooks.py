@@ -8,8 +8,8 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.events import Event
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.agent_endpoint_attempt import CallingAgent
-from fermata.remote_tools.call_agent_endpoint import EndpointCaller
+from fermata.remote_tools.call_http_endpoint import EndpointCaller
+from fermata.remote_tools.http_endpoint_attempt import CallingAgent
 from fermata.turns.hooks.hook_payload import build_context_fields
 from fermata.turns.hooks.hook_points import HookPoint, is_hooked, iter_hook_points
 from fermata.turns.turn import Turn

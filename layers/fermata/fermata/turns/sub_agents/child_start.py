@@ -116,8 +116,8 @@ def _open_agent(resources: Resources, parent: Turn, scope: str, version: str) ->
     if not agent_id:
         return _ChildAgent(open_agent(scope), NO_AGENT_CONTEXT, {})
     # imported here because most sub-agents are looked up in a process that knows them already
-    from fermata.agents.definitions.definition_operators import resolve_operators
     from fermata.agents.definitions.definition_store import load_definition
+    from fermata.agents.definitions.resolve_operators import resolve_operators
 
     caller = Caller(tenant=parent.tenant, user=parent.user, capabilities=frozenset(parent.capabilities))
     try:

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from fermata.domain.closed_questions import DecisionQuestion
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.messages import Role
+from fermata.domain.model_decisions import DecisionQuestion
 from fermata.domain.model_io import SamplingSettings
 from fermata.domain.one_shot_generation import DEFAULT_GENERATE_RETRIES, GenerateRequest
 from fermata.domain.run_settings import OutputFormat

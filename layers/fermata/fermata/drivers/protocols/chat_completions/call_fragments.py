@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.domain.blocks import ToolCallBlock
-from fermata.drivers.bracket_counter import BracketCounter
+from fermata.drivers.json_completeness import BracketCounter
 from fermata.drivers.protocols.chat_completions.request import EXTRA_CONTENT_FIELD
 from fermata.drivers.protocols.json_fields import MAX_NAME_FIELD_CHARS, as_dict, as_name
 from fermata.drivers.protocols.tool_arguments import (

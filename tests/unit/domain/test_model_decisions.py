@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fermata.domain.closed_questions import DecisionQuestion, read_decision
+from fermata.domain.model_decisions import DecisionQuestion, read_decision
 
 CHOICE = {"choice": "Which?", "options": ["a", "b"]}
 SCORE = {"score": "How good?", "levels": ["bad", "fair", "good"]}

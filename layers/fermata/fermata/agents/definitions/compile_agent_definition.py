@@ -14,11 +14,12 @@ from fermata.agents.definitions.agent_definition import (
     McpSource,
     SubAgentReference,
 )
-from fermata.agents.definitions.compile_properties import (
+from fermata.agents.definitions.compile_agent_properties import (
     add_defaults,
     compile_properties,
     list_dynamic_properties,
 )
+from fermata.agents.definitions.compile_connection_definitions import check_mcp_server, check_secret_references
 from fermata.agents.definitions.connection_types import AGENT_CONNECTION_TYPES, CONNECTION_TYPES
 from fermata.agents.definitions.definition_names import (
     find_agent_id_problem,
@@ -27,7 +28,6 @@ from fermata.agents.definitions.definition_names import (
 )
 from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.source_models import AgentSource, McpServerSource, SubAgentSource, ToolSource
-from fermata.agents.definitions.validate_connection_source import check_mcp_server, check_secret_references
 from fermata.domain.run_settings import RunHooks
 
 DEFAULT_SUB_AGENT_SCHEMA = {

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from fermata.agents.definitions.agent_definition import AgentDefinition, ConnectionDefinition
 from fermata.agents.definitions.compile_definitions import CompiledFiles, compile_definitions
 from fermata.agents.definitions.connection_types import CONNECTION_TYPES
-from fermata.agents.definitions.definition_operators import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.definition_problems import DefinitionProblem, SourceDocument
 from fermata.agents.definitions.definition_store import (
     AgentChanges,
@@ -19,6 +18,7 @@ from fermata.agents.definitions.definition_store import (
     read_agent_list,
     replace_agents,
 )
+from fermata.agents.definitions.resolve_operators import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.tenant_secrets import list_secret_views
 from fermata.agents.files.bundle_store import PushedFile, name_bundle, store_bundle
 from fermata.aws.resources import Resources

@@ -6,13 +6,13 @@ from typing import Any
 from fermata.agents.definitions.agent_definition import ConnectionDefinition, EndpointDefinition
 from fermata.agents.definitions.connection_types import CONNECTION_TYPES
 from fermata.agents.definitions.definition_names import find_item_id_problem
-from fermata.agents.definitions.definition_operators import (
+from fermata.agents.definitions.definition_problems import Place, ProblemList
+from fermata.agents.definitions.resolve_operators import (
     SECRET_OPERATOR,
     find_operator_problem,
     iter_operators,
     read_operator,
 )
-from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.source_models import (
     ConnectionSource,
     EndpointSource,

@@ -6,13 +6,13 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from fermata.agents.definitions.agent_definition import ConnectionDefinition
-from fermata.agents.definitions.definition_operators import (
+from fermata.agents.definitions.definition_problems import Place, ProblemList
+from fermata.agents.definitions.resolve_operators import (
     SECRET_OPERATOR,
     find_operator_problem,
     has_resolvable_operator,
     iter_operators,
 )
-from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.source_models import PROPERTIES_MODELS, PROVIDER_OPTIONS_KEYS, PropertiesSource
 
 DEFAULT_AGENT_STEPS = 10
