@@ -1,4 +1,4 @@
-"""What moto refuses is refused, although the rows of the tests are in memory."""
+"""Requests that moto refuses are refused, although the rows of the tests are in memory."""
 
 from functools import partial
 from typing import Any

@@ -63,9 +63,9 @@ def refers_to_an_item(operation: BaseOperation) -> bool:
     segments = {segment for segment in operation.path.split("/") if segment.startswith("{")}
     path_parameters = segments - {"{scope}", "{agentId}", "{model}"}  # every tenant has the same ones
     members = [*BODIES.get(operation.name, {}).values(), *QUERIES.get(operation.name, {}).values()]
-    # Every tenant has the same built-in tools, and enters secrets of its own under any name.
-    is_built_in = operation in (remote_tools.TURN_ON_BUILT_IN_TOOL, agent_definitions.SET_SECRET)
-    return not is_built_in and (bool(path_parameters) or "" in members)
+    # Every tenant has the same built-in tools, and enters secrets and spaces of its own under any name.
+    names_own = (remote_tools.TURN_ON_BUILT_IN_TOOL, agent_definitions.SET_SECRET, content.CREATE_SPACE)
+    return operation not in names_own and (bool(path_parameters) or "" in members)
 
 
 @pytest.fixture(scope="module")
