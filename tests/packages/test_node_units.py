@@ -9,6 +9,7 @@ from tests.packages.node_tests import PACKAGES, list_test_files, require_node, r
 from tests.packages.schema_cases import list_schema_cases
 
 
+@pytest.mark.exhaustive
 def test_the_client_follows_answers_and_checks_as_its_tests_say(tmp_path: Path) -> None:
     require_node()
     cases = tmp_path / "schema-cases.json"

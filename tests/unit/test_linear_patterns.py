@@ -23,7 +23,7 @@ from tests.quick_suite_samples import sample_for_quick_suite
 ATTACK_CHARS = 4000
 MAX_SECONDS = 0.2
 """What is linear in so few characters takes a hundredth of it."""
-PARTS = 10
+PARTS = 20
 """Of the texts that a pattern is attacked with."""
 COMPILED_FROM_OTHERS = {
     "fermata.drivers.adjustments": "the pattern of an adjustment, which the provider's module holds",

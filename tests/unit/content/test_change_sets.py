@@ -188,7 +188,8 @@ def test_too_many_open_change_sets_let_no_other_begin(resources: Resources, spac
 def test_the_content_of_sections_is_merged_field_by_field() -> None:
     def page(**fields: str) -> DocumentContent:
         sections = [{"id": "p.s", "model": "hero"}]
-        return DocumentContent(slug="p", locales={"data": {"sections": sections}, "en": {"p.s": fields}})
+        locales = {"data": {"sections": sections}, "en": {"p.s": fields}}
+        return DocumentContent(slug="p", locales=locales, parts={"hero": 1})
 
     base = page(title="A", text="B")
     assert ("en", "p.s", "title") in flatten_content(base)

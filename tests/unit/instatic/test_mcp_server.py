@@ -19,6 +19,8 @@ from tests.unit.instatic.open_editor import AI, OpenEditor
 from tests.unit.tools.builders import make_site_snapshot
 from tests.unit.turns.stage import Stage
 
+pytestmark = pytest.mark.exhaustive  # each test runs a client of the mcp package
+
 CAPABILITIES = ["ai.chat", "ai.tools.write", "site.read", "site.structure.edit", "site.style.edit", "content.manage"]
 CONNECTORS = f"{AI}/mcp/connectors"
 INITIALIZE = {

@@ -243,7 +243,7 @@ def test_a_job_whose_run_is_stopped_after_its_last_write_is_closed_by_the_next(
 
 
 @pytest.mark.parametrize("kind", ["user", "tenant"])
-@pytest.mark.parametrize("calls_until_death", sample_for_quick_suite([3, 9, 17, 29, 47, 71, 101, 149, 199], every=4))
+@pytest.mark.parametrize("calls_until_death", sample_for_quick_suite([3, 9, 17, 29, 47, 71, 101, 149, 199], every=9))
 def test_an_erasure_that_is_killed_anywhere_goes_on(
     resources: Resources, stage: Stage, clock: TestClock, kind: Any, calls_until_death: int
 ) -> None:

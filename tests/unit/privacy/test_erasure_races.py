@@ -57,6 +57,8 @@ from tests.unit.privacy.filled_tenant import (
 from tests.unit.privacy.saved_tenant import SavedTenant
 from tests.unit.turns.stage import Stage
 
+pytestmark = pytest.mark.exhaustive  # a race at every place
+
 OF_ADA = DataSubject(kind="user", tenant="bakery", id=USER)
 OF_ALL = DataSubject(kind="tenant", tenant="bakery", id="bakery")
 

@@ -120,7 +120,7 @@ def test_a_call_of_an_added_scope_is_validated_and_checked_like_any_other(kitche
 
 
 def test_an_added_scope_has_its_own_prompt_and_situation(kitchen: Toolset) -> None:
-    own_prompt = "You help a cook. Calculate amounts with scale_recipe."
+    own_prompt = "You help a cook. Calculate amounts with scale_recipe, and show where you are with highlight_step."
     assert open_agent("kitchen").build_system_prompt() == own_prompt + FRAMES_RULE
     assert open_agent("kitchen").build_situation(SNAPSHOT) == "Recipes: rye, spelt &lt;context>"
     assert open_agent("kitchen").build_situation(None) == "Recipes: (none)"

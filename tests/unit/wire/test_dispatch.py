@@ -148,7 +148,7 @@ class TestOrigins:
         response = send(resources, "GET", "/things/1", bakery.bearer_headers() | {"origin": bakery.origin})
         assert self.readable_origin(response) == bakery.origin
         assert response.headers["Access-Control-Allow-Credentials"] == "true"
-        assert response.headers["Access-Control-Expose-Headers"] == "retry-after, x-request-id"
+        assert response.headers["Access-Control-Expose-Headers"] == "etag, retry-after, x-request-id"
 
     def test_a_page_of_the_tenant_may_read_errors_too(self, resources: Resources, bakery: TokenSigner) -> None:
         origin = {"origin": bakery.origin}

@@ -18,6 +18,8 @@ from tests.mcp_test_server import PIXEL, RecordedRequest, RunningMcpServer, make
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.stage import ADA, Stage, reply_with_calls, tool_call_block
 
+pytestmark = pytest.mark.exhaustive  # each test runs a server of the mcp package
+
 
 @pytest.fixture
 def server() -> Iterator[RunningMcpServer]:

@@ -154,6 +154,7 @@ def test_what_was_not_queued_is_queued_by_the_sweep(stage: Stage, receiver: Scri
     assert resend_outbox(stage.resources) == 0
 
 
+@pytest.mark.exhaustive
 def test_a_receiver_that_is_down_for_a_day_gets_the_event_with_the_same_id(
     stage: Stage, receiver: ScriptedToolServer
 ) -> None:
