@@ -31,7 +31,7 @@ from tests.unit.drivers.conversation_builders import (
 )
 from tests.unit.drivers.history_strategies import reasoning_blocks
 from tests.unit.drivers.strict_providers import CASES_BY_PROVIDER, StartServer, build_request, collect_parts
-from tests.unit.drivers.test_remembered_repairs import ANTHROPIC
+from tests.unit.drivers.test_remember_history_repairs import ANTHROPIC
 
 CHAT = "openai-compatible"
 FLATTENS = FLATTEN_EARLIER_TURNS.name

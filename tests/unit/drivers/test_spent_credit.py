@@ -11,7 +11,7 @@ from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.server import ScriptedResponse
 from tests.unit.drivers.conversation_builders import user_message
 from tests.unit.drivers.strict_providers import CASES_BY_PROVIDER, StartServer, build_request, collect_parts
-from tests.unit.drivers.test_remembered_repairs import ANTHROPIC
+from tests.unit.drivers.test_remember_history_repairs import ANTHROPIC
 
 ADVICE = "The account of this API key has no credit left. Check your account balance."
 SPENT: dict[str, tuple[int, Any]] = {

@@ -35,8 +35,8 @@ from fermata.privacy.privacy_job import (
 )
 from fermata.privacy.run_jobs import run_open_jobs
 from fermata.turns.answer.submit_tool_result import submit_tool_result
-from fermata.turns.snapshot_storage import CAUTION_SECONDS
 from fermata.turns.start.start_turn import start_turn
+from fermata.turns.store_snapshot_early import CAUTION_SECONDS
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.api_key_store import create_api_key
 from tests.quick_suite_samples import sample_for_quick_suite

@@ -25,7 +25,7 @@ from fermata.drivers.image_refusals import carries_images
 from fermata.drivers.protocol_mismatch import USE_FALLBACK, build_server_key, is_foreign_stream, is_unknown_path
 from fermata.drivers.protocols.encode_items_once import encode_body
 from fermata.drivers.protocols.flattened_history import flatten_messages
-from fermata.drivers.protocols.remembered_repairs import mark_response, take_mark
+from fermata.drivers.protocols.remember_history_repairs import mark_response, take_mark
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.provider_options import OptionsEncoder, apply_thinking_budget, encode_no_options

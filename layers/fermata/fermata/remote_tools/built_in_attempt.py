@@ -9,7 +9,7 @@ from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import API_KEY_MEMBER
-from fermata.remote_tools.paid_request import ReportPaidRequest
+from fermata.remote_tools.paid_request_report import ReportPaidRequest
 from fermata.remote_tools.signed_tool_attempt import RemoteCallContext
 from fermata.remote_tools.tool_definition import ToolDefinition, ToolSecrets
 

@@ -8,7 +8,6 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ProviderError
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.remote_tools.deferred_image import defer_image
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX
 from fermata.remote_tools.execute_tool import (
     APPROVED,
@@ -20,7 +19,8 @@ from fermata.remote_tools.execute_tool import (
     ToolErrorCode,
     execute_tool,
 )
-from fermata.remote_tools.paid_request import PaidRequest
+from fermata.remote_tools.image_placeholders import defer_image
+from fermata.remote_tools.paid_request_report import PaidRequest
 from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
 from fermata.remote_tools.signed_tool_attempt import RemoteCall, RemoteCallContext, RemoteEndpoint
 from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets

@@ -15,7 +15,7 @@ from fermata.drivers.registry import get_model_traits
 from fermata.pricing.image_cost import get_image_cost
 from fermata.pricing.request_cost import find_price, find_price_of_unpriced_models, get_request_cost
 from fermata.pricing.token_cost import compute_max_cost
-from fermata.remote_tools.paid_request import PaidRequest
+from fermata.remote_tools.paid_request_report import PaidRequest
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome

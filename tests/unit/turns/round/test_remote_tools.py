@@ -19,7 +19,7 @@ from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remot
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.list_approvals import get_approval
-from fermata.turns.deferred_tool_results import NO_RESULT_MESSAGE
+from fermata.turns.await_remote_results import NO_RESULT_MESSAGE
 from fermata.turns.end import end_turn
 from fermata.turns.pause import load_pause
 from fermata.turns.round.remote_calls import CALLBACK_PATH

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fermata.agents.definitions.definition_keys import build_definition_blob_key
+from fermata.agents.definitions.definition_storage_keys import build_definition_blob_key
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound, Unprocessable

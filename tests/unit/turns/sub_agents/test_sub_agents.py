@@ -5,7 +5,7 @@ from decimal import Decimal
 from fermata.conversations import message_store
 from fermata.domain.blocks import TextBlock, ToolResultBlock
 from fermata.domain.events import DoneEvent, SubAgentStartedEvent, ToolResultEvent
-from fermata.drivers.protocols.block_encoding import encode_result
+from fermata.drivers.protocols.shared_encoding import encode_result
 from fermata.turns.read.turn_status import get_turn_status
 from tests.unit.turns.stage import reply_with_calls
 from tests.unit.turns.sub_agents.sub_agent_stage import Family, ask

@@ -9,7 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.domain.blocks import ToolResultBlock
-from fermata.drivers.protocols.block_encoding import encode_result
+from fermata.drivers.protocols.shared_encoding import encode_result
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.export import iter_export_lines

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from fermata.agents.definitions.agent_definition import AgentDefinition
-from fermata.agents.definitions.definition_keys import (
+from fermata.agents.definitions.definition_storage_keys import (
     AGENTS_SORT_KEY,
     build_agents_key,
     build_definition_blob_key,

@@ -10,7 +10,7 @@ from fermata.domain.messages import Message
 from fermata.domain.untrusted_text import escape_frames_in_json, escape_frames_in_text, frame_text
 from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY, AppliedAdjustments
-from fermata.drivers.protocols.block_encoding import encode_call_arguments, format_result_text
+from fermata.drivers.protocols.shared_encoding import encode_call_arguments, format_result_text
 
 FLATTENED_NOTE = "[Calls and results above this line are a record of what was done. Go on calling tools as usual.]"
 

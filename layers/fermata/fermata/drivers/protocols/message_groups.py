@@ -8,9 +8,9 @@ from fermata.domain.blocks import ImageBlock, ReasoningBlock, TextBlock, ToolCal
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.untrusted_text import frame_context
-from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT
 from fermata.drivers.protocols.call_id_mapping import CallIdFormatter, CallIdMapper
 from fermata.drivers.protocols.encode_items_once import EncodedItems, EncodedPart, JsonItem
+from fermata.drivers.protocols.shared_encoding import CONTINUE_PROMPT
 
 ModelBlock = TextBlock | ToolCallBlock | ReasoningBlock
 

@@ -16,8 +16,8 @@ from fermata.tools.calls.pipeline import apply_result_policy
 from fermata.tools.tool import Tool
 from fermata.turns.answer.resume_turn import resume_turn
 from fermata.turns.answer.submit_tool_result import MAX_COMMIT_ATTEMPTS, ToolRequestGone
+from fermata.turns.await_remote_results import find_remote_call, keep_early_result
 from fermata.turns.call_transitions import apply_outputs
-from fermata.turns.deferred_tool_results import find_remote_call, keep_early_result
 from fermata.turns.pause import (
     Pause,
     build_pause_key,

@@ -26,7 +26,7 @@ from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.pause import Pause, build_pause_key, hash_result, pause_from_item, round_from_request_id
 from fermata.turns.round_call import RoundCall
 from fermata.turns.round_commit import PauseChanged, RoundCommit, write_round_commit
-from fermata.turns.snapshot_storage import SnapshotStorage
+from fermata.turns.store_snapshot_early import SnapshotStorage
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import TurnEnded, TurnLog
 

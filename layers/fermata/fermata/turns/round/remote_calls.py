@@ -17,17 +17,17 @@ from fermata.domain.tools import ToolOutput
 from fermata.mcp_sources.mcp_tool_caller import McpToolCaller
 from fermata.remote_tools.call_http_endpoint import EndpointCaller
 from fermata.remote_tools.caller_authorization import open_caller_authorization
-from fermata.remote_tools.deferred_image import DeferredCall, is_deferrable
 from fermata.remote_tools.execute_tool import EarlierResults
 from fermata.remote_tools.http_endpoint_attempt import CallingAgent
-from fermata.remote_tools.paid_request import PaidRequest
+from fermata.remote_tools.image_placeholders import DeferredCall, is_deferrable
+from fermata.remote_tools.paid_request_report import PaidRequest
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions
 from fermata.remote_tools.remote_tool_caller import MAX_ANSWER_SECONDS, RemoteToolCaller
 from fermata.remote_tools.signed_tool_attempt import RemoteCallContext
 from fermata.remote_tools.tool_definition import ToolDefinition
 from fermata.tools.toolset import Toolset
 from fermata.turns.accounting import build_tool_request_usage
-from fermata.turns.deferred_tool_results import build_remote_request_id
+from fermata.turns.await_remote_results import build_remote_request_id
 from fermata.turns.mcp_pin import load_mcp_pin
 from fermata.turns.turn import Turn
 from fermata.turns.turn_agent import open_turn_agent

@@ -10,8 +10,8 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import CancelledEvent, ErrorEvent
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.approvals.expire_approvals import expire_approvals
+from fermata.turns.await_remote_results import await_remote_results, build_expired_output
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
-from fermata.turns.deferred_tool_results import await_remote_results, build_expired_output
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.mcp_pin import end_mcp_sessions
 from fermata.turns.pause import Pause, load_pause, store_pause_version

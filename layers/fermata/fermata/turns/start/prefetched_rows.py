@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fermata.agents.definitions.definition_keys import build_agents_key
+from fermata.agents.definitions.definition_storage_keys import build_agents_key
 from fermata.agents.policy_store import build_policy_key
 from fermata.aws.clock import is_valid_id
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey

@@ -23,7 +23,6 @@ from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_to
 from fermata.turns.hooks.hook_points import build_hook_flags
 from fermata.turns.mcp_pin import end_mcp_sessions
 from fermata.turns.round.step_settings import build_step_settings
-from fermata.turns.snapshot_storage import SnapshotStorage
 from fermata.turns.start.build_turn import TurnBuilder, build_situation
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
 from fermata.turns.start.conversation_claim import (
@@ -39,6 +38,7 @@ from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
 from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.start.prompt_agent import choose_prompt_model, open_prompt_agent
 from fermata.turns.start.turn_prompt import TurnPrompt
+from fermata.turns.store_snapshot_early import SnapshotStorage
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.audit import user_labels

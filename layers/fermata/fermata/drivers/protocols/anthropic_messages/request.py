@@ -26,10 +26,10 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
     has_bound_thinking,
     has_output_schemas,
 )
-from fermata.drivers.protocols.block_encoding import CONTINUE_PROMPT, encode_result, get_image_base64
 from fermata.drivers.protocols.call_id_mapping import CallIdMapper, choose_call_id_formatter, plain_id_formatter
 from fermata.drivers.protocols.encode_items_once import EncodedItems, EncodedPart
 from fermata.drivers.protocols.json_fields import as_text
+from fermata.drivers.protocols.shared_encoding import CONTINUE_PROMPT, encode_result, get_image_base64
 
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 NO_THINKING_ADJUSTMENT = "disable thinking"

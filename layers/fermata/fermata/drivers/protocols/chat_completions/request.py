@@ -10,14 +10,14 @@ from typing import Any
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.adjustments import ADD_PLACEHOLDER_SIGNATURES, MERGE_SYSTEM_INTO_PROMPT, AppliedAdjustments
-from fermata.drivers.protocols.block_encoding import (
+from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
+from fermata.drivers.protocols.message_groups import CallResult, MessageGroup, StatelessItems, build_conversation
+from fermata.drivers.protocols.shared_encoding import (
     encode_call_arguments,
     format_result_text,
     image_to_data_url,
     schema_with_properties,
 )
-from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
-from fermata.drivers.protocols.message_groups import CallResult, MessageGroup, StatelessItems, build_conversation
 
 REASONING_DETAILS_FIELD = "reasoning_details"
 REASONING_FIELDS = ("reasoning_content", "reasoning", REASONING_DETAILS_FIELD)

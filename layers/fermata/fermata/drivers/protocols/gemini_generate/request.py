@@ -16,12 +16,6 @@ from fermata.drivers.adjustments import (
     OMIT_THINKING_BLOCKS,
     AppliedAdjustments,
 )
-from fermata.drivers.protocols.block_encoding import (
-    encode_result,
-    get_call_arguments,
-    get_image_base64,
-    schema_with_properties,
-)
 from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
 from fermata.drivers.protocols.gemini_generate.model_traits import (
     build_thinking_config,
@@ -31,6 +25,12 @@ from fermata.drivers.protocols.gemini_generate.model_traits import (
 )
 from fermata.drivers.protocols.gemini_generate.schema_subset import reduce_schema
 from fermata.drivers.protocols.message_groups import CallResult, MessageGroup, StatelessItems, build_conversation
+from fermata.drivers.protocols.shared_encoding import (
+    encode_result,
+    get_call_arguments,
+    get_image_base64,
+    schema_with_properties,
+)
 
 # Names of adjustments:
 OMIT_CALL_IDS = "omit call ids"

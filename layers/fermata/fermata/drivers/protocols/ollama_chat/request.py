@@ -10,10 +10,10 @@ from typing import Any
 
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import NO_ADJUSTMENTS, AppliedAdjustments
-from fermata.drivers.protocols.block_encoding import format_result_text, get_call_arguments, get_image_base64
 from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
 from fermata.drivers.protocols.chat_completions.request import build_function_tool, format_user_text
 from fermata.drivers.protocols.message_groups import MessageGroup, StatelessItems, build_conversation
+from fermata.drivers.protocols.shared_encoding import format_result_text, get_call_arguments, get_image_base64
 
 _format_call_id = plain_id_formatter(64)
 _NAMELESS = "unnamed"

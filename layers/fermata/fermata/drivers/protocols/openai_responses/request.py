@@ -13,15 +13,15 @@ from fermata.domain.model_io import ModelRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.adjustments import OMIT_REASONING_ITEMS, AppliedAdjustments
-from fermata.drivers.protocols.block_encoding import (
+from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
+from fermata.drivers.protocols.json_fields import as_dict_list, as_text
+from fermata.drivers.protocols.message_groups import MessageGroup, build_conversation
+from fermata.drivers.protocols.shared_encoding import (
     encode_call_arguments,
     format_result_text,
     image_to_data_url,
     schema_with_properties,
 )
-from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
-from fermata.drivers.protocols.json_fields import as_dict_list, as_text
-from fermata.drivers.protocols.message_groups import MessageGroup, build_conversation
 
 MIN_OUTPUT_TOKENS = 16
 _REASONING_FIELDS = ("type", "id", "status", "summary", "encrypted_content", "content", "format", "signature")
