@@ -8,7 +8,7 @@ from fermata.agents.registry import get_toolset
 from fermata.aws.clock import Clock
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.execute_tool import (
+from fermata.remote_tools.manifest_tool_executor import (
     APPROVED,
     EarlierResults,
     ExecutionClock,

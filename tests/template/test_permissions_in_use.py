@@ -38,7 +38,8 @@ from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
-from fermata.content.documents.document_history import list_documents, restore_document
+from fermata.content.documents.document_history import restore_document
+from fermata.content.documents.list_documents import list_documents
 from fermata.content.documents.read_document import find_document_by_slug
 from fermata.content.model_store import create_space, put_model
 from fermata.conversations import conversation_store, message_store, message_views

@@ -14,8 +14,8 @@ from fermata.content.change_sets.change_set_store import (
     list_change_sets,
     read_change_set,
 )
-from fermata.content.change_sets.field_conflicts import FieldConflict, flatten_content, merge_contents
 from fermata.content.change_sets.merge_change_set import MergeRefused, merge_change_set
+from fermata.content.change_sets.merge_contents import FieldConflict, flatten_content, merge_contents
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey

@@ -23,14 +23,9 @@ from fermata.content.documents.document import (
     DocumentKey,
     DocumentVersion,
 )
-from fermata.content.documents.document_history import (
-    DocumentPage,
-    ListFilter,
-    list_documents,
-    list_versions,
-    restore_document,
-)
+from fermata.content.documents.document_history import list_versions, restore_document
 from fermata.content.documents.document_rows import head_sort_key, list_head_attributes
+from fermata.content.documents.list_documents import DocumentPage, ListFilter, list_documents
 from fermata.content.documents.read_document import (
     find_document_by_slug,
     read_document,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fermata.remote_tools.execute_tool import ExecutionClock, ManifestTool
+from fermata.remote_tools.manifest_tool_executor import ExecutionClock, ManifestTool
 from fermata.remote_tools.tool_manifest import ToolManifest, parse_manifest
 
 ABSENT = object()

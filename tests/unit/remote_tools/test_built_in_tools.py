@@ -15,7 +15,7 @@ from fermata.remote_tools.built_in import google_drive, image_generation, unspla
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
-from fermata.remote_tools.execute_tool import APPROVED, ManifestTool, build_envelope, execute_tool
+from fermata.remote_tools.manifest_tool_executor import APPROVED, ManifestTool, build_envelope, execute_tool
 from fermata.remote_tools.pinned_tools import build_remote_tool
 from fermata.remote_tools.tool_definition import ToolDefinition, build_definition_key
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, list_registered_tools, remove_tool

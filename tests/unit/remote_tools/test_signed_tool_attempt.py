@@ -9,7 +9,7 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.drivers.transport import url_guard
-from fermata.remote_tools.execute_tool import (
+from fermata.remote_tools.manifest_tool_executor import (
     AttemptFailed,
     ManifestTool,
     ResultComesLater,

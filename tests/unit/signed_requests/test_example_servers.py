@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from fermata.domain.tools import ToolExecution
-from fermata.remote_tools.execute_tool import AttemptFailed, check_tool_data
+from fermata.remote_tools.manifest_tool_executor import AttemptFailed, check_tool_data
 from fermata.remote_tools.signed_tool_attempt import RemoteCall, RemoteCallContext, RemoteEndpoint
 from fermata.remote_tools.tool_manifest import parse_manifest
 from fermata.signed_requests.signature import make_signing_secret, sign_request

@@ -10,15 +10,9 @@ from fermata.content.documents.change_document import (
     update_document,
 )
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentVersion
-from fermata.content.documents.document_history import (
-    MAX_LISTED,
-    DocumentPage,
-    ListFilter,
-    list_documents,
-    list_versions,
-    restore_document,
-)
+from fermata.content.documents.document_history import list_versions, restore_document
 from fermata.content.documents.document_rows import head_from_version
+from fermata.content.documents.list_documents import MAX_LISTED, DocumentPage, ListFilter, list_documents
 from fermata.content.documents.read_document import (
     find_document_by_slug,
     read_document,

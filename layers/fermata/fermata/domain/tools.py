@@ -18,7 +18,7 @@ class ToolExecution(DomainModel):
     """How the call of a tool with a manifest went: the members that its envelope has besides data and message.
 
     Attributes:
-        code: Why it failed (`remote_tools/execute_tool.py`); None for a success.
+        code: Why it failed (`remote_tools/manifest_tool_executor.py`); None for a success.
         retryable: For a failure, whether the same call may succeed later.
         latency_ms: Milliseconds of all attempts, with the waits between them.
         attempts: How often it was tried; 0 for one whose work goes on later.

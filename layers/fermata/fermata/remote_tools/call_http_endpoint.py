@@ -12,8 +12,14 @@ from fermata.agents.tool_sources.endpoint_tools import (
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.execute_tool import APPROVED, ExecutionClock, ManifestTool, ResultComesLater, execute_tool
 from fermata.remote_tools.http_endpoint_attempt import CallingAgent, EndpointCall
+from fermata.remote_tools.manifest_tool_executor import (
+    APPROVED,
+    ExecutionClock,
+    ManifestTool,
+    ResultComesLater,
+    execute_tool,
+)
 from fermata.remote_tools.remote_tool_caller import make_attempt_sleep
 from fermata.remote_tools.tool_manifest import (
     MAX_ATTEMPTS,

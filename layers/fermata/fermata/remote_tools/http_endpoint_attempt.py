@@ -16,7 +16,7 @@ from fermata.domain.lenient_json import UnreadableJson
 from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderResponse
-from fermata.remote_tools.execute_tool import AttemptFailed
+from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 from fermata.remote_tools.signed_tool_attempt import is_refused_status, is_transient_status
 from fermata.signed_requests.signed_post import (
     IDEMPOTENCY_HEADER,

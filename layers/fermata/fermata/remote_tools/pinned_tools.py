@@ -9,7 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.built_in.host_names import may_reach_any_host
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_deployment_tools, list_deployment_lines
-from fermata.remote_tools.execute_tool import MAX_TOTAL_SECONDS
+from fermata.remote_tools.manifest_tool_executor import MAX_TOTAL_SECONDS
 from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
 from fermata.remote_tools.tool_definition import (
     RegisteredTool,

@@ -8,8 +8,9 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ProviderError
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.remote_tools.deferred_image_generation import defer_image
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX
-from fermata.remote_tools.execute_tool import (
+from fermata.remote_tools.manifest_tool_executor import (
     APPROVED,
     AttemptFailed,
     EarlierResults,
@@ -19,7 +20,6 @@ from fermata.remote_tools.execute_tool import (
     ToolErrorCode,
     execute_tool,
 )
-from fermata.remote_tools.image_placeholders import defer_image
 from fermata.remote_tools.paid_request_report import PaidRequest
 from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
 from fermata.remote_tools.signed_tool_attempt import RemoteCall, RemoteCallContext, RemoteEndpoint

@@ -9,7 +9,7 @@ from fermata.domain.lenient_json import UnreadableJson
 from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.remote_tools.execute_tool import AttemptFailed, ResultComesLater
+from fermata.remote_tools.manifest_tool_executor import AttemptFailed, ResultComesLater
 from fermata.signed_requests.signed_post import (
     SignedMessage,
     SignedPostResponse,

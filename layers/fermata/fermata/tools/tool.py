@@ -23,7 +23,7 @@ from fermata.domain.tools import ToolOutput
 from fermata.tools.schema.json_schema import build_json_schema
 
 if TYPE_CHECKING:
-    from fermata.content.content_access import ContentAccess
+    from fermata.content.opened_space import OpenedSpace
     from fermata.domain.events import Event
     from fermata.domain.tools import ToolOutput
     from fermata.hosts.client import HostClient
@@ -202,7 +202,7 @@ class ToolContext:
     snapshot: Any = None
     open_host: "Callable[[], HostClient | None]" = _no_host
     open_draft: "Callable[[], DraftSession | None]" = _no_draft
-    open_content: "Callable[[], ContentAccess | None]" = _no_content
+    open_content: "Callable[[], OpenedSpace | None]" = _no_content
     read_prompt: Callable[[], str] = str
     call_remote_tool: Callable[[str, Mapping[str, Any], str], ToolOutput] = refuse_remote_call
     role: str | None = None

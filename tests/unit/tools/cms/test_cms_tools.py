@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.content.content_access import ContentAccess
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import update_document
 from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.read_document import read_document
 from fermata.content.model_store import create_space, put_model
+from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import PageSection, add_page_section, merge_section_content
 from fermata.domain.caller import Capability
 from fermata.domain.tools import ToolOutput
@@ -41,7 +41,7 @@ class CmsAgent:
 
     def call(self, tool: str, /, *, key: str = "", **arguments: Any) -> ToolOutput:
         self.calls += 1
-        access = ContentAccess(self.resources, SPACE, AUTHOR, key or f"turn-1/{self.calls}/0")
+        access = OpenedSpace(self.resources, SPACE, AUTHOR, key or f"turn-1/{self.calls}/0")
         return call_tool(
             self.resources, make_context(capabilities=RIGHTS, open_content=lambda: access), tool, arguments
         )
@@ -75,7 +75,7 @@ def test_a_page_is_created_found_changed_and_listed(agent: CmsAgent) -> None:
 def test_a_page_is_read_in_two_steps(agent: CmsAgent) -> None:
     page_id = agent.data("cms_createPage", name="About")["page"]["id"]
     section = PageSection(id=f"{page_id}.s1", model="hero")
-    access = ContentAccess(agent.resources, SPACE, AUTHOR)
+    access = OpenedSpace(agent.resources, SPACE, AUTHOR)
     update_document(
         agent.resources,
         SPACE,

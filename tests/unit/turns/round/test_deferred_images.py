@@ -16,8 +16,8 @@ from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.remote_tools.built_in import image_generation
+from fermata.remote_tools.deferred_image_generation import DeferredCall, find_deferred_calls, replace_placeholders
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
-from fermata.remote_tools.image_placeholders import DeferredCall, find_deferred_calls, replace_placeholders
 from fermata.turns.start.start_turn import start_turn
 from tests.images import make_image
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server

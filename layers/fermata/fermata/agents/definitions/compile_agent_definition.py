@@ -14,7 +14,7 @@ from fermata.agents.definitions.agent_definition import (
     McpSource,
     SubAgentReference,
 )
-from fermata.agents.definitions.compile_agent_properties import (
+from fermata.agents.definitions.compile_agent_settings import (
     add_defaults,
     compile_properties,
     list_dynamic_properties,

@@ -12,7 +12,7 @@ from fermata.content.change_sets.change_set_store import (
     read_change_set,
     require_open,
 )
-from fermata.content.change_sets.field_conflicts import FieldConflict, Preference, merge_contents
+from fermata.content.change_sets.merge_contents import FieldConflict, Preference, merge_contents
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import ChangeOptions, build_next_version, check_content
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
-from fermata.remote_tools.execute_tool import AttemptFailed
+from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 
 DRIVE_FILES_URL = "https://www.googleapis.com/drive/v3/files"
 _FIELDS = "files(id,name,description,thumbnailLink,webViewLink,owners(displayName))"

@@ -11,7 +11,7 @@ from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.host_names import ANY_HOST, HOSTS_OPTION, split_host_names
-from fermata.remote_tools.execute_tool import AttemptFailed
+from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient_transport_error
 
 MAX_LOGGED_HOST_CHARS = 253

@@ -7,7 +7,7 @@ from typing import Any
 from fermata.domain.image_header import read_image_header
 from fermata.domain.model_io import TokenUsage
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
-from fermata.remote_tools.execute_tool import AttemptFailed
+from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 from fermata.remote_tools.paid_request_report import PaidRequest
 
 OPENAI_IMAGES_URL = "https://api.openai.com/v1/images/generations"

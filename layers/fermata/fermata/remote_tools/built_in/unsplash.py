@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
-from fermata.remote_tools.execute_tool import AttemptFailed
+from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 
 UNSPLASH_URL = "https://api.unsplash.com"
 _LABEL = "Unsplash"

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from fermata.content.content_access import ContentAccess
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.content.documents.document_history import MAX_LISTED, list_documents
+from fermata.content.documents.list_documents import MAX_LISTED, list_documents
 from fermata.content.documents.read_document import read_document
 from fermata.content.model_store import read_model
-from fermata.tools.cms.store_answers import describe_entry, parse_entry_id
+from fermata.content.opened_space import OpenedSpace
+from fermata.tools.cms.store_handler import describe_entry, parse_entry_id
 
 
-def get_collection_entries(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def get_collection_entries(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return the first entries of a collection, with their content if it is asked for."""
     collection = arguments["collectionId"]
     state = read_model(access.resources, access.space, collection)
@@ -33,7 +33,7 @@ def get_collection_entries(arguments: dict[str, Any], access: ContentAccess) -> 
     }  # fmt: skip
 
 
-def get_entry_content(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def get_entry_content(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return the content of an entry in a language. One that is not translated is empty."""
     version = read_document(access.resources, access.space, parse_entry_id(arguments["entryId"]))
     state = read_model(access.resources, access.space, version.model)
@@ -46,7 +46,7 @@ def get_entry_content(arguments: dict[str, Any], access: ContentAccess) -> dict[
     return answer if content else answer | {"message": "no content"}
 
 
-def create_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def create_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Create an entry as a draft."""
     collection = arguments["collectionId"]
     state = read_model(access.resources, access.space, collection)
@@ -58,7 +58,7 @@ def create_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, 
     return {"success": True, "entry": describe_entry(written.version), "message": f"Created {content.title!r}"}
 
 
-def update_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def update_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Change the title of an entry, or fields of its content in a language. What is not named stays."""
     key = parse_entry_id(arguments["entryId"])
     locale = _choose_locale(read_model(access.resources, access.space, key.model).model, arguments)
@@ -72,7 +72,7 @@ def update_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, 
     return {"success": True, "entry": entry, "message": f"Updated {entry['title']!r}"}
 
 
-def delete_entry(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def delete_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Delete an entry after the user has confirmed it. Its versions stay."""
     key: DocumentKey = parse_entry_id(arguments["entryId"])
     if arguments.get("confirmed") is not True:

@@ -4,22 +4,22 @@ import re
 import unicodedata
 from typing import Any
 
-from fermata.content.content_access import ContentAccess
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.document_history import MAX_LISTED, list_documents
+from fermata.content.documents.list_documents import MAX_LISTED, list_documents
 from fermata.content.documents.read_document import find_document_by_slug, read_document
 from fermata.content.model_store import read_model
+from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import list_page_sections
 from fermata.domain.errors import InvalidRequest
-from fermata.tools.cms.store_answers import describe_page
+from fermata.tools.cms.store_handler import describe_page
 
 PAGE = "page"
 _MAX_SLUG = 64
 
 
-def get_pages(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def get_pages(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return a page of the list of pages."""
     limit = min(max(1, arguments.get("limit", 100)), MAX_LISTED)
     page = list_documents(access.resources, access.space, PAGE, limit=limit, after=arguments.get("cursor", ""))
@@ -29,7 +29,7 @@ def get_pages(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any
     return answer | ({"nextCursor": page.after} if page.after else {})
 
 
-def get_cms_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def get_cms_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return a page, with the content of its sections if it is asked for."""
     version = _find_page(arguments, access)
     page = describe_page(version)
@@ -49,7 +49,7 @@ def get_cms_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, 
     return {"success": True, "page": page, "message": f"Page {page['name']!r}"}
 
 
-def create_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def create_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Create a page. Without a slug it gets one that is made of its name."""
     if arguments.get("sections"):
         raise InvalidRequest("Create the page first, and then add its sections to it.")
@@ -64,7 +64,7 @@ def create_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, A
     return {"success": True, "page": page, "message": f'Created page {name!r} with slug "/{page["slug"]}"'}
 
 
-def update_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def update_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Change the name, the slug or the settings of a page."""
 
     def change(content: DocumentContent) -> DocumentContent:
@@ -79,7 +79,7 @@ def update_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, A
     return {"success": True, "page": page, "message": f"Updated page {page['name']!r}"}
 
 
-def delete_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, Any]:
+def delete_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Delete a page after the user has confirmed it. Its versions stay."""
     if "id" in arguments:  # a repeated call finds no page, but what it has done
         name, page_id = "the page", arguments["id"]
@@ -99,7 +99,7 @@ def delete_page(arguments: dict[str, Any], access: ContentAccess) -> dict[str, A
     return {"success": True, "message": f"Deleted {name}. It can be restored from its versions."}
 
 
-def _find_page(arguments: dict[str, Any], access: ContentAccess) -> DocumentVersion:
+def _find_page(arguments: dict[str, Any], access: OpenedSpace) -> DocumentVersion:
     if "id" in arguments:
         return read_document(access.resources, access.space, DocumentKey(PAGE, arguments["id"]))
     if "slug" not in arguments:

@@ -17,7 +17,7 @@ from fermata.tools.cms.input_schemas import (
     UPDATE_ENTRY_SCHEMA,
     UPDATE_PAGE_SCHEMA,
 )
-from fermata.tools.cms.store_answers import StoreHandler, answer_from_store
+from fermata.tools.cms.store_handler import StoreHandler, answer_from_store
 from fermata.tools.tool import Access, Execution, JsonInput, Risk, Tool
 from fermata.tools.toolset import Toolset
 

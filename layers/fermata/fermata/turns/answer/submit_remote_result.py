@@ -8,7 +8,7 @@ from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict, ServiceUnavailable, Unauthorized
 from fermata.domain.tools import ToolExecution, ToolOutput
-from fermata.remote_tools.execute_tool import MAX_MESSAGE_CHARS, check_tool_data
+from fermata.remote_tools.manifest_tool_executor import MAX_MESSAGE_CHARS, check_tool_data
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions, read_tool_secrets
 from fermata.remote_tools.tool_definition import ToolDefinition
 from fermata.signed_requests.signature import SignatureRefused, verify_request

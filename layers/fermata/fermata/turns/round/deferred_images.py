@@ -9,7 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.image_placeholders import DeferredCall, find_deferred_calls, replace_placeholders
+from fermata.remote_tools.deferred_image_generation import DeferredCall, find_deferred_calls, replace_placeholders
 from fermata.tools.calls.pipeline import AdmittedCall
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from fermata.domain.tools import ToolOutput
 from fermata.mcp_sources.mcp_tool_caller import McpToolCaller
 from fermata.remote_tools.call_http_endpoint import EndpointCaller
 from fermata.remote_tools.caller_authorization import open_caller_authorization
-from fermata.remote_tools.execute_tool import EarlierResults
+from fermata.remote_tools.deferred_image_generation import DeferredCall, is_deferrable
 from fermata.remote_tools.http_endpoint_attempt import CallingAgent
-from fermata.remote_tools.image_placeholders import DeferredCall, is_deferrable
+from fermata.remote_tools.manifest_tool_executor import EarlierResults
 from fermata.remote_tools.paid_request_report import PaidRequest
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions
 from fermata.remote_tools.remote_tool_caller import MAX_ANSWER_SECONDS, RemoteToolCaller

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.execute_tool import (
+from fermata.remote_tools.manifest_tool_executor import (
     APPROVED,
     AttemptFailed,
     ConsentPolicy,

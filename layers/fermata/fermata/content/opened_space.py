@@ -9,7 +9,7 @@ from fermata.content.documents.document import ContentAuthor
 
 
 @dataclass(frozen=True)
-class ContentAccess:
+class OpenedSpace:
     """A space, opened for an author.
 
     Attributes:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from fermata.content.content_access import ContentAccess
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import list_page_sections
 from fermata.domain.errors import ApiError
 from fermata.domain.tools import ToolOutput
@@ -14,7 +14,7 @@ from fermata.tools.tool import JsonInput, ToolContext, ToolFailure
 ENTRY_SEPARATOR = "."
 """Between the collection and the document in the id of an entry, which alone says where it is."""
 _CODES = {400: "VALIDATION_FAILED", 404: "NOT_FOUND", 409: "CONFLICT", 412: "CONFLICT", 413: "VALIDATION_FAILED"}
-StoreHandler = Callable[[dict[str, Any], ContentAccess], dict[str, Any]]
+StoreHandler = Callable[[dict[str, Any], OpenedSpace], dict[str, Any]]
 
 
 def answer_from_store(handler: StoreHandler) -> Callable[[JsonInput, ToolContext], ToolOutput]:
