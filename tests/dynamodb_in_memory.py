@@ -5,8 +5,8 @@
         answer_dynamodb_from_memory(patch)
 
 Requests are made, checked, sent, repeated and parsed by the real boto3. The tables are those of the simulation, whose
-answers `tests/chaos/test_memory_dynamodb.py` compares with moto's. Moto gets the first request of each shape, too
-(decision 0294): it refuses what the memory would take, as a reserved word or a name that no expression uses.
+answers `tests/chaos/test_memory_dynamodb.py` compares with moto's. In `make test`, moto gets the first request of each
+shape, too (decision 0294): it refuses what the memory would take, as a reserved word or a name that no expression uses.
 """
 
 import copy
@@ -22,6 +22,7 @@ from moto.core.botocore_stubber import BotocoreStubber
 
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
 from tests.chaos.memory_aws.tables import MemoryTable
+from tests.quick_suite_samples import is_quick_suite
 
 TARGET = "X-Amz-Target"
 ERROR_TYPE_PREFIX = "com.amazonaws.dynamodb.v20120810#"
@@ -47,6 +48,7 @@ _taken: set[Any] = set()
 def answer_dynamodb_from_memory(patch: pytest.MonkeyPatch) -> None:
     """Answer reads and writes of items from tables in memory, which moto's CreateTable creates as well."""
     memory, lock, process = MemoryDynamoDB([]), threading.RLock(), BotocoreStubber.process_request
+    asks_moto = not is_quick_suite()  # it takes an eighth of the quick suite's time
 
     def answer_or_process(stubber: Any, request: Any) -> Any:
         if not request.url.startswith("https://dynamodb."):
@@ -55,7 +57,8 @@ def answer_dynamodb_from_memory(patch: pytest.MonkeyPatch) -> None:
         if operation in OPERATIONS:
             with lock:
                 body = json.loads(request.body)
-                return _find_refusal(process, stubber, request, operation, body) or _answer(memory, operation, body)
+                refusal = _find_refusal(process, stubber, request, operation, body) if asks_moto else None
+                return refusal or _answer(memory, operation, body)
         response = process(stubber, request)
         if operation == "CreateTable" and response[0] == 200:
             table = _make_table(json.loads(request.body))

@@ -26,6 +26,11 @@ def _get_arguments(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
+def is_quick_suite() -> bool:
+    """Return whether `make check` runs, which generates fewer examples (tests/conftest.py)."""
+    return settings().max_examples < ALL_EXAMPLES
+
+
 def count_examples(number: int) -> int:
     """Return how many examples a test generates: all in `make test`, a fifth of them in the quick suite."""
     return max(1, number * settings().max_examples // ALL_EXAMPLES)

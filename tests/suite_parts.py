@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-QUICK_CASES = 3
+QUICK_CASES = 2
 """How many cases of one test the quick suite tries at most."""
 _MARK_OF_WHOLE_FILE = re.compile(r"^pytestmark = .*\bmark\.(cloud|browser|exhaustive)\b", re.MULTILINE)
 

@@ -11,6 +11,8 @@ from tests.unit.resource_fixtures import clock, resources, shared_resources
 
 __all__ = ["clock", "resources", "shared_resources"]
 
+pytestmark = pytest.mark.exhaustive  # the quick suite does not ask moto
+
 KEY = {"pk": {"S": "a"}, "sk": {"S": "1"}}
 INVALID_UPDATES: dict[str, dict[str, Any]] = {
     "reserved keyword": {"UpdateExpression": "SET name = :one"},

@@ -1,8 +1,10 @@
 """A program that is stopped by Ctrl-C while it loads ends as quietly as later."""
 
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,15 @@ def test_ctrl_c_while_a_program_loads_prints_nothing_and_exits_with_130(module: 
     paths = f"{tmp_path}{os.pathsep}{ROOT}{os.pathsep}{ROOT / 'client'}"
     command = [sys.executable, "-m", *module]
     process = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        preexec_fn=partial(
+            signal.signal, signal.SIGINT, signal.SIG_DFL
+        ),  # ignored where the tests run in the background
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (process.returncode, process.stdout, process.stderr) == (EXIT_CODE_INTERRUPTED, "", "")
 

@@ -1,6 +1,7 @@
 """Messages, pages and images of a conversation as clients see them."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from fermata.conversations.message_views import MessagePage, read_message_image,
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import NotFound
+from fermata.domain.messages import UsageSoFar
 from tests.images import make_jpeg_header, make_png_header, to_base64
 from tests.unit.conversations.message_builders import (
     ThreadBuilder,
@@ -157,6 +159,18 @@ def test_a_partial_reply_is_marked_except_in_the_dialect_of_instatic(
     assert (reply_line["partial"], "partial" in prompt_line) == (True, False)
     instatic_lines = read_message_page(resources, conversation, "instatic").lines
     assert not any("partial" in line for line in instatic_lines)
+
+
+def test_a_response_of_thinking_alone_has_no_line_and_no_usage(
+    resources: Resources, conversation: Conversation
+) -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Hi")
+    used = UsageSoFar(prompt_tokens=3, completion_tokens=5, cost_usd=Decimal("0.1"))
+    thought = thread.add_reply(make_reasoning()).model_copy(update={"turn_usage": used})
+    store_messages(resources, "bakery", conversation.id, [thread.messages[0], thought])
+    (line,) = read_message_page(resources, conversation, "fermata").lines
+    assert (line["role"], "turnUsage" in line) == ("user", False)
 
 
 class TestImages:

@@ -179,7 +179,7 @@ class _MessageRenderer:
     def render_lines(self, message: Message) -> list[MessageLine]:
         groups = group_into_lines(message.content)
         lines = [self._render_line(message, message.position + offset, group) for offset, group in enumerate(groups)]
-        if message.turn_usage and self.dialect != "instatic":
+        if lines and message.turn_usage and self.dialect != "instatic":
             lines[-1]["turnUsage"] = _render_usage(message.turn_usage)
         if not self.unanswered or message.role == "tool":
             return lines

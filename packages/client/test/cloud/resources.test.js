@@ -9,6 +9,12 @@ import { FakeService, json } from "../support/fake-service.js";
 const LEFT_OUT = {
   editorBridge: "only Instatic's own editor asks it",
   listConnectors: "only Instatic's own pages ask it",
+  createConnector: "only Instatic's own pages ask it",
+  revokeConnector: "only Instatic's own pages ask it",
+  askMcp: "for MCP clients",
+  askMcpOfWorkspace: "for MCP clients",
+  askInstaticMcp: "for MCP clients",
+  showResourceMetadata: "for MCP clients",
   askTestModel: "only the command line's check of a deployment asks it",
   showHealth: "for monitoring",
   showHealthHere: "for monitoring",
