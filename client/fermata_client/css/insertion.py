@@ -29,13 +29,18 @@ class SheetFormat:
         return reindent_text(text, indent=indent, unit=self.unit, newline=self.newline)
 
 
-def splice_before_group(
-    sheet: bytes, sheet_rules: Sequence[CssRule], rule: CssRule, group: CssRule, sheet_format: SheetFormat
-) -> Splice:
-    """Insert a rule before a conditional group and its comments."""
+def splice_before_group(sheet: bytes, rule: CssRule, group: CssRule, gap: bytes, sheet_format: SheetFormat) -> Splice:
+    """Insert a rule before a conditional group and its comments.
+
+    Args:
+        sheet: The style sheet.
+        rule: The rule to insert.
+        group: The group.
+        gap: The line ends between the rules of the sheet, as `find_gap` finds them.
+        sheet_format: How the sheet is laid out.
+    """
     position = group.end - len(group.source)
     indent = indent_at(sheet, group.start)
-    gap = _gap_between(sheet, sheet_rules, sheet_format)
     return Splice(position, position, sheet_format.reindent(rule.source, indent) + gap + indent)
 
 
@@ -52,7 +57,7 @@ def splice_at_end(
     siblings = group.rules if group else sheet_rules
     group_indent = indent_at(sheet, group.start) if group else None
     indent = _sibling_indent(sheet, siblings, group_indent, sheet_format)
-    gap = _gap_between(sheet, siblings, sheet_format) + indent
+    gap = find_gap(sheet, siblings, sheet_format) + indent
     text = gap.join(sheet_format.reindent(rule.source, indent) for rule in rules)
     position = start + len(content)
     is_empty = not content.strip(WHITESPACE)
@@ -90,8 +95,8 @@ def _sibling_indent(
     return sheet_format.indent if group_indent is None else group_indent + sheet_format.unit
 
 
-def _gap_between(sheet: bytes, rules: Sequence[CssRule], sheet_format: SheetFormat) -> bytes:
-    """Return the line ends between rules: two if a blank line separates most of them."""
+def find_gap(sheet: bytes, rules: Sequence[CssRule], sheet_format: SheetFormat) -> bytes:
+    """Return the line ends between rules: two if a blank line separates most of them. All of them are looked at."""
     gaps = [sheet[before.end : after.start] for before, after in pairwise(rules)]
     blank_line_count = sum(1 for gap in gaps if _BLANK_LINE_GAP.match(gap))
     return sheet_format.newline * (2 if gaps and blank_line_count * 2 > len(gaps) else 1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fermata_client.css.insertion import SheetFormat, splice_at_end, splice_before_group, splice_leading
+from fermata_client.css.insertion import SheetFormat, find_gap, splice_at_end, splice_before_group, splice_leading
 from fermata_client.css.parser import CssRule
 from fermata_client.css.sheet_index import SheetIndex
 from fermata_client.html.splices import Splice, apply_splices
@@ -16,6 +16,8 @@ class SheetDraft:
     source: bytes
     format: SheetFormat
     _index: SheetIndex | None = None
+    _gap: bytes | None = None
+    """Between the rules of `source`, found once for all rules that are added."""
     _splices: list[Splice] = field(default_factory=list)
     _leading: list[CssRule] = field(default_factory=list)
     _added_by_group: dict[int, tuple[CssRule | None, list[CssRule]]] = field(default_factory=dict)
@@ -32,7 +34,9 @@ class SheetDraft:
 
     def add_before_group(self, rule: CssRule, group: CssRule) -> None:
         """Add a rule before a conditional group and its comments."""
-        self._splices.append(splice_before_group(self.source, self.index.rules, rule, group, self.format))
+        if self._gap is None:
+            self._gap = find_gap(self.source, self.index.rules, self.format)
+        self._splices.append(splice_before_group(self.source, rule, group, self._gap, self.format))
 
     def add_at_end(self, rule: CssRule, group: CssRule | None) -> None:
         """Add a rule at the end of a conditional group; None for the end of the sheet."""
@@ -58,7 +62,7 @@ class SheetDraft:
         if not splices:
             return 0
         self.source = apply_splices(self.source, splices)
-        self._index = None
+        self._index = self._gap = None
         self._splices, self._leading, self._added_by_group = [], [], {}
         return len(self.source)
 
