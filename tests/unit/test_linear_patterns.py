@@ -37,16 +37,19 @@ derive_attacks_once = functools.cache(derive_attacks)
 
 
 def find_slow_attack(found: FoundPattern, part: int = 0, parts: int = 1) -> Attack | None:
-    """Return the first text of a part that takes too much longer when it is longer."""
-    for attack in derive_attacks_once(found.pattern)[part::parts]:
-        try:
-            work = functools.partial(prepare, found, attack)
-            growth = measure_growth(work, ATTACK_CHARS, ATTACK_CHARS, max_seconds=MAX_SECONDS)
-        except TooSlow:
-            return attack
-        if growth > MAX_GROWTH:
+    """Return the first text of a part that takes too much longer when it is longer, each time that it is tried."""
+    for attack in derive_attacks(found.pattern)[part::parts]:
+        if is_slow(found, attack) and is_slow(found, attack):
             return attack
     return None
+
+
+def is_slow(found: FoundPattern, attack: Attack) -> bool:
+    work = functools.partial(prepare, found, attack)
+    try:
+        return measure_growth(work, ATTACK_CHARS, ATTACK_CHARS, max_seconds=MAX_SECONDS) > MAX_GROWTH
+    except TooSlow:
+        return True
 
 
 def prepare(found: FoundPattern, attack: Attack, size: int) -> Callable[[], object]:
