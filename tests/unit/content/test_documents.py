@@ -195,7 +195,9 @@ def test_a_copy_of_a_write_that_lands_late_changes_nothing(
     for writes in sent:
         with pytest.raises(Exception, match="refused by writes"):
             write(*writes)
-    assert read_newest_version(resources, space, ABOUT).version == 3  # type: ignore[union-attr]
+    newest = read_newest_version(resources, space, ABOUT)
+    assert newest is not None
+    assert newest.version == 3
     assert list_documents(resources, space, "page").documents == ()
 
 

@@ -62,7 +62,7 @@ def consume_content_changes(
             continue
         try:
             apply(change)
-        except Exception:  # noqa: BLE001 (whatever it is, the stream repeats the change and all behind it)
+        except Exception:  # noqa: BLE001 - logged whole, and the stream repeats the change with all behind it
             place = f"{change.space.name}/{change.document.model}/{change.document.id}"
             observability.log_exception("content.change_failed", document=place, version=change.version)
             return {"batchItemFailures": [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]}]}

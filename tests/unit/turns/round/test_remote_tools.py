@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fermata.domain.blocks import ToolResultBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, Unauthorized
 from fermata.domain.events import ApprovalRequestedEvent, ErrorEvent, ToolAwaitedEvent, ToolResultEvent
@@ -283,7 +284,9 @@ def test_an_accepted_result_is_kept_though_the_turn_ends_before_its_202_is_read(
     call_tool(stage, SKU)
     assert [result.ok for result in results(stage)] == [True]
     [message] = [message for message in stage.load_messages() if message.role == "tool"]
-    assert message.content[0].data == {"title": "Bread"}  # type: ignore[union-attr]
+    (block,) = message.content
+    assert isinstance(block, ToolResultBlock)
+    assert block.data == {"title": "Bread"}
     post_result(stage, secret, data={"title": "Bread"})
     stage.script_replies("Yes.")
     stage.start_turn()
