@@ -6,7 +6,7 @@ import pytest
 from fermata.aws.resources import Resources, get_resources
 from fermata.wire.http import dispatch
 from fermata.wire.http.messages import HttpRequest, Response
-from tests.resources import environment_from_resources
+from tests.resources import TestClock, environment_from_resources
 from tests.unit.openapi import documented_responses
 from tests.unit.resource_fixtures import clock, resources, shared_resources
 
@@ -14,8 +14,9 @@ __all__ = ["clock", "deployed", "resources", "shared_resources"]
 
 
 @pytest.fixture
-def deployed(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The functions create these resources from their environment, as they do when deployed."""
+def deployed(resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The functions create these resources from their environment, as they do when deployed, on the test's clock."""
+    monkeypatch.setattr("fermata.aws.resources.Clock", lambda: clock)
     for name, value in environment_from_resources(resources).items():
         monkeypatch.setenv(name, value)
     get_resources.cache_clear()

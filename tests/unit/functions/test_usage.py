@@ -2,12 +2,10 @@
 
 import json
 from decimal import Decimal
-from time import time
 from typing import Any
 
 import pytest
 
-from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Capability
 from fermata.domain.errors import PaymentRequired
@@ -15,6 +13,7 @@ from fermata.usage.budgets import budget_limits
 from fermata.usage.budgets.holds import BudgetedRequest
 from functions.api import app
 from tests.proxy_events import make_proxy_event
+from tests.resources import TestClock
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
 from tests.unit.usage.reserve_budget import reserve_budget
@@ -91,10 +90,11 @@ class TestAudit:
         "since",
         [None, "", "yesterday", "2026-13-01", "12345678901", "20261128", "2026-W48-6"],
     )
-    def test_what_is_no_instant_means_thirty_days(self, bakery: TokenSigner, since: str | None) -> None:
-        before = iso_from_epoch(time() - 30 * 86_400)
+    def test_what_is_no_instant_means_thirty_days(
+        self, bakery: TokenSigner, clock: TestClock, since: str | None
+    ) -> None:
         resolved = get_audit(bakery, **({} if since is None else {"since": since}))["since"]
-        assert before <= resolved <= iso_from_epoch(time() - 30 * 86_400)
+        assert resolved == clock.now_iso(-30 * 86_400)
 
     def test_only_what_came_at_or_after_the_instant_counts(self, resources: Resources, bakery: TokenSigner) -> None:
         write_and_count(
