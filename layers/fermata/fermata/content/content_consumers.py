@@ -1,0 +1,43 @@
+"""Name what is told of each change of content: the consumers of the outbox, in their order.
+
+A consumer is a function `(resources, change)`. It is called at least once for each change, for those of one document
+in their order, and again for one that it has seen when its process died or another consumer failed. So it compares
+`change.version` with what it has done, or does what may be done twice. An exception lets the stream repeat the change.
+
+To add one, add its line. The lines are paths because consumers know content, and content knows none of them.
+"""
+
+from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
+from typing import cast
+
+from fermata.aws.resources import Resources
+from fermata.content.outbox import ContentChange
+
+ConsumeContentChange = Callable[[Resources, ContentChange], None]
+CONTENT_CONSUMERS: dict[str, str] = {}
+"""The consumers by their names, with the path `package.module:name` of each function."""
+
+
+def tell_content_consumers(
+    resources: Resources, change: ContentChange, consumers: Mapping[str, str] | None = None
+) -> None:
+    """Tell all consumers of a change. One that fails keeps the others from nothing.
+
+    Args:
+        resources: Of the process.
+        change: What was stored.
+        consumers: Other ones than `CONTENT_CONSUMERS`.
+
+    Raises:
+        ExceptionGroup: Some consumers have failed. The change has to be repeated for all of them.
+    """
+    failures: list[Exception] = []
+    for name, path in (CONTENT_CONSUMERS if consumers is None else consumers).items():
+        try:
+            cast(ConsumeContentChange, resolve_name(path))(resources, change)
+        except Exception as error:  # noqa: BLE001 - raised with the others', after all were told
+            error.add_note(f"The consumer is {name}.")
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("Consumers of content have failed", failures)
