@@ -1,4 +1,4 @@
-"""Typical latencies of AWS within one Region, and how they are simulated. docs/numbers.md names the sources."""
+"""Simulate typical latencies of AWS within one Region. docs/numbers.md names the sources."""
 
 import json
 from pathlib import Path

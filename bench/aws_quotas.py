@@ -1,4 +1,4 @@
-"""Default quotas of an AWS account in one Region, November 2026, that concurrent turns use up."""
+"""List default quotas of an AWS account in one Region, November 2026, that concurrent turns use up."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Percentiles of measured times."""
+"""Compute percentiles of measured times."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Entry point of the command `fermata`. It loads the command line, and ends quietly if Ctrl-C comes meanwhile.
+"""Start the command `fermata`: load the command line, and end quietly if Ctrl-C comes meanwhile.
 
 It is a module of its own, because the package `fermata_client` is what takes time to load.
 """

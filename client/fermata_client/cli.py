@@ -1,4 +1,4 @@
-"""Entry point of the command line `fermata`. Each command is a file in a folder of `commands/`."""
+"""Start the command line `fermata`. Each command is a file in a folder of `commands/`."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The content of the demo host and its answers. Only the activation of plugins changes it."""
+"""Hold the content of the demo host and its answers. Only the activation of plugins changes it."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""Answers of the demo model, and their form as a Messages response or stream."""
+"""Define answers of the demo model, and give them the form of a Messages response or stream."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Scripts: lists of answers, one for each request to the demo model."""
+"""Read scripts: lists of answers, one for each request to the demo model."""
 
 from collections.abc import Iterable
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Type aliases of ASGI, and helpers for its header lists."""
+"""Define type aliases of ASGI, and helpers for its header lists."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any

@@ -25,6 +25,17 @@ CLIENT_SIBLINGS = {"logger": "the logger of a module, as `logging` names it"}
 PACKAGES: dict[Path, dict[str, str]] = {PACKAGE: SIBLINGS, CLIENT_PACKAGE: CLIENT_SIBLINGS}
 HANDLER_MODULE = "app"
 """The module of every Lambda handler, as the template names it: only an alias tells two of them apart."""
+OPERATIONS = PACKAGE / "wire" / "operations"
+"""Its constants are operations, which may have the names of the functions that carry them out."""
+OTHER_CASE_PAIRS: dict[Path, set[frozenset[str]]] = {
+    PACKAGE: {
+        frozenset({"PROVIDER", "Provider"}),  # each module's provider, and the class of them all
+        frozenset({"DownloadFile", "download_file"}),  # a type of functions, and the function that is one
+        frozenset({"StoreImage", "store_image"}),
+    },
+    CLIENT_PACKAGE: set(),
+}
+"""Names that differ only by case and underscores, and mean the same."""
 QUESTION_WORDS = {"how", "what", "where", "which", "who", "whom", "whose"}
 
 
@@ -101,6 +112,23 @@ def _is_renamed(alias: ast.alias) -> bool:
 def test_a_public_name_is_defined_in_one_module(package: Path) -> None:
     repeated = {name: modules for name, modules in modules_by_public_name(package).items() if len(modules) > 1}
     assert {name: modules for name, modules in repeated.items() if name not in PACKAGES[package]} == {}
+
+
+def list_names_of_two_cases(package: Path) -> list[frozenset[str]]:
+    """Public names that read the same aloud: `LEASES` and `Leases`, `head_sort_key` and `HEAD_SORT_KEY`."""
+    modules = modules_by_public_name(package)
+    names_by_sound: dict[str, set[str]] = defaultdict(set)
+    for name in modules:
+        names_by_sound[name.lower().replace("_", "")].add(name)
+    operations = {str(path.relative_to(PACKAGE)) for path in OPERATIONS.glob("*.py")}
+    defined = {name for name in modules if operations >= set(modules[name])}
+    sounds = [names - {name for name in names & defined if name.lower() in names} for names in names_by_sound.values()]
+    return [frozenset(names) for names in sounds if len(names) > 1]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_no_two_public_names_differ_only_by_case(package: Path) -> None:
+    assert set(list_names_of_two_cases(package)) == OTHER_CASE_PAIRS[package]
 
 
 def test_a_definition_under_a_condition_counts_as_defined() -> None:

@@ -1,4 +1,4 @@
-"""A style sheet during an edit, with changes that are applied together (decision 0268)."""
+"""Collect the changes of an edit to a style sheet, and apply them together (decision 0268)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

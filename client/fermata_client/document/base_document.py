@@ -1,4 +1,4 @@
-"""An immutable page with the files it loads, and the basic edits of it.
+"""Hold an immutable page with the files it loads, and make the basic edits of it.
 
 An edit returns a new document. Ids are assigned in document order. An element keeps its id for as long as it exists: an
 edit transfers ids by position, new elements get new numbers, and no number is used twice.

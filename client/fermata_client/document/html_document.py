@@ -1,4 +1,4 @@
-"""An HTML page, with the style sheets and scripts it loads, as a model edits it.
+"""Edit an HTML page, with the style sheets and scripts it loads, as a model asks.
 
 Every edit returns a new document, and changes no byte outside of what it edits.
 """
@@ -10,7 +10,7 @@ from fermata_client.css.insertion import SheetFormat
 from fermata_client.css.merge import RuleCounts, StyleSheetEditor
 from fermata_client.document.base_document import BaseDocument
 from fermata_client.document.edit_result_data import created_elements_to_wire, note_to_wire, rule_counts_to_wire
-from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
+from fermata_client.document.model_view import annotate_uids, join_stylesheets, read_document_part
 from fermata_client.document.vendor_sheets import is_vendor_sheet
 from fermata_client.html.browser_parser import FragmentContext, count_elements
 from fermata_client.html.browser_placement import check_browser_place
@@ -44,7 +44,7 @@ class HtmlDocument(BaseDocument):
     def read_part(self, part: int) -> JsonObject:
         """Return one part of the page for the model, numbered from 1: `{html, css, pageInfo}`."""
         html = annotate_uids(self.source, self.tree, self._text_start, len(self.source), whole=False)
-        return document_part(html, self.css, part)
+        return read_document_part(html, self.css, part)
 
     def element_html(self, uid: str) -> str:
         """Return the markup of an element with the ids of all elements in it."""

@@ -1,4 +1,4 @@
-"""An HTML file on disk, with the style sheets and scripts of its folder (decision 0121)."""
+"""Read and write an HTML file on disk, with the style sheets and scripts of its folder (decision 0121)."""
 
 import contextlib
 import os

@@ -78,7 +78,7 @@ def omit_long_urls(text: str) -> CleanedText:
     return CleanedText(text, data_url_count, long_url_count)
 
 
-def document_part(html: str, css: str, part_number: int, max_chars: int = MAX_PART_CHARS) -> JsonObject:
+def read_document_part(html: str, css: str, part_number: int, max_chars: int = MAX_PART_CHARS) -> JsonObject:
     """Return one part of a document, numbered from 1: `{html, css, pageInfo}`.
 
     Raises:

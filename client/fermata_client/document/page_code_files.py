@@ -1,4 +1,4 @@
-"""The folder of a page on disk, and the scripts and style sheets in it (decisions 0121 and 0191)."""
+"""Find, read and write the scripts and style sheets in the folder of a page on disk (decisions 0121 and 0191)."""
 
 from collections.abc import Iterable
 from pathlib import Path

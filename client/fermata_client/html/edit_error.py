@@ -1,4 +1,4 @@
-"""The error of an edit that was refused."""
+"""Define the error of an edit that was refused."""
 
 
 class EditError(ValueError):

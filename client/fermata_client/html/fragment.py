@@ -1,4 +1,4 @@
-"""A piece of markup that is ready to be inserted into a page."""
+"""Prepare a piece of markup for its insertion into a page."""
 
 import re
 from dataclasses import dataclass

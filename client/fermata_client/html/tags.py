@@ -1,4 +1,4 @@
-"""Sets of HTML tag names, by how the HTML standard parses them."""
+"""List sets of HTML tag names, by how the HTML standard parses them."""
 
 from dataclasses import dataclass
 

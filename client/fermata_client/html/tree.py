@@ -1,4 +1,4 @@
-"""The element tree of an HTML page, with the byte position of everything in the source."""
+"""Represent the element tree of an HTML page, with the byte position of everything in the source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

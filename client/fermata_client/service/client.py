@@ -1,4 +1,4 @@
-"""Client of the service's HTTP API, one method per operation. Nothing is retried here; `run_turn` retries."""
+"""Call the service's HTTP API, one method per operation. Nothing is retried here; `run_turn` retries."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""Errors of a request to the service.
+"""Define the errors of a request to the service.
 
 FermataClientError
   ServiceUnreachableError   no answer: connection refused, reset or timed out

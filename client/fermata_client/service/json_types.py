@@ -1,4 +1,4 @@
-"""Type aliases for JSON that the service sends."""
+"""Define type aliases for JSON that the service sends."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Operations of the HTTP API on credentials, keys, tools, models, defaults and usage, one method per operation."""
+"""Call the HTTP API on credentials, keys, tools, models, defaults and usage, one method per operation."""
 
 from fermata_client.service.json_members import require_member, without_none
 from fermata_client.service.json_types import JsonObject

@@ -1,4 +1,4 @@
-"""HTTP transport to one service: JSON requests, event streams and uploads. Nothing is retried here."""
+"""Send JSON requests and uploads to one service, and read event streams, over HTTP. Nothing is retried here."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

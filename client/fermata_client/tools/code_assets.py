@@ -1,4 +1,4 @@
-"""Tools for code: list, read, write and patch scripts and style sheets, and inspect what the page loads."""
+"""Work on code: list, read, write and patch scripts and style sheets, and inspect what the page loads."""
 
 from html import escape
 from urllib.parse import quote

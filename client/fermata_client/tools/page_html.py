@@ -1,4 +1,4 @@
-"""Tools for the page as a whole, and for the content of its elements."""
+"""Read and edit the page as a whole, and the content of its elements."""
 
 import json
 from html import escape

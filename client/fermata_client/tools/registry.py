@@ -1,4 +1,4 @@
-"""The tools of a site's editor by name, and how a file answers each of them (decision 0120)."""
+"""Map the names of a site editor's tools to how a file answers each of them (decision 0120)."""
 
 from fermata_client.tools import (
     apply_css,

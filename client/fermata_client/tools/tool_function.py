@@ -1,4 +1,4 @@
-"""The signature of a tool that is carried out on a document."""
+"""Define the signature of a tool that is carried out on a document."""
 
 from collections.abc import Callable
 

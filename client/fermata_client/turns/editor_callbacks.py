@@ -1,4 +1,4 @@
-"""The editor on this side of a turn: it executes browser tools and knows the document's snapshot and revision."""
+"""Act as the editor of a turn, which executes browser tools and knows the document's snapshot and revision."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

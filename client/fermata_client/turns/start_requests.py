@@ -1,4 +1,4 @@
-"""Requests that start a turn. Sent again with the same idempotency key, they join the turn they started."""
+"""Build requests that start a turn. Sent again with the same idempotency key, they join the turn they started."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager

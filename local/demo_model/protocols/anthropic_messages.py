@@ -1,4 +1,4 @@
-"""Adapter of Anthropic's Messages protocol, whose form rules and scripts use."""
+"""Adapt Anthropic's Messages protocol, whose form rules and scripts use."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

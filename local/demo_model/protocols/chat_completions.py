@@ -1,4 +1,4 @@
-"""Adapter of the chat-completions protocol."""
+"""Adapt the chat-completions protocol."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Adapter of Google's generateContent: whole calls, signatures of parts, and the model's name in the path."""
+"""Adapt Google's generateContent: whole calls, signatures of parts, and the model's name in the path."""
 
 import base64
 from collections.abc import Iterator, Mapping

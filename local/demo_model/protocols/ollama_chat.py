@@ -1,4 +1,4 @@
-"""Adapter of Ollama's chat protocol: JSON lines, whole tool calls, and a context window that the request sets."""
+"""Adapt Ollama's chat protocol: JSON lines, whole tool calls, and a context window that the request sets."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Adapter of the Responses protocol of OpenAI and, with item ids and the cost of each answer, of OpenRouter."""
+"""Adapt the Responses protocol of OpenAI and, with item ids and the cost of each answer, of OpenRouter."""
 
 import json
 from collections.abc import Iterator, Mapping

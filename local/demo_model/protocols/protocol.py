@@ -1,4 +1,4 @@
-"""Interfaces of a protocol adapter and of the encoder of its responses.
+"""Define the interfaces of a protocol adapter and of the encoder of its responses.
 
 Rules, scripts and the cache use only the Messages form. An adapter translates requests into it and answers out of it.
 """

@@ -1,4 +1,4 @@
-"""The error of a rejected request."""
+"""Define the error of a rejected request."""
 
 from typing import Any
 

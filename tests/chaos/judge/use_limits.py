@@ -6,7 +6,7 @@ from tests.chaos.evidence import TERMINAL_TYPES, Evidence
 from tests.chaos.judge.find_rows import read_log, turn_of
 
 LEASE = "x#"
-LEASES = "leases"
+LEASES_ATTRIBUTE = "leases"
 
 
 def judge_use_limits(evidence: Evidence) -> Iterator[str]:
@@ -20,7 +20,7 @@ def judge_use_limits(evidence: Evidence) -> Iterator[str]:
     for row in evidence.bridges:
         if "#limits#" in row["pk"] and row["sk"] == "counts":
             leases = {name.removeprefix(LEASE) for name in row if name.startswith(LEASE)}
-            for turn in sorted(ended & (leases | set(row.get(LEASES, ())))):
+            for turn in sorted(ended & (leases | set(row.get(LEASES_ATTRIBUTE, ())))):
                 yield f"turn {turn} has ended, and counts in {row['pk']}"
-            if lost := set(row.get(LEASES, ())) - leases:
+            if lost := set(row.get(LEASES_ATTRIBUTE, ())) - leases:
                 yield f"{row['pk']} counts {lost}, of which it does not know when they expire"

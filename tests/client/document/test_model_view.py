@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument
-from fermata_client.document.model_view import document_part, omit_long_urls
+from fermata_client.document.model_view import omit_long_urls, read_document_part
 from fermata_client.html.edit_error import EditError
 from tests.client.html_strategies import BAKERY
 
@@ -53,7 +53,7 @@ def test_the_demo_page_fits_into_one_part() -> None:
 
 def test_a_part_that_does_not_exist_is_refused() -> None:
     with pytest.raises(EditError, match="no part 2"):
-        document_part("<p>x</p>", "", 2)
+        read_document_part("<p>x</p>", "", 2)
 
 
 @given(
@@ -62,8 +62,8 @@ def test_a_part_that_does_not_exist_is_refused() -> None:
     st.integers(1200, 2500),
 )
 def test_the_parts_together_are_the_whole_and_each_keeps_the_budget(html: str, css: str, budget: int) -> None:
-    first = document_part(html, css, 1, budget)
-    parts = [document_part(html, css, number, budget) for number in range(1, first["pageInfo"]["totalParts"] + 1)]
+    first = read_document_part(html, css, 1, budget)
+    parts = [read_document_part(html, css, number, budget) for number in range(1, first["pageInfo"]["totalParts"] + 1)]
     assert "".join(part["html"] for part in parts) == html
     assert "".join(part["css"] for part in parts) == css
     for number, part in enumerate(parts, 1):

@@ -5,9 +5,9 @@ import pytest
 from fermata.content.change_sets.branch_names import build_branch_name, read_branch_seconds
 from fermata.content.change_sets.change_set_backlog import (
     HealthThresholds,
-    describe_branch_health,
+    describe_change_set_health,
     is_due_for_deletion,
-    judge_branch_health,
+    judge_change_set_health,
     require_healthy,
 )
 from fermata.domain.errors import TooManyRequests
@@ -20,7 +20,7 @@ DAY = 24 * 60 * 60
     [(0, "ok"), (49, "ok"), (50, "warning"), (79, "warning"), (80, "blocked"), (200, "blocked")],
 )
 def test_g134_to_g139_many_branches_are_a_warning_and_too_many_a_block(unmerged: int, status: str) -> None:
-    assert judge_branch_health(unmerged) == status
+    assert judge_change_set_health(unmerged) == status
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_g144_a_blocked_project_refuses_new_writes_with_429() -> None:
 
 
 def test_g145_a_warned_project_is_told_how_many_wait() -> None:
-    assert "55" in describe_branch_health(55)
-    assert describe_branch_health(3) == ""
+    assert "55" in describe_change_set_health(55)
+    assert describe_change_set_health(3) == ""
 
 
 def test_merged_branches_are_deleted_after_thirty_days_and_unreadable_names_at_once() -> None:

@@ -17,7 +17,7 @@ from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, UseLimits
 from fermata.limits.leases import build_lease_removal, list_live_leases
 from fermata.limits.limit_keys import TENANT_SHARDS, divide_limits
 from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
-from fermata.limits.usage_counters import TURN_LEASE_SECONDS, LimitReached, ReaderCounts, Use, UseCounts
+from fermata.limits.usage_counters import TURN_LEASE_SECONDS, LimitReached, ReaderCounters, UsageCounters, Use
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
 from tests.chaos.memory_aws.tables import MemoryTable
 
@@ -27,8 +27,8 @@ KEY = ItemKey("bridges", "t#bakery#limits#user#1", "counts")
 PROMPT = Use(prompts=1)
 
 
-def count(item: Item, now: float = NOON, limits: UseLimits = LIMITS) -> UseCounts:
-    return UseCounts(KEY, item, limits, now)
+def count(item: Item, now: float = NOON, limits: UseLimits = LIMITS) -> UsageCounters:
+    return UsageCounters(KEY, item, limits, now)
 
 
 class Row:
@@ -54,7 +54,7 @@ class Row:
         return True
 
 
-def apply(item: Item, use: Use, now: float = NOON, counts: type[UseCounts] = UseCounts) -> Item:
+def apply(item: Item, use: Use, now: float = NOON, counts: type[UsageCounters] = UsageCounters) -> Item:
     """Return the item after the write that counts the use, as DynamoDB applies it."""
     row = Row(item)
     assert row.accepts(counts(KEY, item, LIMITS, now).build_update(use))
@@ -116,7 +116,7 @@ def test_of_turns_that_count_no_more_the_latest_stay_in_the_row() -> None:
         "x#new",
     ]
     assert item["leases"] == {"new"}
-    readers = apply(dead, Use(reader="new"), counts=ReaderCounts)
+    readers = apply(dead, Use(reader="new"), counts=ReaderCounters)
     assert [name for name in readers if name.startswith("x#")] == ["x#new"]
 
 

@@ -21,7 +21,7 @@ from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.limits.count_use import delete_empty_counts
 from fermata.limits.leases import build_lease_removal
 from fermata.limits.limit_keys import build_user_limits_key
-from fermata.limits.usage_counters import COUNTS_SORT_KEY, Use, UseCounts
+from fermata.limits.usage_counters import COUNTS_SORT_KEY, UsageCounters, Use
 from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS
@@ -419,7 +419,7 @@ def test_counts_of_a_user_who_begins_at_the_same_moment_stay(
         row = read(asked)
         if asked == key:
             monkeypatch.setattr(resources.tables, "get_item_by_key", read)
-            counts = UseCounts(key, row or {}, DEFAULT_CALLER_LIMITS.user, resources.clock.time())
+            counts = UsageCounters(key, row or {}, DEFAULT_CALLER_LIMITS.user, resources.clock.time())
             resources.tables.write_items(counts.build_update(use))
         return row
 

@@ -2,7 +2,8 @@ import base64
 import json
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import datetime, tzinfo
+from typing import Any, Self
 
 import jwt
 import pytest
@@ -15,6 +16,9 @@ from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import describe_tenant, rotate_tenant_secret
 from tests.resources import TestClock, resources_of_new_process
 from tests.tenant_tokens import TokenSigner, make_tenant
+
+STOPPED_AT = 1_800_000_000
+"""When the tests of the leeway take place."""
 
 
 @pytest.fixture
@@ -134,10 +138,39 @@ def test_an_issuer_that_is_no_text_is_refused(
         authenticate(resources, {"authorization": f"Bearer {forge_token(bakery, claims, 'HS256')}"}, "GET")
 
 
-def test_clocks_may_differ_by_half_a_minute(resources: Resources, bakery: TokenSigner) -> None:
-    now = int(time.time())
-    assert authenticate(resources, bakery.bearer_headers(iat=now + 15, nbf=now + 15), "GET").user == "ada"
-    assert authenticate(resources, bakery.bearer_headers(exp=now - 15), "GET").user == "ada"
+class StoppedDatetime(datetime):
+    """The clock of PyJWT, which stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls.fromtimestamp(STOPPED_AT, tz)
+
+
+@pytest.fixture
+def _stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jwt.api_jwt.datetime", StoppedDatetime)
+
+
+@pytest.mark.usefixtures("_stopped_clock")
+@pytest.mark.parametrize(("claim", "seconds"), [("iat", 30), ("nbf", 30), ("exp", -29)])
+def test_clocks_may_differ_by_half_a_minute(
+    resources: Resources, bakery: TokenSigner, claim: str, seconds: int
+) -> None:
+    times = {"iat": STOPPED_AT - 60, "exp": STOPPED_AT + 600}
+    headers = bakery.bearer_headers(**(times | {claim: STOPPED_AT + seconds}))
+    assert authenticate(resources, headers, "GET").user == "ada"
+
+
+@pytest.mark.usefixtures("_stopped_clock")
+@pytest.mark.parametrize(
+    ("claim", "seconds", "says"), [("iat", 31, "not valid yet"), ("nbf", 31, "not valid yet"), ("exp", -30, "expired")]
+)
+def test_clocks_may_not_differ_by_more(
+    resources: Resources, bakery: TokenSigner, claim: str, seconds: int, says: str
+) -> None:
+    times = {"iat": STOPPED_AT - 60, "exp": STOPPED_AT + 600}
+    with pytest.raises(Unauthorized, match=says):
+        authenticate(resources, bakery.bearer_headers(**(times | {claim: STOPPED_AT + seconds})), "GET")
 
 
 def test_a_tenant_may_demand_shorter_tokens(resources: Resources) -> None:

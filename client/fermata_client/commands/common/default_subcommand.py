@@ -1,4 +1,4 @@
-"""Groups of commands of which one runs when none is named: `fermata credentials` lists them."""
+"""Define groups of commands of which one runs when none is named: `fermata credentials` lists them."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Define options that several commands share."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar

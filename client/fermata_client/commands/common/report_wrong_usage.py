@@ -6,7 +6,7 @@ import click
 
 from fermata_client.commands.common.errors import print_error_as_json
 
-JSON_OPTION = "--json"
+JSON_FLAG = "--json"
 _ARGUMENTS = "fermata_client.arguments"
 
 
@@ -33,5 +33,5 @@ def _report(context: click.Context, error: click.UsageError) -> None:
     options = context.meta[_ARGUMENTS]
     if "--" in options:
         options = options[: options.index("--")]
-    if JSON_OPTION in options and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+    if JSON_FLAG in options and not isinstance(error, click.exceptions.NoArgsIsHelpError):
         print_error_as_json(error)

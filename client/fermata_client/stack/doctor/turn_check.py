@@ -12,7 +12,7 @@ from fermata_client.service.transport import API_BASE_PATH
 from fermata_client.stack.doctor.finding import Finding
 from fermata_client.stack.resources import StackLocation, open_stack_resources
 
-TENANT = "fermata-doctor"
+CHECK_TENANT = "fermata-doctor"
 ISSUER = "https://doctor.fermata.invalid"
 AUDIENCE = "fermata"
 TOKEN_SECONDS = 600
@@ -56,7 +56,7 @@ def sign_examination_token(location: StackLocation) -> str:
 
     resources = open_stack_resources(location)
     with suppress(Conflict):
-        tenant_store.add_tenant(resources, TENANT, issuer=ISSUER, audience=AUDIENCE)
+        tenant_store.add_tenant(resources, CHECK_TENANT, issuer=ISSUER, audience=AUDIENCE)
     now = int(time.time())
     claims = {
         "iss": ISSUER,
@@ -66,7 +66,7 @@ def sign_examination_token(location: StackLocation) -> str:
         "exp": now + TOKEN_SECONDS,
         "capabilities": [str(Capability.CHAT), str(Capability.PROVIDERS)],
     }
-    return jwt.encode(claims, tenant_store.open_newest_secret(resources, TENANT), "HS256")
+    return jwt.encode(claims, tenant_store.open_newest_secret(resources, CHECK_TENANT), "HS256")
 
 
 def _run_turn(client: FermataClient, url: str, token: str) -> Finding:

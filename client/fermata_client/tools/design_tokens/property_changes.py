@@ -1,4 +1,4 @@
-"""Custom properties to set in a page, for light and for dark screens."""
+"""Set custom properties of a page, for light and for dark screens."""
 
 from dataclasses import dataclass, field
 

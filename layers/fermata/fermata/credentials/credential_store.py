@@ -39,7 +39,7 @@ from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100
 MAX_CREATION_ATTEMPTS = 3
-CREDENTIAL_CHANGED = "This credential has just been changed by another request. Check it, and try again."
+CHANGED_BY_ANOTHER_REQUEST = "This credential has just been changed by another request. Check it, and try again."
 CREDENTIAL_NOT_FOUND = "Credential not found or no longer accessible."
 
 
@@ -177,7 +177,7 @@ def delete_credential(resources: Resources, caller: Caller, credential_id: str) 
         scopes = [scope for scope, reason in zip(SCOPES, error.reasons, strict=False) if reason.condition_failed]
         if not scopes:
             get_own_credential(resources, caller, credential_id)
-            raise Conflict(CREDENTIAL_CHANGED) from error
+            raise Conflict(CHANGED_BY_ANOTHER_REQUEST) from error
         message = f"This credential is the default of {', '.join(scopes)}. Choose another default there first."
         raise Conflict(message) from error
     _audit("deleted", old)
@@ -304,7 +304,7 @@ def _commit(resources: Resources, credential: Credential, *writes: Write) -> Non
         if error.reasons[0].condition_failed:
             label, provider = credential.display_label, credential.provider_id
             raise Conflict(f"You have a credential {label!r} for {provider} already.") from error
-        raise CredentialChanged(CREDENTIAL_CHANGED) from error
+        raise CredentialChanged(CHANGED_BY_ANOTHER_REQUEST) from error
 
 
 def _audit(action: str, credential: Credential) -> None:

@@ -1,4 +1,4 @@
-"""Events of a turn: the entries of its log, and the lines of its stream.
+"""Define the events of a turn: the entries of its log, and the lines of its stream.
 
 An event is one class. A subclass of `Event` with a default for `type` is registered: the log reads it, the OpenAPI
 document describes it, and each renderer writes it for the dialects in `visible_to`.

@@ -36,8 +36,8 @@ from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_li
 from fermata.limits.usage_counters import (
     COUNTS_SORT_KEY,
     LimitReached,
+    UsageCounters,
     Use,
-    UseCounts,
     build_empty_row_delete,
     counts_anything,
 )
@@ -46,7 +46,7 @@ _Committed = TypeVar("_Committed")
 MAX_USE_ATTEMPTS = 20
 
 
-class UseCountsChanged(Exception):
+class UsageCountersChanged(Exception):
     """A row has no room for the use any more, or not as its write was built. `items` are these rows as they are now."""
 
     def __init__(self, items: Mapping[ItemKey, Item]) -> None:
@@ -54,7 +54,7 @@ class UseCountsChanged(Exception):
         self.items = items
 
     @classmethod
-    def from_reasons(cls, writes: Sequence[Update], reasons: Sequence[CancellationReason]) -> "UseCountsChanged":
+    def from_reasons(cls, writes: Sequence[Update], reasons: Sequence[CancellationReason]) -> "UsageCountersChanged":
         """Take the rows of the writes that were refused."""
         refused = [pair for pair in zip(writes, reasons, strict=True) if pair[1].condition_failed]
         return cls({ItemKey(write.table, write.pk, write.sk): reason.item or {} for write, reason in refused})
@@ -76,7 +76,7 @@ class UseCounter:
         limits: CallerLimits,
         use_id: str,
         read_item: ReadItem | None = None,
-        counts: type[UseCounts] = UseCounts,
+        counts: type[UsageCounters] = UsageCounters,
     ) -> None:
         self._counts = counts
         self._resources, self._limits, self._tenant = resources, limits, caller.tenant
@@ -111,7 +111,7 @@ class UseCounter:
         """Call `commit` with the writes that count the use; return what it returns.
 
         Args:
-            commit: Applies the writes in one transaction. It is called again after it has raised `UseCountsChanged`.
+            commit: Applies the writes in one transaction. It is called again after `UsageCountersChanged`.
 
         Raises:
             TooManyRequests: The use exceeds a limit.
@@ -122,17 +122,17 @@ class UseCounter:
             counts = (self._user_counts, self._build_shard_counts(self.shard))
             try:
                 return commit([count.build_update(use) for count in counts])
-            except UseCountsChanged as changed:
+            except UsageCountersChanged as changed:
                 self._items |= changed.items
                 self._resources.clock.sleep(draw_pause(attempt))
         raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
 
     @property
-    def _user_counts(self) -> UseCounts:
+    def _user_counts(self) -> UsageCounters:
         now = self._resources.clock.time()
         return self._counts(self._user_key, self._items[self._user_key], self._limits.user, now)
 
-    def _build_shard_counts(self, shard: int) -> UseCounts:
+    def _build_shard_counts(self, shard: int) -> UsageCounters:
         key = self._build_shard_key(shard)
         limits = divide_limits(self._limits.tenant, shard)
         return self._counts(key, self._items[key], limits, self._resources.clock.time())
@@ -175,7 +175,7 @@ class UseCounter:
 
 
 def list_count_keys(
-    resources: Resources, caller: Caller, use_id: str, counts: type[UseCounts] = UseCounts
+    resources: Resources, caller: Caller, use_id: str, counts: type[UsageCounters] = UsageCounters
 ) -> tuple[ItemKey, ItemKey]:
     """Return the keys of the rows in which a request counts: its user's, and one of its tenant's.
 
@@ -225,12 +225,12 @@ def write_counts(resources: Resources, writes: Sequence[Update]) -> None:
     """Write counts that go along with nothing else.
 
     Raises:
-        UseCountsChanged: They have changed since they were read.
+        UsageCountersChanged: They have changed since they were read.
     """
     try:
         resources.tables.write_items(*writes)
     except TransactionCanceled as refused:
-        raise UseCountsChanged.from_reasons(writes, refused.reasons) from refused
+        raise UsageCountersChanged.from_reasons(writes, refused.reasons) from refused
 
 
 def build_turn_removals(resources: Resources, tenant: str, user: str, turn: str, shard: int) -> list[Update]:

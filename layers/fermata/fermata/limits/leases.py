@@ -17,7 +17,7 @@ from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update
 from fermata.limits.count_row_update import CountRowUpdate
 
 LEASE_PREFIX = "x#"
-LEASES = "leases"
+LEASES_ATTRIBUTE = "leases"
 ROW_TTL_SECONDS = 2 * 86_400
 READER_LEASE_SECONDS = 120
 """How long a reader counts that does not renew its lease."""
@@ -56,13 +56,13 @@ class Leases:
         """
         update.set(LEASE_PREFIX + lease, int(self.now) + self.lifetime_seconds)
         dead_leases = list_dead_leases(self.item, self.now, self.lifetime_seconds, self.kept_count)
-        if not dead_leases and _VERSION not in self.item and self.item.get(LEASES, set()) == self.live_ids:
-            update.add(LEASES, {lease})
-            update.require_fewer_members(LEASES, limit)
+        if not dead_leases and _VERSION not in self.item and self.item.get(LEASES_ATTRIBUTE, set()) == self.live_ids:
+            update.add(LEASES_ATTRIBUTE, {lease})
+            update.require_fewer_members(LEASES_ATTRIBUTE, limit)
         else:
-            update.set(LEASES, {*self.live_ids, lease})
+            update.set(LEASES_ATTRIBUTE, {*self.live_ids, lease})
             update.remove([*dead_leases[:_MAX_REMOVED], _VERSION])
-            update.require_as_read(self.item, [LEASES])
+            update.require_as_read(self.item, [LEASES_ATTRIBUTE])
         update.require_as_read(self.item, [_VERSION])
 
 
@@ -94,7 +94,7 @@ def list_leases(item: Item) -> list[str]:
 
 def build_lease_removal(key: ItemKey, lease: str, now: float) -> Update:
     """Build the write that removes a lease, whether it is there or not."""
-    names = {"#lease": LEASE_PREFIX + lease, "#leases": LEASES, "#ttl": "ttl"}
+    names = {"#lease": LEASE_PREFIX + lease, "#leases": LEASES_ATTRIBUTE, "#ttl": "ttl"}
     values = {":lease": {lease}, ":ttl": int(now) + ROW_TTL_SECONDS}
     return Update(*key, "SET #ttl = :ttl REMOVE #lease DELETE #leases :lease", values, names, condition="")
 
@@ -109,7 +109,7 @@ def build_reader_renewal(key: ItemKey, reader: str, now: float) -> Update:
 
 def build_reader_removal(key: ItemKey, reader: str) -> Update:
     """Build the write that removes a lease. It fails if the lease is gone."""
-    names = {"#lease": LEASE_PREFIX + reader, "#leases": LEASES}
+    names = {"#lease": LEASE_PREFIX + reader, "#leases": LEASES_ATTRIBUTE}
     expression = "REMOVE #lease DELETE #leases :lease"
     return Update(*key, expression, {":lease": {reader}}, names, condition="attribute_exists(#lease)")
 

@@ -13,7 +13,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.use_limits import CallerLimits
 from fermata.limits.count_use import UseCounter, write_counts
 from fermata.limits.leases import build_reader_removal, build_reader_renewal
-from fermata.limits.usage_counters import ReaderCounts, Use
+from fermata.limits.usage_counters import ReaderCounters, Use
 
 READER_RENEWAL_SECONDS = 50
 """Two renewals may fail before the lease of a reader expires."""
@@ -43,7 +43,7 @@ class ReaderLease:
             TooManyRequests: The user or the tenant has as many readers as it may have at once.
         """
         reader = new_id()
-        counter = UseCounter(resources, caller, limits, reader, counts=ReaderCounts)
+        counter = UseCounter(resources, caller, limits, reader, counts=ReaderCounters)
         counter.commit(Use(reader=reader), partial(write_counts, resources))
         return cls(resources, counter.keys, reader)
 

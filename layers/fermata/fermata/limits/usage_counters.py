@@ -56,7 +56,7 @@ class LimitReached:
 
 
 @dataclass(frozen=True)
-class UseCounts:
+class UsageCounters:
     """The counts of a row as it was read, and the limits that they are held against."""
 
     key: ItemKey
@@ -117,7 +117,7 @@ class UseCounts:
 
 
 @dataclass(frozen=True)
-class ReaderCounts(UseCounts):
+class ReaderCounters(UsageCounters):
     """The same of a row that counts readers."""
 
     sort_key: ClassVar[str] = READERS_SORT_KEY

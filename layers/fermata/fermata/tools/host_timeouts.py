@@ -1,4 +1,4 @@
-"""Timeouts and retries of tools that query the tenant's content system (docs/host.md)."""
+"""Define timeouts and retries of tools that query the tenant's content system (docs/host.md)."""
 
 from fermata.tools.tool import ToolRetryPolicy
 

@@ -1,4 +1,4 @@
-"""Types of members that the inputs of several toolsets have."""
+"""Define types of members that the inputs of several toolsets have."""
 
 from typing import Annotated
 

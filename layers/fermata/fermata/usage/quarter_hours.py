@@ -1,4 +1,4 @@
-"""Quarters of an hour, numbered from 1970 in UTC.
+"""Count quarters of an hour, numbered from 1970 in UTC.
 
 The offset of every IANA time zone is a multiple of 15 minutes, so every local day starts with a quarter. Sums by
 quarter can therefore be added up to the days of any zone (decision 0050).

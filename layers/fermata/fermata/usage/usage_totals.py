@@ -1,4 +1,4 @@
-"""Counters of usage (requests, tokens, cost) that can be added, and their form in JSON."""
+"""Add counters of usage (requests, tokens, cost), and convert them to JSON."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The stable part of the system prompt of the planner. What the user sees now is in situation.py."""
+"""Write the stable part of the system prompt of the planner. What the user sees now is in situation.py."""
 
 from fermata.tools.planner.toolset import PLANNER_TOOLSET
 from fermata.tools.tool_names import ToolNaming, insert_tool_names

@@ -1,4 +1,4 @@
-"""The stable part of the system prompt of the site editor. What the user sees now is in situation.py.
+"""Write the stable part of the system prompt of the site editor. What the user sees now is in situation.py.
 
 It is the same for all callers, with or without permission for its tools: providers cache a prompt only if its bytes
 are the same (decision 0100).

@@ -19,7 +19,7 @@ class HealthThresholds:
     blocked: int = 80
 
 
-def judge_branch_health(unmerged: int, thresholds: HealthThresholds | None = None) -> HealthStatus:
+def judge_change_set_health(unmerged: int, thresholds: HealthThresholds | None = None) -> HealthStatus:
     """Return the health of a project with this many change sets that wait."""
     limits = thresholds or HealthThresholds()
     if unmerged >= limits.blocked:
@@ -27,10 +27,10 @@ def judge_branch_health(unmerged: int, thresholds: HealthThresholds | None = Non
     return "warning" if unmerged >= limits.warning else "ok"
 
 
-def describe_branch_health(unmerged: int, thresholds: HealthThresholds | None = None) -> str:
+def describe_change_set_health(unmerged: int, thresholds: HealthThresholds | None = None) -> str:
     """Return what a writer is told, or an empty text when all is well."""
     limits = thresholds or HealthThresholds()
-    if judge_branch_health(unmerged, limits) == "ok":
+    if judge_change_set_health(unmerged, limits) == "ok":
         return ""
     return (
         f"{unmerged} branches wait to be merged. From {limits.blocked} on, no new ones can be made: "
@@ -44,8 +44,8 @@ def require_healthy(unmerged: int, thresholds: HealthThresholds | None = None) -
     Raises:
         TooManyRequests: Too many wait (429).
     """
-    if judge_branch_health(unmerged, thresholds) == "blocked":
-        raise TooManyRequests(describe_branch_health(unmerged, thresholds))
+    if judge_change_set_health(unmerged, thresholds) == "blocked":
+        raise TooManyRequests(describe_change_set_health(unmerged, thresholds))
 
 
 def is_due_for_deletion(name: str, now_seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""A JSON array whose items are encoded once, however often they are sent (decision 0204)."""
+"""Encode the items of a JSON array once, however often they are sent (decision 0204)."""
 
 import json
 from collections.abc import Iterable, Sequence

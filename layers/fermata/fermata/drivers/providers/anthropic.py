@@ -1,4 +1,4 @@
-"""Anthropic: the Messages API."""
+"""Describe Anthropic: the Messages API."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Google Gemini: the native API, whose path names the model (decision 0345)."""
+"""Describe Google Gemini: the native API, whose path names the model (decision 0345)."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Ollama: its own chat protocol, the only one in which a request chooses its context window (decision 0072).
+"""Describe Ollama: its own chat protocol, the only one in which a request chooses its context window (decision 0072).
 
 A server under this name that knows only chat completions is spoken to in that protocol (decision 0213).
 """

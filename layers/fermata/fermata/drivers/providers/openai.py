@@ -1,4 +1,4 @@
-"""OpenAI: the Responses API, stateless (decision 0071)."""
+"""Describe OpenAI: the Responses API, stateless (decision 0071)."""
 
 import re
 from collections.abc import Iterable, Iterator

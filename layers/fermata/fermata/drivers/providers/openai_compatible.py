@@ -1,4 +1,4 @@
-"""Any server that speaks chat completions, at an address of the customer's own (decision 0073)."""
+"""Describe any server that speaks chat completions, at an address of the customer's own (decision 0073)."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any

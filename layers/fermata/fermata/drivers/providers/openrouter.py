@@ -1,4 +1,4 @@
-"""OpenRouter: its Responses API, and what it reports a request to cost."""
+"""Describe OpenRouter: its Responses API, and what it reports a request to cost."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation

@@ -15,15 +15,15 @@ from fermata.content.page_sections import list_page_sections
 from fermata.domain.errors import InvalidRequest
 from fermata.tools.cms.store_handler import describe_page
 
-PAGE = "page"
+PAGE_MODEL_ID = "page"
 _MAX_SLUG = 64
 
 
 def get_pages(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return a page of the list of pages."""
     limit = min(max(1, arguments.get("limit", 100)), MAX_LISTED)
-    page = list_documents(access.resources, access.space, PAGE, limit=limit, after=arguments.get("cursor", ""))
-    total = read_model(access.resources, access.space, PAGE).documents
+    page = list_documents(access.resources, access.space, PAGE_MODEL_ID, limit=limit, after=arguments.get("cursor", ""))
+    total = read_model(access.resources, access.space, PAGE_MODEL_ID).documents
     pages = [{"id": head.id, "name": head.title, "slug": head.slug} for head in page.documents]
     answer = {"success": True, "pages": pages, "total": total, "message": f"Found {total} pages"}
     return answer | ({"nextCursor": page.after} if page.after else {})
@@ -49,7 +49,7 @@ def get_cms_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
     return {"success": True, "page": page, "message": f"Page {page['name']!r}"}
 
 
-def create_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
+def create_cms_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Create a page. Without a slug it gets one that is made of its name."""
     if arguments.get("sections"):
         raise InvalidRequest("Create the page first, and then add its sections to it.")
@@ -58,7 +58,7 @@ def create_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
     content = DocumentContent(slug=arguments.get("slug") or make_slug(name), title=name)
     content = content.with_fields(DEFINITION_LOCALE, shared)
     written = create_document(
-        access.resources, access.space, PAGE, access.author, content, effect_key=access.effect_key
+        access.resources, access.space, PAGE_MODEL_ID, access.author, content, effect_key=access.effect_key
     )
     page = describe_page(written.version)
     return {"success": True, "page": page, "message": f'Created page {name!r} with slug "/{page["slug"]}"'}
@@ -73,7 +73,7 @@ def update_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
         given: dict[str, Any] = {name: arguments[name] for name in ("indexing", "meta") if name in arguments}
         return changed.with_fields(DEFINITION_LOCALE, given)
 
-    key = DocumentKey(PAGE, arguments["id"])
+    key = DocumentKey(PAGE_MODEL_ID, arguments["id"])
     written = update_document(access.resources, access.space, key, access.author, change, access.build_options())
     page = describe_page(written.version)
     return {"success": True, "page": page, "message": f"Updated page {page['name']!r}"}
@@ -87,24 +87,24 @@ def delete_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
         version = _find_page(arguments, access)
         name, page_id = describe_page(version)["name"], version.id
     if arguments.get("confirmed") is not True:
-        page = describe_page(read_document(access.resources, access.space, DocumentKey(PAGE, page_id)))
+        page = describe_page(read_document(access.resources, access.space, DocumentKey(PAGE_MODEL_ID, page_id)))
         return {
             "success": False,
             "requiresConfirmation": True,
             "message": f"Delete {page['name']!r}? Ask the user, and call again with confirmed.",
             "page": {"id": page["id"], "slug": page["slug"], "name": page["name"]},
         }
-    key = DocumentKey(PAGE, page_id)
+    key = DocumentKey(PAGE_MODEL_ID, page_id)
     delete_document(access.resources, access.space, key, access.author, access.build_options())
     return {"success": True, "message": f"Deleted {name}. It can be restored from its versions."}
 
 
 def _find_page(arguments: dict[str, Any], access: OpenedSpace) -> DocumentVersion:
     if "id" in arguments:
-        return read_document(access.resources, access.space, DocumentKey(PAGE, arguments["id"]))
+        return read_document(access.resources, access.space, DocumentKey(PAGE_MODEL_ID, arguments["id"]))
     if "slug" not in arguments:
         raise InvalidRequest("Name the page by 'id' or 'slug'.")
-    return find_document_by_slug(access.resources, access.space, PAGE, arguments["slug"].strip("/"))
+    return find_document_by_slug(access.resources, access.space, PAGE_MODEL_ID, arguments["slug"].strip("/"))
 
 
 def make_slug(name: str) -> str:

@@ -76,7 +76,7 @@ CMS_PAGE_TOOLS = (
         GET_PAGE_SCHEMA,
         page_tools.get_cms_page,
     ),
-    _write("cms_createPage", "Creates a page.", CREATE_PAGE_SCHEMA, page_tools.create_page, Risk.SAFE),
+    _write("cms_createPage", "Creates a page.", CREATE_PAGE_SCHEMA, page_tools.create_cms_page, Risk.SAFE),
     _write(
         "cms_updatePage",
         "Changes the name, slug or settings of a page.",

@@ -1,4 +1,4 @@
-"""Types of members that several content tools take."""
+"""Define types of members that several content tools take."""
 
 from typing import Literal
 

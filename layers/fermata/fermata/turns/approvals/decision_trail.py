@@ -16,7 +16,7 @@ from fermata.aws.resources import Resources
 
 FIRST_HASH = "0" * 64
 """What the first entry has in place of the hash of the one before."""
-HEAD_SORT_KEY = "head"
+TRAIL_HEAD_SORT_KEY = "head"
 KNOWN_TOOLS_SORT_KEY = "known-tools"
 _SALT_CHARS = 22
 
@@ -32,7 +32,7 @@ def build_entry_sort_key(number: int) -> str:
 
 def build_head_key(resources: Resources, tenant: str) -> ItemKey:
     """Return the key of the row that holds the number and the hash of the newest entry."""
-    return ItemKey(resources.settings.bridges_table, trail_partition(tenant), HEAD_SORT_KEY)
+    return ItemKey(resources.settings.bridges_table, trail_partition(tenant), TRAIL_HEAD_SORT_KEY)
 
 
 def build_known_tools_key(resources: Resources, tenant: str) -> ItemKey:
@@ -73,7 +73,7 @@ def build_trail_writes(
         item = _build_entry(tenant, newest, facts, personal)
         newest = TrailHead(item["number"], item["hash"])
         puts.append(Put(table, item, if_absent=True))
-    head_item = {"pk": trail_partition(tenant), "sk": HEAD_SORT_KEY, "v": 1, **vars(newest)}
+    head_item = {"pk": trail_partition(tenant), "sk": TRAIL_HEAD_SORT_KEY, "v": 1, **vars(newest)}
     condition = "#hash = :hash" if head.number else "attribute_not_exists(#hash)"
     values = {":hash": head.hash} if head.number else {}
     puts.append(Put(table, head_item, condition=condition, values=values, names={"#hash": "hash"}))

@@ -18,7 +18,7 @@ from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
 from fermata.turns.round.begin_round import build_next_round_started, may_retry_round, take_round
 from fermata.turns.round.model_request import ModelRequestOutcome, send_model_request
-from fermata.turns.round.stop_rules import find_invalid_input, is_last_step, run_hooks
+from fermata.turns.round.stop_rules import apply_finish_hooks, find_invalid_input, is_last_step
 from fermata.turns.round.tool_calls import build_round_calls, run_instant_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_commit import PauseChanged, RoundCommit, keep_state
@@ -210,7 +210,7 @@ def _end_turn(
     content: tuple[Block, ...] = tuple(block for block in response.blocks if not isinstance(block, ToolCallBlock))
     events = (*outcome.unwritten_events, *_build_notices(outcome, response), *warnings)
     final_round = FinalRound(events, content, outcome.request_usages, accounts_for_open_request=True)
-    end_turn(context.resources, context.turn, context.log, terminal, run_hooks(context, terminal, final_round))
+    end_turn(context.resources, context.turn, context.log, terminal, apply_finish_hooks(context, terminal, final_round))
 
 
 def _retry_or_end(context: TurnContext, outcome: ModelRequestOutcome, error: ProviderError) -> None:
@@ -228,7 +228,9 @@ def _retry_or_end(context: TurnContext, outcome: ModelRequestOutcome, error: Pro
         events, terminal = _build_end_after_error(context, outcome, error)
         unwritten = (*outcome.unwritten_events, *events)
         final_round = FinalRound(unwritten, (), outcome.request_usages, accounts_for_open_request=True)
-        end_turn(context.resources, context.turn, context.log, terminal, run_hooks(context, terminal, final_round))
+        end_turn(
+            context.resources, context.turn, context.log, terminal, apply_finish_hooks(context, terminal, final_round)
+        )
 
 
 def _build_end_after_error(

@@ -52,12 +52,12 @@ def end_stopped_turn(context: TurnContext) -> None:
         TurnEnded, Superseded, StaleState: Another writer was faster.
     """
     seen_state = context.log.state
-    final_round = run_hooks(context, DoneEvent(), NO_FINAL_ROUND)
+    final_round = apply_finish_hooks(context, DoneEvent(), NO_FINAL_ROUND)
     resources, turn, log = context.resources, context.turn, context.log
     end_turn(resources, turn, log, DoneEvent(), final_round, is_expected=lambda now: now == seen_state)
 
 
-def run_hooks(context: TurnContext, terminal: TerminalEvent, final_round: FinalRound) -> FinalRound:
+def apply_finish_hooks(context: TurnContext, terminal: TerminalEvent, final_round: FinalRound) -> FinalRound:
     """Return the last round of a turn with what the endpoints at its end have returned.
 
     Args:

@@ -10,7 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.errors import Conflict
 from fermata.domain.events import BridgeReadyEvent
-from fermata.limits.count_use import UseCountsChanged
+from fermata.limits.count_use import UsageCountersChanged
 from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE, ConversationBusy
 from fermata.turns.turn import Turn, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
@@ -50,7 +50,7 @@ def commit_start(
     Raises:
         PositionTaken: Another message is stored where `writes` put one; nothing else is in the way.
         Conflict: A condition in `writes` does not hold.
-        UseCountsChanged: Of the conditions that do not hold, none is in `writes`, and some are in `count_writes`.
+        UsageCountersChanged: Of the conditions that do not hold, none is in `writes`, and some are in `count_writes`.
         AccountsChanged: Only conditions in `hold_writes` do not hold.
     """
     bridge_ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undone_turn or None)
@@ -76,7 +76,7 @@ def _explain_refusal(
     count_reasons, other_reasons = reasons[: len(count_writes)], reasons[len(count_writes) :]
     if not any(reason.condition_failed for reason in other_reasons):
         if any(reason.condition_failed for reason in count_reasons):
-            return UseCountsChanged.from_reasons(count_writes, count_reasons)
+            return UsageCountersChanged.from_reasons(count_writes, count_reasons)
         return AccountsChanged()
     own_reasons = other_reasons[: len(writes)]
     refused = [write for write, reason in zip(writes, own_reasons, strict=True) if reason.condition_failed]

@@ -1,4 +1,4 @@
-"""Days of a time zone, in quarters of an hour."""
+"""Compute the days of a time zone, in quarters of an hour."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo

@@ -1,4 +1,4 @@
-"""Budget accounts: how much of a month is spent, and how much is held for requests under way.
+"""Keep budget accounts: how much of a month is spent, and how much is held for requests under way.
 
 One item per account and month, in the table of turns; for a tenant several (account_shards.py):
 

@@ -1,4 +1,4 @@
-"""Budget limits: what a tenant and each of its users may spend in a day and in a month (UTC), in USD.
+"""Store budget limits: what a tenant and each of its users may spend in a day and in a month (UTC), in USD.
 
 The settings table holds them as t#<tenant> budgets. The accounts (budget_accounts.py) count the spending.
 """

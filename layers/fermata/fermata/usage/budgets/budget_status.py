@@ -1,4 +1,4 @@
-"""Budget status for the API: each limit, what is spent and held, and what remains until it renews."""
+"""Compute budget status for the API: each limit, what is spent and held, and what remains until it renews."""
 
 from collections.abc import Callable
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Budget holds: reserve an amount before a provider request, and settle it with the request's ledger row.
+"""Reserve an amount before a provider request, and settle it with the request's ledger row.
 
 A turn makes one request at a time, so it has one hold: t#<tenant>#turn#<turn> hold, in the table of turns. The row
 names the request it covers and the accounts it reduces. Settling has no condition, so that a budget can never keep a

@@ -14,7 +14,7 @@ from fermata.usage.ledger.ledger_parsing import find_row_defect, load_ledger_rec
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows
 
 UsageLogLine = Mapping[str, Any]
-USAGE_EVENT = "usage"
+USAGE_LOG_EVENT = "usage"
 TAKEN_BACK_EVENT = "usage.taken_back"
 """The turn ended in an error of ours or of its provider, so its billable cost is reversed."""
 REQUEST_LINE_FIELDS = {
@@ -74,7 +74,7 @@ def log_line_from_row(row: Item) -> dict[str, Any]:
         "cost_usd": float(cost),
         "price": {name: _format_rate(rate) for name, rate in row.get("price", {}).items()},
     }
-    return {"event": USAGE_EVENT, "tenant": row["tenant"], **fields, **amounts}
+    return {"event": USAGE_LOG_EVENT, "tenant": row["tenant"], **fields, **amounts}
 
 
 def _format_rate(rate: Any) -> str:

@@ -1,4 +1,4 @@
-"""Usage of one UTC day or quarter of an hour, summed by user, scope and model. Rollups of periods can be added.
+"""Sum the usage of one UTC day or quarter of an hour by user, scope and model. Rollups of periods can be added.
 
 The rollup of a day also holds its quarters, and for each quarter how long its conversations had been inactive before.
 With these gaps, distinct conversations of any stretch of time can be counted by addition (decision 0051).

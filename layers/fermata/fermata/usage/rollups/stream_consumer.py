@@ -13,7 +13,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import is_transient_error
 from fermata.usage.ledger.ledger_parsing import UnreadableRow, load_ledger_records
 from fermata.usage.ledger.ledger_store import ledger_row_key
-from fermata.usage.ledger.log_lines import USAGE_EVENT, log_line_from_row
+from fermata.usage.ledger.log_lines import USAGE_LOG_EVENT, log_line_from_row
 from fermata.usage.ledger.usage_increments import LedgerRecord
 from fermata.usage.rollups import rollup_store
 from fermata.usage.rollups.rollup_store import RollupContention
@@ -84,6 +84,6 @@ def _log_counted_rows(stream_records: Iterable[LedgerStreamRecord], counted: Ite
     lines = [log_line_from_row(row) for key, row in row_by_key.items() if key in counted_keys]
     for line in lines:
         observability.log_event(**line)
-    costs = [line["cost_usd"] for line in lines if line["event"] == USAGE_EVENT]
+    costs = [line["cost_usd"] for line in lines if line["event"] == USAGE_LOG_EVENT]
     if costs:
         observability.emit_metrics({"ProviderRequests": len(costs), "CostUsd": sum(costs)})

@@ -1,4 +1,4 @@
-"""HTTP requests and responses, the same for Lambda behind API Gateway and for the ASGI application."""
+"""Define HTTP requests and responses, the same for Lambda behind API Gateway and for the ASGI application."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Operations on the agents that a tenant has defined, and on the secrets that they name."""
+"""Define operations on the agents that a tenant has defined, and on the secrets that they name."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.agent_requests import NewAgents, NewSecret

@@ -1,4 +1,4 @@
-"""Operations on agents: which there are, and what each consists of."""
+"""Define operations on agents: which there are, and what each consists of."""
 
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, NO_SUCH_TOOL_NAMES, TOOL_NAMES
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse

@@ -1,4 +1,4 @@
-"""Operations on API keys, with which a tenant's servers call."""
+"""Define operations on API keys, with which a tenant's servers call."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.requests import ApiKeyRotation, NewApiKey

@@ -1,4 +1,4 @@
-"""Operations on approvals: which calls wait for a person, and what the person decides."""
+"""Define operations on approvals: which calls wait for a person, and what the person decides."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.approval_requests import ApprovalDecision, ApprovalDecisions

@@ -1,4 +1,4 @@
-"""Operations by which servers answer without a session: remote tools, and servers that have a callback token."""
+"""Define operations by which servers answer without a session: remote tools, and servers that have a callback token."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.callback_requests import NewCallbackToken, RemoteResultBody

@@ -1,4 +1,4 @@
-"""Operations of chat clients: the AI SDK's chats with an agent, and runs of AG-UI (docs/clients.md)."""
+"""Define operations of chat clients: the AI SDK's chats with an agent, and runs of AG-UI (docs/clients.md)."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.chat_clients import AguiRunBody, UiChatBody

@@ -1,4 +1,4 @@
-"""Paths, capabilities, parameters and errors that several operations share."""
+"""Define paths, capabilities, parameters and errors that several operations share."""
 
 from typing import get_args
 

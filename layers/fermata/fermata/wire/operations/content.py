@@ -1,4 +1,4 @@
-"""Operations on content: spaces, models, documents with their versions, change sets."""
+"""Define operations on content: spaces, models, documents with their versions, change sets."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import (

@@ -1,4 +1,4 @@
-"""Operations on conversations and their messages."""
+"""Define operations on conversations and their messages."""
 
 from fermata.domain.agent_ids import build_scope_schema
 from fermata.wire.bodies.requests import ConversationChange, NewConversation

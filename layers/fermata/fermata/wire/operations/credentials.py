@@ -1,4 +1,4 @@
-"""Operations on provider credentials and the models they open."""
+"""Define operations on provider credentials and the models they open."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.requests import CredentialChange, NewCredential

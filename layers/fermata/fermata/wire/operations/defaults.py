@@ -1,4 +1,4 @@
-"""Operations on the default model of each scope."""
+"""Define operations on the default model of each scope."""
 
 from fermata.wire.bodies.requests import NewDefault
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, CAN_MANAGE_PROVIDERS

@@ -1,4 +1,4 @@
-"""Operations that an editor needs beside its turns: scopes, tools and uploads."""
+"""Define operations that an editor needs beside its turns: scopes, tools and uploads."""
 
 from typing import get_args
 

@@ -1,4 +1,4 @@
-"""The operation that asks a model without a conversation."""
+"""Define the operation that asks a model without a conversation."""
 
 from fermata.wire.bodies.generate_requests import GenerateBody
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT

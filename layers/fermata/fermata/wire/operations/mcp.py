@@ -1,4 +1,4 @@
-"""Operations for assistants that speak MCP: the endpoint, its connectors, and the bridge to the open editor."""
+"""Define operations for assistants that speak MCP: the endpoint, its connectors, and the bridge to the open editor."""
 
 from fermata.wire.bodies.requests import NewConnector
 from fermata.wire.http.messages import EVENT_STREAM

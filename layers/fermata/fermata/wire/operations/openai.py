@@ -1,4 +1,4 @@
-"""Operations for OpenAI's clients: chat completions, responses, and the list of agents as models (docs/clients.md)."""
+"""Define operations for OpenAI's clients: chat completions, responses, agents as models (docs/clients.md)."""
 
 from fermata.wire.bodies.openai_requests import ChatCompletionBody, ResponseBody
 from fermata.wire.http.messages import EVENT_STREAM

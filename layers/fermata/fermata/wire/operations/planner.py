@@ -1,4 +1,4 @@
-"""Operations of the planner's clients: chats, operations, history and drafts of their sessions (docs/edit-plans.md)."""
+"""Define operations of the planner's clients: chats, operations, history, drafts of sessions (docs/edit-plans.md)."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.planner_requests import (
@@ -21,7 +21,7 @@ _CAN_WRITE = (Capability.WRITE,)
 _NAME = {"type": "string", "minLength": 1, "maxLength": 120, "pattern": r"^[A-Za-z0-9._:-]+$"}
 SESSION = RequestParameter("session", "The session whose draft it is.", _NAME, required=True)
 SITE = RequestParameter("siteId", "The site of the session; by default the only one.", _NAME)
-SLUG = RequestParameter("slug", "The page.", {"type": "string", "maxLength": 200})
+SLUG_PARAMETER = RequestParameter("slug", "The page.", {"type": "string", "maxLength": 200})
 _SESSION_PARAMETERS = (SESSION, SITE)
 _GONE = {410: "The conversation of the session was deleted."}
 _REPEATABLE = (IDEMPOTENCY_KEY,)
@@ -136,7 +136,7 @@ SHOW_HISTORY_STATUS = Operation(
     path=f"{PLANNER_PATH}/history/status",
     capabilities=CAN_CHAT,
     summary="See how many steps of a page can be undone and redone",
-    parameters=(*_SESSION_PARAMETERS, SLUG),
+    parameters=(*_SESSION_PARAMETERS, SLUG_PARAMETER),
     responses=(SuccessResponse("The steps.", "HistoryStatusResponse"),),
     errors=_GONE,
 )
@@ -199,7 +199,7 @@ SHOW_DRAFT_PAGE = Operation(
     path=f"{PLANNER_PATH}/draft/pages",
     capabilities=CAN_CHAT,
     summary="See a page of a draft",
-    parameters=(*_SESSION_PARAMETERS, SLUG),
+    parameters=(*_SESSION_PARAMETERS, SLUG_PARAMETER),
     responses=(SuccessResponse("The page.", "DraftPageResponse"),),
     errors={404: "There is no such page."} | _GONE,
 )
@@ -266,7 +266,7 @@ SHOW_PUBLISHED_PAGE = Operation(
     path=f"{PLANNER_PATH}/published/pages",
     capabilities=CAN_CHAT,
     summary="See a page as it is published",
-    parameters=(SITE, SLUG),
+    parameters=(SITE, SLUG_PARAMETER),
     responses=(SuccessResponse("The page.", "DraftPageResponse"),),
     errors={404: "There is no such page."},
 )

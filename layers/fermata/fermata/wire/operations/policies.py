@@ -1,4 +1,4 @@
-"""Operations on the policy of approvals."""
+"""Define operations on the policy of approvals."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.approval_requests import NewApprovalPolicy

@@ -1,4 +1,4 @@
-"""Operations that export and erase the data of a conversation, a user or the tenant."""
+"""Define operations that export and erase the data of a conversation, a user or the tenant."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.requests import NewPrivacyJob

@@ -1,4 +1,4 @@
-"""Operations on prompts that wait for a conversation."""
+"""Define operations on prompts that wait for a conversation."""
 
 from fermata.wire.bodies.requests import QueuedPromptChange
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT

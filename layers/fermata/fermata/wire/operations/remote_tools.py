@@ -1,4 +1,4 @@
-"""Operations on the remote tools of a tenant."""
+"""Define operations on the remote tools of a tenant."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange

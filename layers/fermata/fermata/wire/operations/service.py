@@ -1,4 +1,4 @@
-"""Operations on the service itself: health, version, OpenAPI document. Only the test model needs a token."""
+"""Define operations on the service itself: health, version, OpenAPI document. Only the test model needs a token."""
 
 from dataclasses import replace
 

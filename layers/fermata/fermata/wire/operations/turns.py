@@ -1,4 +1,4 @@
-"""Operations on turns: start, follow, answer, cancel, undo."""
+"""Define operations on turns: start, follow, answer, cancel, undo."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody, UndoBody

@@ -1,4 +1,4 @@
-"""Operations on usage and budgets."""
+"""Define operations on usage and budgets."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.requests import NewBudgets

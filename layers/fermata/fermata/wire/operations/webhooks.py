@@ -1,4 +1,4 @@
-"""Operations on the webhooks of a tenant."""
+"""Define operations on the webhooks of a tenant."""
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.webhook_requests import NewWebhook, WebhookSettings

@@ -1,4 +1,4 @@
-"""Models of inputs that several site tools take. The editor reads the same schemas."""
+"""Define models of inputs that several site tools take. The editor reads the same schemas."""
 
 from typing import Literal
 

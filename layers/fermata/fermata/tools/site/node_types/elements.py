@@ -1,4 +1,4 @@
-"""Node types other than form elements, with the editor's ids, props, choices and defaults (decision 0104)."""
+"""List node types other than form elements, with the editor's ids, props, choices and defaults (decision 0104)."""
 
 from typing import Any
 

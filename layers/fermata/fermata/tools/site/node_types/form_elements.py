@@ -1,4 +1,4 @@
-"""Node types of forms, with the editor's ids, props, choices and defaults (decision 0104)."""
+"""List node types of forms, with the editor's ids, props, choices and defaults (decision 0104)."""
 
 from fermata.tools.site.node_types.definition import DISABLED_CONTROL, NodeType, PropControl
 

@@ -1,4 +1,4 @@
-"""Responses to OpenAI's clients: completions, responses and models. Their other members are those of OpenAI."""
+"""Define responses to OpenAI's clients: completions, responses and models. Their other members are those of OpenAI."""
 
 from typing import Annotated, Any, Literal
 

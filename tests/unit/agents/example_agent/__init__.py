@@ -1,0 +1,1 @@
+"""The example of an agent that the tests add."""
