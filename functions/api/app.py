@@ -40,6 +40,7 @@ from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
 from fermata.wire.operations import (
     content,
+    content_media,
     conversations,
     defaults,
     editor,
@@ -296,7 +297,7 @@ for operation, function in planner.PLANNER_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.handlers:{function}")
 for operation, function in planner.PUBLISH_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.publish_handlers:{function}")
-for operation, function in content.CONTENT_HANDLERS:
+for operation, function in (*content.CONTENT_HANDLERS, *content_media.CONTENT_MEDIA_HANDLERS):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
 
 handler = make_handler(router)

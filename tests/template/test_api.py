@@ -13,6 +13,7 @@ from tests.template.templates import ALIAS_SUFFIX, Template, resources_of_type
 FUNCTIONS = {
     "api": "ApiFunction",
     "credentials": "CredentialsFunction",
+    "redraw_images": "RedrawImagesFunction",
     "stream_turns": "StreamFunction",
     "tool_result": "ToolResultFunction",
 }

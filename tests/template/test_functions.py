@@ -86,7 +86,7 @@ def test_a_round_and_a_stream_have_fifteen_minutes(functions: dict[str, Template
 
 
 def test_a_function_behind_the_api_ends_before_api_gateway_gives_up(functions: dict[str, Template]) -> None:
-    for name in ("ToolResultFunction", "ApiFunction", "CredentialsFunction"):
+    for name in ("ToolResultFunction", "ApiFunction", "CredentialsFunction", "RedrawImagesFunction"):
         assert functions[name]["Timeout"] < 29, name
 
 

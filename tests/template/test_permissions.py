@@ -15,6 +15,7 @@ FUNCTION_FOLDERS = (
     "tool_result",
     "api",
     "credentials",
+    "redraw_images",
     "round",
     "store_hold_token",
     "recover",
@@ -107,6 +108,7 @@ def test_uploads_are_presigned_by_one_function_read_by_two_and_exported_by_one(f
     assert functions_that_may(function_roles, "s3:GetObject", "Bucket/uploads/bakery/u/ref") == {
         "stream_turns",
         "tool_result",
+        "redraw_images",
         "purge",
     }
 
@@ -139,7 +141,7 @@ def test_the_round_function_cannot_change_a_credential(function_roles: dict[str,
 
 
 def test_only_functions_behind_the_api_decrypt_caller_secrets(function_roles: dict[str, Role]) -> None:
-    at_the_edge = {"stream_turns", "tool_result", "api", "credentials"}
+    at_the_edge = {"stream_turns", "tool_result", "api", "credentials", "redraw_images"}
     assert functions_that_may(function_roles, "kms:Decrypt", "Key", purpose="caller-secret") == at_the_edge
 
 

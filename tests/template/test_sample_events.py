@@ -25,6 +25,7 @@ FUNCTION_FOLDERS = (
     "tool_result",
     "api",
     "credentials",
+    "redraw_images",
     "round",
     "store_hold_token",
     "recover",

@@ -11,13 +11,8 @@ import pytest
 from PIL import Image, ImageDraw, PngImagePlugin
 
 from fermata.conversations import image_reencoding
-from fermata.conversations.image_reencoding import (
-    ImageTooLargeError,
-    InvalidImageError,
-    accept_unchanged,
-    check_image_header,
-    reencode_as_jpeg,
-)
+from fermata.conversations.image_reencoding import accept_unchanged, reencode_as_jpeg
+from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError, check_image_header
 from fermata.domain.image_header import (
     MAX_IMAGE_EDGE_PIXELS,
     MAX_IMAGE_PARTS,

@@ -12,6 +12,7 @@ from fermata.wire.http.routing import Routes
 from fermata.wire.operations.surface import OPERATIONS
 from functions.api import app as api
 from functions.credentials import app as credentials
+from functions.redraw_images import app as redraw_images
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[3]
 ROUTES_OF_FUNCTIONS: dict[str, Routes] = {
     "ApiFunction": api.router.routes,
     "CredentialsFunction": credentials.router.routes,
+    "RedrawImagesFunction": redraw_images.router.routes,
     "StreamFunction": stream_turns.router.routes,
     "ToolResultFunction": tool_result.router.routes,
 }

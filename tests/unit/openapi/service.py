@@ -22,6 +22,7 @@ from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space, put_model
 from fermata.credentials import credential_store
 from fermata.credentials.scope_defaults import set_default
@@ -55,6 +56,7 @@ from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
 from functions.credentials import app as credentials
+from functions.redraw_images import app as redraw_images
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from local.seed import WIDE_LIMITS
@@ -64,9 +66,12 @@ from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
 from tests.unit.plans.page_samples import SITE
 from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import FakeWorkflow, Stage, reply_with_calls, tool_call_block
+from tests.uploads import put_upload
 
 ROUTES: Routes = [
-    route for function in (api, credentials, stream_turns, tool_result) for route in function.router.routes
+    route
+    for function in (api, credentials, redraw_images, stream_turns, tool_result)
+    for route in function.router.routes
 ]
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
@@ -186,7 +191,7 @@ class Service:
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
-            **(self._write_content(operation) if kind == "content" else {}),
+            **(self._write_content(operation, status) if kind in ("content", "assets") else {}),
             "deliveryId": DELIVERY.sort_key,
             "name": self._find_name(operation, kind),
             **(self._name_chat(operation, status) if operation in CHAT_OPERATIONS else {}),
@@ -212,7 +217,7 @@ class Service:
             return "http_get"
         return self._register_tool() if "{name}" in operation.path else ""
 
-    def _write_content(self, operation: BaseOperation) -> dict[str, str]:
+    def _write_content(self, operation: BaseOperation, status: int) -> dict[str, str]:
         """Return a space with a model, its document and a change set. A model that is deleted has no document."""
         space, author = (
             SpaceKey("bakery", f"site-{new_id(12).lower().replace('_', '0').strip('-')}x"),
@@ -224,7 +229,14 @@ class Service:
             create_document(self.resources, space, "recipe", author, DocumentContent(title="Rye"), document_id="rye")
         change_set = begin_change_set(self.resources, space, "", author).id
         names = {"site": space.site, "environment": space.environment, "model": "recipe", "document": "rye"}
-        return names | {"version": "1", "changeSet": change_set}
+        return names | {"version": "1", "changeSet": change_set, **self._store_image(space, author, status)}
+
+    def _store_image(self, space: SpaceKey, author: ContentAuthor, status: int) -> dict[str, str]:
+        """Return an asset, and an upload of another image, or of the same one for status 200."""
+        raw = images.make_image()
+        stored = store_asset(self.resources, space, author, raw, AssetTexts("bread.jpg")).version
+        other = put_upload(self.resources, self.stage.caller, "image", raw if status == 200 else images.make_image(41))
+        return {"asset": stored.id, "file": "original", "uploadRef": other}
 
     def _open_planner_session(self) -> dict[str, str]:
         """Return a session whose draft has a step to undo and one to redo, and a chat that is not run yet."""

@@ -80,6 +80,7 @@ BODIES: dict[str, Any] = {
     "createDocument": {"title": "Rye", "locales": {"data": {"title": "Rye"}}},
     "changeDocument": {"status": "published", "locales": {"data": {"title": None}}},
     "beginChangeSet": {"title": "Spring"},
+    "storeAsset": {"uploadRef": "", "filename": "bread.jpg", "alt": "A loaf"},
     "changeInChangeSet": {"title": "Dark rye"},
     "mergeChangeSet": {"prefer": "ours"},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},

@@ -48,6 +48,8 @@ ASSET_MODEL = ContentModel(
         "height": FieldDefinition(type=FieldType.INTEGER, min=0),
         "alt": FieldDefinition(type=FieldType.STRING),
         "tags": FieldDefinition(type=FieldType.ARRAY, items=FieldDefinition(type=FieldType.STRING)),
+        "description": FieldDefinition(type=FieldType.TEXT),
+        "files": FieldDefinition(type=FieldType.ARRAY, items=FieldDefinition(type=FieldType.OBJECT)),
     },
 )
 NAVIGATION_MODEL = ContentModel(

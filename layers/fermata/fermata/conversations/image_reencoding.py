@@ -1,7 +1,7 @@
 """Re-encode images as plain JPEG, so that nothing but their pixels survives (decision 0111).
 
 Metadata (such as where a photograph was taken), further frames, and pages or scripts appended to the file are gone
-afterwards. This is the only module that uses Pillow; it imports Pillow with the first image.
+afterwards. Pillow is imported with the first image.
 """
 
 from __future__ import annotations
@@ -10,17 +10,12 @@ import contextlib
 import io
 from typing import TYPE_CHECKING
 
+from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError, check_image_header
 from fermata.domain.image_header import (
-    IMAGE_MIME_TYPES,
     MAX_IMAGE_EDGE_PIXELS,
-    MAX_IMAGE_PARTS,
     MAX_INPUT_IMAGE_PIXELS,
-    MAX_JPEG_SCANS,
     MAX_STORED_IMAGE_PIXELS,
     ImageHeader,
-    has_too_many_parts,
-    has_too_many_scans,
-    read_image_header,
 )
 
 if TYPE_CHECKING:
@@ -34,35 +29,6 @@ _STRIP_HEIGHT_PIXELS = 128
 _ROUNDING_SLACK = 1e-6
 _BACKGROUND_COLOUR = "white"
 """Shows through where an image is transparent."""
-
-
-class InvalidImageError(Exception):
-    """The bytes are no image that is accepted. The error message is the predicate of a sentence about the image."""
-
-
-class ImageTooLargeError(InvalidImageError):
-    """The image has more pixels than are decoded."""
-
-
-def check_image_header(raw: bytes) -> ImageHeader:
-    """Return what the first bytes of an image state. The image is not decoded, so it may still be damaged.
-
-    Raises:
-        InvalidImageError: The bytes are of no accepted kind.
-        ImageTooLargeError: The header states more pixels than are decoded of that kind.
-    """
-    header = read_image_header(raw)
-    if header is None:
-        raise InvalidImageError(f"is none of {', '.join(IMAGE_MIME_TYPES)}")
-    max_pixels = MAX_INPUT_IMAGE_PIXELS[header.mime_type]
-    if header.pixel_count > max_pixels:
-        size = f"{header.width:,} by {header.height:,} pixels"
-        raise ImageTooLargeError(f"has {size}, and of {header.mime_type} at most {max_pixels:,} in all are taken")
-    if header.mime_type in (_JPEG_MIME_TYPE, "image/png") and has_too_many_parts(raw):
-        raise InvalidImageError(f"has more than {MAX_IMAGE_PARTS:,} parts; save it anew")
-    if header.mime_type == _JPEG_MIME_TYPE and has_too_many_scans(raw):
-        raise InvalidImageError(f"is a JPEG of more than {MAX_JPEG_SCANS} scans; save it with fewer, or as a PNG")
-    return header
 
 
 def reencode_as_jpeg(raw: bytes) -> tuple[bytes, ImageHeader]:

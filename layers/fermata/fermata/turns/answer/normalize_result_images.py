@@ -11,6 +11,7 @@ from fermata.aws import uploads
 from fermata.aws.resources import Resources
 from fermata.conversations import image_reencoding
 from fermata.domain.caller import Caller
+from fermata.domain.check_image_header import InvalidImageError
 from fermata.domain.tools import ToolImage, ToolOutput
 
 MAX_RESULT_IMAGES = 4
@@ -83,7 +84,7 @@ def _normalize_image(image: ToolImage) -> ToolImage | None:
         if header := image_reencoding.accept_unchanged(raw):
             return image.model_copy(update={"mime_type": header.mime_type})
         data, header = image_reencoding.reencode_as_jpeg(raw)
-    except (binascii.Error, ValueError, image_reencoding.InvalidImageError):
+    except (binascii.Error, ValueError, InvalidImageError):
         return None
     return ToolImage(mime_type=header.mime_type, data=base64.b64encode(data).decode())
 

@@ -13,6 +13,7 @@ from fermata.aws.resources import Resources
 from fermata.conversations import image_reencoding
 from fermata.domain.blocks import Block, ImageBlock
 from fermata.domain.caller import Caller
+from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError, check_image_header
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 
 MAX_PROMPT_IMAGE_BYTES = 30_000_000
@@ -60,12 +61,12 @@ def _get_size(image: ImageBlock) -> int:
 def _normalize_image(resources: Resources, caller: Caller, image: ImageBlock, path: str) -> ImageBlock:
     try:
         raw = _fetch_bytes(resources, caller, image)
-        if image_reencoding.check_image_header(raw).mime_type != image.mime_type:
+        if check_image_header(raw).mime_type != image.mime_type:
             raise InvalidRequest(f"Invalid request body. '{path}' does not hold the {image.mime_type} it says it does.")
         data, header = image_reencoding.reencode_as_jpeg(raw)
-    except image_reencoding.ImageTooLargeError as error:
+    except ImageTooLargeError as error:
         raise PayloadTooLarge(f"Invalid request body. '{path}' {error}. Send a smaller one.") from error
-    except image_reencoding.InvalidImageError as error:
+    except InvalidImageError as error:
         raise InvalidRequest(f"Invalid request body. '{path}' {error}. Send another image.") from error
     return ImageBlock(mime_type=header.mime_type, data=base64.b64encode(data).decode())
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from fermata.wire.bodies.fields import StrictBody
+from fermata.wire.bodies.fields import StrictBody, UploadRef
 
 _SPACE_NAME = r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"
 _LOCALE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
@@ -69,3 +69,14 @@ class ChangeSetMerge(StrictBody):
     """Whose values count where others have changed the same fields; without it, these are conflicts."""
 
     prefer: Literal["ours", "theirs"] | None = None
+
+
+class NewAsset(StrictBody):
+    """An uploaded image to store. `uploadRef` is the `ref` that `POST uploads` has answered."""
+
+    upload_ref: UploadRef
+    filename: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    alt: _Title = ""
+    tags: Annotated[list[Annotated[str, StringConstraints(max_length=100)]], Field(max_length=50)] = Field(
+        default_factory=list
+    )

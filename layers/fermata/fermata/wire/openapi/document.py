@@ -186,7 +186,7 @@ def _parameter(parameter: RequestParameter) -> JsonObject:
 
 def _success(response: SuccessResponse) -> JsonObject:
     document: JsonObject = {"description": response.description, "headers": {"X-Request-Id": _REQUEST_ID_HEADER}}
-    if response.status == 204:
+    if response.status in (204, 302):
         return document
     if not response.model:
         return document | {"content": {response.media_type: {}}}

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 JSON_MEDIA_TYPE = "application/json"
 
-FunctionName = Literal["api", "credentials", "stream_turns", "tool_result"]
+FunctionName = Literal["api", "credentials", "redraw_images", "stream_turns", "tool_result"]
 """Lambda functions that serve HTTP requests, by their folder in `functions/`."""
 
 

@@ -12,6 +12,7 @@ from fermata.wire.operations import (
     callbacks,
     chat_clients,
     content,
+    content_media,
     conversations,
     credentials,
     defaults,
@@ -34,7 +35,7 @@ from fermata.wire.operations.operation import BaseOperation
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
     defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service,
-    webhooks, content,
+    webhooks, content, content_media,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

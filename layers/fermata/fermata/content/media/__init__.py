@@ -1,0 +1,1 @@
+"""Keep images of a space: redraw them, store them in several sizes, deliver them."""

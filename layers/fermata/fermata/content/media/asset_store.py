@@ -1,0 +1,179 @@
+"""Store an image as an asset: a document, and its files in the bucket. The same upload is stored once (decision 0460).
+
+`content/<tenant>/<site>/<environment>/media/<sha256 of the upload>/<sha256 of the file>` has a file.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fermata.aws.resources import Resources
+from fermata.content.built_in_models import ASSET_MODEL
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.change_document import create_document
+from fermata.content.documents.document import (
+    MAX_DOCUMENT_TITLE_CHARS,
+    ContentAuthor,
+    ContentStatus,
+    DocumentContent,
+    DocumentKey,
+    DocumentVersion,
+)
+from fermata.content.documents.document_commit import ValueTaken
+from fermata.content.documents.read_document import read_document, read_newest_version, read_write_basis
+from fermata.content.documents.unique_claims import UniqueClaim
+from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile, redraw_image
+from fermata.content.validation.unique_values import format_unique_value
+from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
+from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
+
+ASSET = ASSET_MODEL.id
+DIGEST_FIELD, FILES_FIELD = "sha256", "files"
+_DIGEST = re.compile("[0-9a-f]{64}")
+MAX_ASSET_TAGS = 50
+ASSET_URL_SECONDS = 900
+"""How long the address of a file is good for."""
+
+
+class AssetTexts(NamedTuple):
+    """What its uploader says of an image."""
+
+    filename: str
+    alt: str = ""
+    tags: Sequence[str] = ()
+
+
+class StoredAsset(NamedTuple):
+    """An asset, and whether it is new."""
+
+    version: DocumentVersion
+    is_new: bool
+
+
+def store_asset(
+    resources: Resources, space: SpaceKey, author: ContentAuthor, raw: bytes, texts: AssetTexts
+) -> StoredAsset:
+    """Redraw an image and store it, or return the asset that the same upload has made before.
+
+    Args:
+        resources: Of the process.
+        space: Where it is stored.
+        author: Who has uploaded it.
+        raw: The file.
+        texts: What it is called.
+
+    Raises:
+        NotFound: There is no such space.
+        InvalidRequest: It is no image that can be redrawn.
+        PayloadTooLarge: It has too many pixels.
+    """
+    read_write_basis(resources, space, [ASSET]).require_model(ASSET)
+    digest = hashlib.sha256(raw).hexdigest()
+    if found := find_asset_by_digest(resources, space, digest):
+        return StoredAsset(found, is_new=False)
+    files = _redraw(raw)
+    folder = media_folder(space, digest)
+    for file in files:
+        resources.blobs.put_bytes(folder, file.data, file.mime_type)
+    content = _build_content(digest, files, texts)
+    try:
+        return StoredAsset(create_document(resources, space, ASSET, author, content).version, is_new=True)
+    except ValueTaken:  # the same image was uploaded at the same moment
+        if found := find_asset_by_digest(resources, space, digest):
+            return StoredAsset(found, is_new=False)
+        raise
+
+
+def find_asset_by_digest(resources: Resources, space: SpaceKey, digest: str) -> DocumentVersion | None:
+    """Return the asset that an upload with this SHA-256 has made; None if there is none."""
+    claim = UniqueClaim(ASSET, DEFINITION_LOCALE, DIGEST_FIELD, format_unique_value(digest))
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, claim.sort_key)
+    if row is None:
+        return None
+    version = read_newest_version(resources, space, DocumentKey(*row["owner"].split("/", 1)))
+    return None if version is None or version.is_deleted else version
+
+
+def _redraw(raw: bytes) -> list[RedrawnFile]:
+    try:
+        return redraw_image(raw)
+    except ImageTooLargeError as error:
+        raise PayloadTooLarge(f"The image {error}.") from error
+    except InvalidImageError as error:
+        raise InvalidRequest(f"The file {error}.") from error
+
+
+def _build_content(digest: str, files: Sequence[RedrawnFile], texts: AssetTexts) -> DocumentContent:
+    original = files[0]
+    fields: dict[str, Any] = {
+        "filename": texts.filename,
+        "mediaType": original.mime_type,
+        "size": len(original.data),
+        "width": original.width,
+        "height": original.height,
+        DIGEST_FIELD: digest,
+        "alt": texts.alt or None,
+        "tags": list(texts.tags) or None,
+        FILES_FIELD: [
+            {
+                "name": file.name,
+                "mediaType": file.mime_type,
+                "width": file.width,
+                "height": file.height,
+                "size": len(file.data),
+                "sha256": hashlib.sha256(file.data).hexdigest(),
+            }
+            for file in files
+        ],
+    }
+    title = (texts.alt or texts.filename)[:MAX_DOCUMENT_TITLE_CHARS]
+    return DocumentContent(title=title, status=ContentStatus.PUBLISHED).with_fields(DEFINITION_LOCALE, fields)
+
+
+def media_folder(space: SpaceKey, digest: str) -> str:
+    """Return the folder of the files of an upload."""
+    return f"{space.folder}/media/{digest}"
+
+
+def list_asset_files(content: DocumentContent | None) -> list[Mapping[str, Any]]:
+    """Return the files of an asset: name, media type, size in pixels and bytes, digest."""
+    files = content.get_locale(DEFINITION_LOCALE).get(FILES_FIELD) if content else None
+    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+
+
+def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentVersion, name: str = ORIGINAL) -> str:
+    """Return an address of a file, which is good for ASSET_URL_SECONDS.
+
+    Args:
+        resources: Of the process.
+        space: The space of the asset.
+        version: The asset.
+        name: The size. Of an image that is smaller, it is the original.
+
+    Raises:
+        NotFound: The document has no such file.
+    """
+    files = {file.get("name"): file for file in list_asset_files(version.content)}
+    file = files.get(name) or files.get(ORIGINAL)
+    shared = version.content.get_locale(DEFINITION_LOCALE) if version.content else {}
+    digests = (shared.get(DIGEST_FIELD), (file or {}).get("sha256"))
+    # People can write these fields, too: nothing but two digests becomes part of a key.
+    if not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in digests):
+        raise NotFound(f"The asset {version.id} has no file.")
+    return resources.blobs.presign_get(f"{media_folder(space, str(digests[0]))}/{digests[1]}", ASSET_URL_SECONDS)
+
+
+def read_asset(resources: Resources, space: SpaceKey, asset_id: str) -> DocumentVersion:
+    """Return an asset.
+
+    Args:
+        resources: Of the process.
+        space: Where it is.
+        asset_id: Its id, with or without `asset.` before it.
+
+    Raises:
+        NotFound: There is no such asset.
+    """
+    return read_document(resources, space, DocumentKey(ASSET, asset_id.removeprefix(f"{ASSET}.")))

@@ -1,0 +1,119 @@
+"""Redraw an image for the web: decode it, and write its pixels anew, whole and in smaller sizes (decision 0460).
+
+Metadata, further frames, and whatever else was in the file are gone afterwards. Pillow is imported with the first
+image.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError, check_image_header
+from fermata.domain.image_header import MAX_INPUT_IMAGE_PIXELS
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ORIGINAL, THUMBNAIL = "original", "thumbnail"
+THUMBNAIL_EDGE_PIXELS = 150
+_THUMBNAIL_QUALITY = 70
+VARIANT_WIDTHS = {"small": 640, "medium": 1024, "large": 1920}
+_VARIANT_QUALITIES = {"small": 80, "medium": 85, "large": 90}
+_ORIGINAL_QUALITY = 92
+_FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "PNG", "image/webp": "WEBP"}
+"""In which format the pixels of each kind are written. Of a GIF, the first frame becomes a PNG."""
+
+
+class RedrawnFile(NamedTuple):
+    """One size of an image, as bytes."""
+
+    name: str
+    mime_type: str
+    width: int
+    height: int
+    data: bytes
+
+
+def redraw_image(raw: bytes) -> list[RedrawnFile]:
+    """Return the image as it is, upright; then a square thumbnail, and each smaller width that it has.
+
+    Args:
+        raw: The file as somebody has uploaded it.
+
+    Raises:
+        InvalidImageError: The bytes are no accepted image, or damaged.
+        ImageTooLargeError: It has more pixels than are decoded.
+    """
+    header = check_image_header(raw)
+    image = _decode(raw, header.mime_type)
+    with contextlib.suppress(Exception):  # metadata may be malformed in any way while the pixels are intact
+        _rotate(image)
+    image = _to_plain_mode(image)
+    return [_write(ORIGINAL, image, _FORMATS[header.mime_type], _ORIGINAL_QUALITY), *_write_variants(image)]
+
+
+def _decode(raw: bytes, mime_type: str) -> Image:
+    """Decode an image completely, by the decoder of its kind alone."""
+    from PIL import Image
+
+    try:
+        image: Image.Image = Image.open(io.BytesIO(raw), formats=[mime_type.removeprefix("image/").upper()])
+        if image.width * image.height > MAX_INPUT_IMAGE_PIXELS[mime_type]:
+            raise ImageTooLargeError("is larger inside than it says")
+        image.load()
+    except InvalidImageError:
+        raise
+    except Exception as error:  # decoders raise any exception for malformed bytes
+        raise InvalidImageError("is damaged, or cut off") from error
+    return image
+
+
+def _rotate(image: Image) -> None:
+    from PIL import ImageOps
+
+    ImageOps.exif_transpose(image, in_place=True)
+
+
+def _to_plain_mode(image: Image) -> Image:
+    """Return the image in RGB, or in RGBA if parts of it are transparent, without anything but its pixels."""
+    if image.mode.startswith("I"):  # 16 bits of grey, of which the upper eight are visible
+        image = image.convert("I").point(lambda grey: grey * (1 / 256)).convert("L")
+    plain = image.convert("RGBA" if image.has_transparency_data else "RGB")
+    plain.info = {}
+    return plain
+
+
+def _write_variants(image: Image) -> Iterator[RedrawnFile]:
+    """Write the smaller sizes, from the largest to the smallest, each drawn from the one before."""
+    smaller = source = image
+    for name in reversed(VARIANT_WIDTHS):
+        width = VARIANT_WIDTHS[name]
+        if width >= image.width:
+            continue
+        smaller = smaller.resize((width, max(1, round(image.height * width / image.width))), reducing_gap=2.0)
+        yield _write(name, smaller, "WEBP", _VARIANT_QUALITIES[name])
+        if min(smaller.size) >= THUMBNAIL_EDGE_PIXELS:
+            source = smaller
+    yield _write(THUMBNAIL, _cut_square(source), "WEBP", _THUMBNAIL_QUALITY)
+
+
+def _cut_square(image: Image) -> Image:
+    """Return the middle of an image as a square of at most THUMBNAIL_EDGE_PIXELS."""
+    edge = min(image.size)
+    left, top = (image.width - edge) // 2, (image.height - edge) // 2
+    target = min(edge, THUMBNAIL_EDGE_PIXELS)
+    return image.resize((target, target), box=(left, top, left + edge, top + edge), reducing_gap=2.0)
+
+
+def _write(name: str, image: Image, kind: str, quality: int) -> RedrawnFile:
+    target = io.BytesIO()
+    if kind == "PNG":
+        image.save(target, kind)
+    elif kind == "JPEG":
+        image.convert("RGB").save(target, kind, quality=quality)
+    else:
+        image.save(target, kind, quality=quality, method=2)
+    return RedrawnFile(name, f"image/{kind.lower()}", *image.size, target.getvalue())

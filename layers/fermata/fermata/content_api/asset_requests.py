@@ -1,0 +1,29 @@
+"""Handle requests on assets: store an uploaded image, and lead to its files."""
+
+from fermata.aws import uploads
+from fermata.content.media.asset_store import AssetTexts, presign_asset_file, read_asset, store_asset
+from fermata.content_api.request_parts import count_body, locate_space, make_author, respond_with_version
+from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.wire.bodies.content_requests import NewAsset
+from fermata.wire.http.messages import Response
+from fermata.wire.http.routing import RequestContext
+
+
+def store_uploaded_asset(context: RequestContext) -> Response:
+    """Store an uploaded image: 201 if it is new, 200 if the same upload is an asset already."""
+    body, space = context.parse_body(NewAsset), locate_space(context)
+    count_body(context)
+    upload = uploads.parse_upload_ref(body.upload_ref, "image")
+    raw = uploads.fetch_upload(context.resources, context.caller, upload)
+    texts = AssetTexts(*(to_storable_json(text) for text in (body.filename, body.alt, body.tags)))
+    stored = store_asset(context.resources, space, make_author(context), raw, texts)
+    version = stored.version
+    return respond_with_version(201 if stored.is_new else 200, version.version, {"document": version.to_view()})
+
+
+def redirect_to_asset_file(context: RequestContext) -> Response:
+    """Redirect to an address from which a file can be downloaded for some minutes."""
+    space = locate_space(context)
+    version = read_asset(context.resources, space, context.path_parameters["asset"])
+    url = presign_asset_file(context.resources, space, version, context.path_parameters["file"])
+    return Response(302, None, {"Location": url, "Cache-Control": "private, no-store"})

@@ -1,0 +1,51 @@
+"""Operations on images of content: store an upload as an asset, and download its files."""
+
+from fermata.domain.caller import Capability
+from fermata.wire.bodies.content_requests import NewAsset
+from fermata.wire.operations.common import API_PREFIX, UPLOAD_EXPIRED
+from fermata.wire.operations.content import CONTENT_PATH
+from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
+
+STORE_ASSET = Operation(
+    name="storeAsset",
+    function="redraw_images",
+    method="POST",
+    path=f"{API_PREFIX}/assets/{{site}}/{{environment}}",
+    capabilities=(Capability.WRITE_CONTENT, Capability.CONTENT),
+    summary="Store an uploaded image as an asset",
+    description="The image is drawn anew, without metadata, in up to five sizes. The same upload is stored once.",
+    body=NewAsset,
+    responses=(
+        SuccessResponse("The asset that the same upload has made before.", "DocumentResponse"),
+        SuccessResponse("The asset.", "DocumentResponse", 201),
+    ),
+    errors={
+        400: "The body is not as described, or the upload is no image, or a damaged one.",
+        404: "There is no such site or environment, or nothing was uploaded.",
+        409: "The upload differs from what was announced, or somebody is storing it at the same moment.",
+        410: UPLOAD_EXPIRED,
+        413: "The image has too many bytes or pixels.",
+    },
+)
+DOWNLOAD_ASSET = Operation(
+    name="downloadAsset",
+    function="api",
+    method="GET",
+    path=f"{CONTENT_PATH}/{{site}}/{{environment}}/assets/{{asset}}/files/{{file}}",
+    capabilities=(Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT),
+    summary="Download a file of an asset",
+    description="A size that is larger than the image is the original.",
+    parameters=(
+        RequestParameter("asset", "The id of the asset.", {"type": "string"}, required=True, location="path"),
+        RequestParameter(
+            "file",
+            "The size.",
+            {"type": "string", "enum": ["original", "thumbnail", "small", "medium", "large"]},
+            required=True,
+            location="path",
+        ),
+    ),
+    responses=(SuccessResponse("The file is at the address in `Location`, for 15 minutes.", "", 302),),
+    errors={400: "A name has another form than names have.", 404: "There is no such site, asset or file."},
+)
+CONTENT_MEDIA_HANDLERS = ((DOWNLOAD_ASSET, "asset_requests:redirect_to_asset_file"),)
