@@ -1,12 +1,15 @@
 """Content over HTTP: spaces, models, documents by version, lists, restore, change sets, and who may do what."""
 
 import json
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.domain.use_limits import CallerLimits
+from fermata.wire.http.routing import RequestContext
 from functions.api import app
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -167,3 +170,51 @@ def test_another_tenant_finds_nothing(client: ContentClient, resources: Resource
     for path in (PAGES, f"{PAGES}/about", "shop/main/models", f"{PAGES}/about/versions", "shop/main/change-sets"):
         assert florist.send("GET", path).status == 404
     assert florist.send("GET", "spaces").body == {"spaces": []}
+
+
+LONG_TEXT = {"en": {"about.s1": {"title": "Bread " * 20_000}}}
+
+
+@pytest.fixture
+def admitted_bytes(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let a user store a large page twice a day, and half of it once more."""
+    allowed = 300_000
+    limits = CallerLimits()
+    limits = replace(limits, user=replace(limits.user, bytes_per_day=allowed))
+    monkeypatch.setattr(RequestContext, "caller_limits", property(lambda _context: limits))
+    return allowed
+
+
+def store_long_page(client: ContentClient) -> None:
+    create_page(client)
+    assert client.send("PATCH", f"{PAGES}/about", {"locales": LONG_TEXT}).status == 200
+    assert client.send("PATCH", f"{PAGES}/about", {"title": "Bread"}).status == 200
+
+
+def test_a_small_change_of_a_large_document_counts_the_version_that_it_stores(
+    client: ContentClient, admitted_bytes: int
+) -> None:
+    store_long_page(client)
+    assert client.send("PATCH", f"{PAGES}/about", {"title": "Bread"}).status == 200, (
+        "what changes nothing stores nothing"
+    )
+    refused = client.send("PATCH", f"{PAGES}/about", {"title": "Rye"})
+    assert (refused.status, refused.body["error"].startswith("You may store 300,000 bytes a day")) == (429, True)
+    assert client.send("GET", f"{PAGES}/about").body["document"]["title"] == "Bread"
+
+
+def test_a_restoration_counts_the_version_that_it_stores(client: ContentClient, admitted_bytes: int) -> None:
+    store_long_page(client)
+    assert client.send("POST", f"{PAGES}/about/versions/1/restore").status == 200
+    assert client.send("POST", f"{PAGES}/about/versions/2/restore").status == 429
+    assert client.send("GET", f"{PAGES}/about").etag == '"4"'
+
+
+def test_a_change_set_counts_what_it_keeps_and_what_it_merges(client: ContentClient, admitted_bytes: int) -> None:
+    create_page(client)
+    path = f"shop/main/change-sets/{client.send('POST', 'shop/main/change-sets', {}).body['changeSet']['id']}"
+    changed = {"locales": LONG_TEXT}
+    assert client.send("PATCH", f"{path}/documents/page/about", changed).status == 200
+    assert client.send("PATCH", f"{PAGES}/about", {"locales": {"de": LONG_TEXT["en"]}}).status == 200
+    assert client.send("POST", f"{path}/merge").status == 429
+    assert client.send("GET", path).body["changeSet"]["status"] == "open"

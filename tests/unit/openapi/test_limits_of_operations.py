@@ -30,7 +30,7 @@ UNCOUNTED = {
     "addWebhook": OF_ADMINISTRATORS,
     "changeWebhook": OF_ADMINISTRATORS,
     "createConnector": OF_ADMINISTRATORS,
-    "mergeChangeSet": "What it merges was counted when it was changed.",
+    "mergeChangeSet": "Counts each document that it stores, of which the one of this test has none.",
     "startExport": "Equal exports are one job.",
     "startErasure": "Erases.",
     "decideApproval": OF_TURNS,

@@ -14,7 +14,6 @@ from fermata.agents.files.bundle_store import PushedFile, store_bundle
 from fermata.agents.policy_store import set_policy
 from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
@@ -49,6 +48,13 @@ from tests.agent_definitions import make_definition
 from tests.images import make_image, to_base64
 from tests.resources import resources_of_new_process
 from tests.tenant_tokens import make_tenant
+from tests.unit.privacy.filled_workspace import (
+    fill_workspace,
+    leave_approval_waiting,
+    leave_change_open,
+    leave_editor_open,
+    leave_plan_waiting,
+)
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 from tests.uploads import put_upload
 
@@ -90,6 +96,8 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     set_secret(resources, caller, "VENDOR_KEY", "key-of-the-vendor")
     replace_agents(resources, caller, {"helper": make_definition()})
     write_content(resources, caller)
+    fill_workspace(resources, caller)
+    leave_editor_open(resources, caller, LARGE)
     conversation_store.create_conversation(resources, caller, "agent:helper", None, None, "")
     conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
     run_edited_turn(stage)
@@ -98,6 +106,8 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     run_edited_turn(stage)
     conversation_store.delete_conversation(resources, caller, deleted.id)
     edit_and_publish_draft(resources, caller)
+    stage.new_conversation()
+    leave_approval_waiting(stage)
     stage.new_conversation()
     leave_turn_open(stage)
     leave_prompts_waiting(resources, stage)
@@ -108,9 +118,9 @@ def write_content(resources: Resources, caller: Caller) -> None:
     space, author = SpaceKey(caller.tenant, "shop"), ContentAuthor(caller.user)
     if not list_spaces(resources, caller.tenant):
         create_space(resources, space, ContentSpace(), author)
-    post = DocumentContent(title="Bread", locales={"en": {"body": "bread of the bakery " * 2_000}})
+    post = DocumentContent(title="Bread", slug="bread", locales={"en": {"body": "bread of the bakery " * 2_000}})
     create_document(resources, space, "post", author, post)
-    begin_change_set(resources, space, "Spring", author)
+    leave_change_open(resources, space, author)
 
 
 def run_edited_turn(stage: Stage) -> None:
@@ -155,6 +165,7 @@ def edit_and_publish_draft(resources: Resources, caller: Caller) -> None:
         operation = {"op": "update_page_meta", "pageSlug": "/", "patch": {"title": f"page-of-ada {number}"}}
         apply_submitted_operations(resources, location, [operation], f"edit-{number}")
     step_page(resources, location, "/", "undo")
+    leave_plan_waiting(resources, location)
     chat = {"session": "session-of-ada", "message": "my-prompt-is-private"}
     store_chat(resources, caller, location.conversation, chat, "https://bakery.example")
 

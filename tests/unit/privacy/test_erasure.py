@@ -120,8 +120,8 @@ def test_the_receipt_counts_what_was_done_and_names_nobody(
     done = erase(resources, clock, "user", USER)
     assert done.subject is None
     assert done.done_at
-    assert done.counts["conversations"] == 5
-    assert done.counts["turns"] == 4
+    assert done.counts["conversations"] == 6
+    assert done.counts["turns"] == 5
     assert done.counts["objects"] > 5
     assert done.counts["ledger_rows"] > 0
     assert USER not in done.model_dump_json()

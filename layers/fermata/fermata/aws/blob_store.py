@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 BLOB_THRESHOLD_BYTES = 32 * 1024
 """A block or event whose JSON is at least this large is stored as a blob; its row keeps only the key."""
+STORED_FOLDERS = ("conversations", "turns", "agents", "content", "uploads", "exports")
+"""With these begin all keys, and a tenant follows. What a tenant stores is erased in each of them."""
 _MAX_PARALLEL_READS = 8
 _MAX_DELETED = 1000
 _S3_PARAMETERS_BY_HEADER = {
@@ -93,7 +95,7 @@ class BlobStore:
         if key != stored_key:
             self._client.put_object(
                 Bucket=self._bucket,
-                Key=key,
+                Key=check_folder(key),
                 Body=value.body,
                 ContentType="application/json",
                 ContentEncoding="gzip",
@@ -114,7 +116,7 @@ class BlobStore:
         """
         key = build_blob_key(folder, body)
         if key != stored_key:
-            self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
+            self._client.put_object(Bucket=self._bucket, Key=check_folder(key), Body=body, ContentType=mime_type)
         return key
 
     def get_json(self, key: str) -> Any:
@@ -155,7 +157,7 @@ class BlobStore:
         """
         parameters = {_S3_PARAMETERS_BY_HEADER[name]: value for name, value in headers.items()}
         return self._client.generate_presigned_url(
-            "put_object", Params={"Bucket": self._bucket, "Key": key, **parameters}, ExpiresIn=seconds
+            "put_object", Params={"Bucket": self._bucket, "Key": check_folder(key), **parameters}, ExpiresIn=seconds
         )
 
     def open_stream(self, key: str) -> tuple[int, Any] | None:
@@ -224,7 +226,7 @@ class BlobStore:
             body: The bytes, which need not be text.
             mime_type: The content type with which they are downloaded.
         """
-        self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
+        self._client.put_object(Bucket=self._bucket, Key=check_folder(key), Body=body, ContentType=mime_type)
 
     def presign_get(self, key: str, seconds: int) -> str:
         """Return a URL from which `key` can be downloaded for `seconds`. Makes no request."""
@@ -236,6 +238,17 @@ class BlobStore:
         response = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": True})
         for error in response.get("Errors", []):
             raise RuntimeError(f"S3 did not delete {error.get('Key')}: {error.get('Code')} {error.get('Message')}")
+
+
+def check_folder(key: str) -> str:
+    """Return a key or a folder that an erasure finds.
+
+    Raises:
+        ValueError: It is in none of the folders.
+    """
+    if key.partition("/")[0] not in STORED_FOLDERS:
+        raise ValueError(f"{key} is in none of {', '.join(STORED_FOLDERS)}.")
+    return key
 
 
 def turn_folder(tenant: str, turn: str) -> str:

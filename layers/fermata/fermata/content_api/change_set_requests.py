@@ -1,5 +1,7 @@
 """Handle requests on change sets."""
 
+from functools import partial
+
 from fermata.content.change_sets.change_set_store import (
     begin_change_set,
     change_in_change_set,
@@ -13,7 +15,13 @@ from fermata.content.documents.document import DocumentContent, DocumentVersion
 from fermata.content.documents.read_document import WriteBasis
 from fermata.content.page_sections import list_section_models
 from fermata.content_api.document_requests import apply_change
-from fermata.content_api.request_parts import count_body, locate_document, locate_space, make_author
+from fermata.content_api.request_parts import (
+    count_body,
+    count_content_bytes,
+    locate_document,
+    locate_space,
+    make_author,
+)
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import ChangeSetMerge, DocumentInChangeSet, NewChangeSet
 from fermata.wire.http.messages import Response
@@ -53,7 +61,7 @@ def discard_space_change_set(context: RequestContext) -> Response:
 def change_document_in_change_set(context: RequestContext) -> Response:
     """Change a document in a change set only."""
     body, space, key = context.parse_body(DocumentInChangeSet), locate_space(context), locate_document(context)
-    count_body(context)
+    count_bytes = partial(count_content_bytes, context)
 
     def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent | None:
         content = before.content if before and before.content else DocumentContent()
@@ -61,7 +69,13 @@ def change_document_in_change_set(context: RequestContext) -> Response:
 
     added = list_section_models(apply_change(DocumentContent(), body))
     changed = change_in_change_set(
-        context.resources, space, context.path_parameters["changeSet"], key, decide, section_models=added
+        context.resources,
+        space,
+        context.path_parameters["changeSet"],
+        key,
+        decide,
+        section_models=added,
+        count_bytes=count_bytes,
     )
     return Response(200, {"document": changed.to_view()})
 
@@ -70,5 +84,8 @@ def merge_space_change_set(context: RequestContext) -> Response:
     """Merge a change set."""
     body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
     space, name = locate_space(context), context.path_parameters["changeSet"]
-    merged = merge_change_set(context.resources, space, name, make_author(context), body.prefer)
+    count_bytes = partial(count_content_bytes, context)
+    merged = merge_change_set(
+        context.resources, space, name, make_author(context), body.prefer, count_bytes=count_bytes
+    )
     return Response(200, {"changeSet": merged.to_view()})

@@ -102,7 +102,6 @@ def show_document(context: RequestContext) -> Response:
 def change_content_document(context: RequestContext) -> Response:
     """Change a document."""
     body, space, key = context.parse_body(DocumentChange), locate_space(context), locate_document(context)
-    count_body(context)
     _refuse_models(key.model)
     added = list_section_models(apply_change(DocumentContent(), body))
     options = read_options(context)._replace(section_models=added)

@@ -51,7 +51,6 @@ def show_content_model(context: RequestContext) -> Response:
 def put_content_model(context: RequestContext) -> Response:
     """Create or change a model."""
     body, space = context.parse_body(ModelDefinition), locate_space(context)
-    count_body(context)
     definition = to_storable_json(body.model_dump(by_alias=True)) | {"id": context.path_parameters["model"]}
     put_model(context.resources, space, definition, make_author(context), read_options(context))
     return show_content_model(context)

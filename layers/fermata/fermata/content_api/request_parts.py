@@ -1,6 +1,7 @@
 """Read from a request which space it is about, who writes, what was seen; and respond with the version as an ETag."""
 
 import re
+from functools import partial
 from typing import Any
 
 from fermata.aws.clock import new_id
@@ -56,7 +57,8 @@ def read_options(context: RequestContext) -> ChangeOptions:
     if len(key) > MAX_KEY_CHARS:
         raise InvalidRequest(f"'Idempotency-Key' may have at most {MAX_KEY_CHARS} characters.")
     effect = f"http/{context.caller.user}/{context.request.method} {context.request.path}/{key}" if key else ""
-    return ChangeOptions(_parse_etag(match) if match not in ("", "*") else None, effect)
+    expected = _parse_etag(match) if match not in ("", "*") else None
+    return ChangeOptions(expected, effect, count_bytes=partial(count_content_bytes, context))
 
 
 def _parse_etag(text: str) -> int:
@@ -91,5 +93,18 @@ def count_body(context: RequestContext) -> None:
     Raises:
         TooManyRequests: The user or the tenant has stored as many as may be stored in a day.
     """
-    use = Use(stored_bytes=len(context.request.body))
+    count_content_bytes(context, len(context.request.body))
+
+
+def count_content_bytes(context: RequestContext, size: int) -> None:
+    """Count what the caller of a request stores.
+
+    Args:
+        context: The request.
+        size: In bytes.
+
+    Raises:
+        TooManyRequests: The user or the tenant has stored as many as may be stored in a day.
+    """
+    use = Use(stored_bytes=size)
     count_single_use(context.resources, context.caller, context.caller_limits, new_id(), use)

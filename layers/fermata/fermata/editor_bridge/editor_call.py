@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fermata.aws.blob_store import BLOB_THRESHOLD_BYTES, turn_folder
+from fermata.aws.blob_store import BLOB_THRESHOLD_BYTES
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, TransactionCanceled, Update
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
@@ -14,6 +14,7 @@ from fermata.editor_bridge.open_editors import (
     ROW_SECONDS,
     OpenEditor,
     build_call_count_update,
+    editor_folder,
     editor_partition,
     read_editor,
 )
@@ -136,7 +137,7 @@ def answer_editor_call(
         _sort_key(editor_id, int(request_id)),
         "SET answer = :answer, answer_hash = :hash",
         values={
-            ":answer": _store_output(resources, caller.tenant, editor_id, output),
+            ":answer": _store_output(resources, caller, editor_id, output),
             ":hash": answer_hash,
             ":now": int(resources.clock.time()),
         },
@@ -164,12 +165,12 @@ def _read_call(resources: Resources, tenant: str, user: str, editor_id: str, req
     return _to_call(resources, item) if item else None
 
 
-def _store_output(resources: Resources, tenant: str, editor_id: str, output: ToolOutput) -> str:
+def _store_output(resources: Resources, caller: Caller, editor_id: str, output: ToolOutput) -> str:
     """Return what the row keeps of an output: its JSON, or the key of a blob that expires with turns."""
     text = json.dumps(output.to_wire(), separators=(",", ":"))
     if len(text) < BLOB_THRESHOLD_BYTES:
         return text
-    return resources.blobs.put_json(turn_folder(tenant, editor_id), output.to_wire())
+    return resources.blobs.put_json(editor_folder(caller.tenant, caller.user, editor_id), output.to_wire())
 
 
 def _load_output(resources: Resources, stored: str) -> ToolOutput:
@@ -179,7 +180,7 @@ def _load_output(resources: Resources, stored: str) -> ToolOutput:
 def _to_item(resources: Resources, editor: OpenEditor, call: EditorCall) -> Item:
     text = json.dumps(call.input, separators=(",", ":"))
     if len(text) >= BLOB_THRESHOLD_BYTES:
-        text = resources.blobs.put_json(turn_folder(editor.tenant, editor.id), [call.input])
+        text = resources.blobs.put_json(editor_folder(editor.tenant, editor.user, editor.id), [call.input])
     return {
         "pk": editor.pk,
         "sk": _sort_key(editor.id, int(call.request_id)),

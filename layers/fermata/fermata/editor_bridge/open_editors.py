@@ -58,6 +58,17 @@ def editor_partition(tenant: str, user: str) -> str:
     return f"t#{tenant}#editor#{user}"
 
 
+def editor_folder(tenant: str, user: str, editor_id: str) -> str:
+    """Return the folder of what an open editor posts and is sent. It is erased and exported with its user's snapshots.
+
+    Args:
+        tenant: The tenant's name.
+        user: Whose editor it is.
+        editor_id: The bridge id of the editor.
+    """
+    return f"{snapshots_folder(tenant, user)}/{editor_id}"
+
+
 def register_editor(
     resources: Resources, caller: Caller, scope: str, tool_names: ToolNameVariant, generation: EditorGeneration
 ) -> OpenEditor:
@@ -170,7 +181,7 @@ def store_editor_snapshot(resources: Resources, editor: OpenEditor, snapshot: La
         editor: As it was read just now.
         snapshot: What it has posted.
     """
-    folder = f"{snapshots_folder(editor.tenant, editor.user)}/{editor.id}"
+    folder = editor_folder(editor.tenant, editor.user, editor.id)
     key = resources.blobs.put_compressed_json(folder, snapshot.fetch().storable, stored_key=editor.snapshot)
     is_first = not editor.snapshot
     update = Update(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from fermata.aws import observability
+from fermata.aws.blob_store import STORED_FOLDERS
 from fermata.aws.dynamodb_items_and_writes import Delete, Item
 from fermata.aws.resources import Resources
 from fermata.privacy.erase_content import erase_partition, erase_turn
@@ -16,7 +17,6 @@ from fermata.turns.turn import build_turn_pk
 from fermata.usage.ledger.ledger_store import is_ledger_row
 from fermata.wire.auth.tenant_store import list_tenant_index_keys
 
-_FOLDERS = ("conversations", "turns", "agents", "content", "uploads", "exports")
 SaveJob = Callable[[PrivacyJob], PrivacyJob]
 
 
@@ -44,7 +44,7 @@ def erase_tenant(resources: Resources, job: PrivacyJob, save: SaveJob, has_time:
             job = save(job.model_copy(update={"position": position}))
         if not has_time():
             return save(job), False
-    objects = sum(resources.blobs.erase_folder(f"{folder}/{tenant}") for folder in _FOLDERS)
+    objects = sum(resources.blobs.erase_folder(f"{folder}/{tenant}") for folder in STORED_FOLDERS)
     return save(add_counts(job, {"objects": objects}).model_copy(update={"position": ()})), True
 
 

@@ -13,7 +13,13 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.blob_store import conversation_folder, earlier_prompts_folder, snapshots_folder, turn_folder
+from fermata.aws.blob_store import (
+    STORED_FOLDERS,
+    conversation_folder,
+    earlier_prompts_folder,
+    snapshots_folder,
+    turn_folder,
+)
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -39,6 +45,7 @@ MAX_PART_BYTES = 16 * 1024 * 1024
 EXPORT_SECONDS = 86_400
 """How long the files of an export are kept."""
 _RETRY_SECONDS = 300
+_EXPORTS_FOLDER = "exports"
 _SECRET_ATTRIBUTES = frozenset({"token", "sealed_key", "secrets", "sealed", "kms_key_id"})
 _ABOUT_OTHERS = frozenset({"users", "lifted"})
 """Attributes of a setting that name other users than the one who entered it."""
@@ -101,7 +108,7 @@ def _expire_export(resources: Resources, job: PrivacyJob, tenant: str, cause: De
 
 
 def _export_folder(tenant: str, job_id: str) -> str:
-    return f"exports/{tenant}/{job_id}"
+    return f"{_EXPORTS_FOLDER}/{tenant}/{job_id}"
 
 
 def iter_export_lines(resources: Resources, subject: DataSubject) -> Iterator[Line]:
@@ -185,8 +192,9 @@ def _iter_tenant(resources: Resources, tenant: str) -> Iterator[Line]:
             yield from (_to_line(name, row) for row in own)
             if start is None:
                 break
-    for folder in ("conversations", "turns", "uploads", "agents", "content"):
-        yield from _iter_blobs(resources, f"{folder}/{tenant}")
+    for folder in STORED_FOLDERS:
+        if folder != _EXPORTS_FOLDER:
+            yield from _iter_blobs(resources, f"{folder}/{tenant}")
 
 
 def _iter_blobs(resources: Resources, folder: str) -> Iterator[Line]:

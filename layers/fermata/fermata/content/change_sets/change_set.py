@@ -12,7 +12,7 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.content.documents.document_rows import pack_content, unpack_content
+from fermata.content.documents.document_rows import CountBytes, leave_uncounted, pack_content, unpack_content
 from fermata.domain.base import RecordModel
 from fermata.domain.errors import NotFound
 
@@ -110,7 +110,11 @@ def change_set_from_item(item: Item) -> ChangeSet:
 
 
 def changed_document_to_item(
-    resources: Resources, space: SpaceKey, change_set_id: str, changed: ChangedDocument
+    resources: Resources,
+    space: SpaceKey,
+    change_set_id: str,
+    changed: ChangedDocument,
+    count_bytes: CountBytes = leave_uncounted,
 ) -> Item:
     """Return the row of a document in a change set; store a large content in the bucket first.
 
@@ -119,6 +123,7 @@ def changed_document_to_item(
         space: The space.
         change_set_id: The change set.
         changed: The document.
+        count_bytes: As in `pack_content`.
     """
     return {
         "pk": space.pk,
@@ -126,7 +131,7 @@ def changed_document_to_item(
         "v": 1,
         "base_version": changed.base_version,
         "version": changed.version,
-        **pack_content(resources, space, changed.content),
+        **pack_content(resources, space, changed.content, count_bytes),
     }
 
 

@@ -21,6 +21,7 @@ from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.change_document import DecideContent, check_content
 from fermata.content.documents.document import ContentAuthor, DocumentKey, DocumentVersion
+from fermata.content.documents.document_rows import CountBytes, leave_uncounted
 from fermata.content.documents.read_document import read_newest_version, read_write_basis
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, ServiceUnavailable
 
@@ -96,6 +97,7 @@ def change_in_change_set(
     decide: DecideContent,
     *,
     section_models: tuple[str, ...] = (),
+    count_bytes: CountBytes = leave_uncounted,
 ) -> ChangedDocument:
     """Change a document in a change set only. The first change remembers the version that it has begun with.
 
@@ -106,6 +108,7 @@ def change_in_change_set(
         key: The document.
         decide: As in `change_document`. What it is given is the document as it is in the change set.
         section_models: Section models that the change adds to a page.
+        count_bytes: As in `pack_content`.
 
     Raises:
         NotFound: There is no such change set, model or document.
@@ -129,7 +132,7 @@ def change_in_change_set(
         )
         after = begun.model_copy(update={"content": content, "version": begun.version + 1})
         try:
-            _store_changed_document(resources, space, change_set, before, after)
+            _store_changed_document(resources, space, change_set, before, after, count_bytes)
         except (TransactionCanceled, ConditionFailed):
             continue
         return after
@@ -179,7 +182,12 @@ def _show_document(
 
 
 def _store_changed_document(
-    resources: Resources, space: SpaceKey, change_set: ChangeSet, before: ChangedDocument | None, after: ChangedDocument
+    resources: Resources,
+    space: SpaceKey,
+    change_set: ChangeSet,
+    before: ChangedDocument | None,
+    after: ChangedDocument,
+    count_bytes: CountBytes,
 ) -> None:
     if before is None and change_set.documents >= MAX_CHANGED_DOCUMENTS:
         raise PayloadTooLarge(f"A change set has at most {MAX_CHANGED_DOCUMENTS} documents. Merge this one first.")
@@ -188,7 +196,7 @@ def _store_changed_document(
     )
     put = Put(
         resources.settings.content_table,
-        changed_document_to_item(resources, space, change_set.id, after),
+        changed_document_to_item(resources, space, change_set.id, after, count_bytes),
         if_absent=before is None,
         condition="" if before is None else "#version = :read",
         values={} if before is None else {":read": before.version},

@@ -17,6 +17,7 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import ChangeOptions, build_next_version, check_content
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import ContentMoved, DocumentStep, commit_documents
+from fermata.content.documents.document_rows import CountBytes, leave_uncounted
 from fermata.content.documents.read_document import (
     WriteBasis,
     read_newest_version,
@@ -60,6 +61,8 @@ def merge_change_set(
     change_set_id: str,
     author: ContentAuthor,
     prefer: Preference | None = None,
+    *,
+    count_bytes: CountBytes = leave_uncounted,
 ) -> ChangeSet:
     """Merge a change set. One that was merged already stays so.
 
@@ -69,6 +72,7 @@ def merge_change_set(
         change_set_id: The change set.
         author: Who merges it.
         prefer: Whose values count where others have changed the same fields; without it, these are conflicts.
+        count_bytes: As in `pack_content`, for each document.
 
     Raises:
         NotFound: There is no such change set.
@@ -83,7 +87,7 @@ def merge_change_set(
             return contents.change_set
         require_open(contents.change_set)
         try:
-            return _try_merge(resources, space, contents, author, prefer)
+            return _try_merge(resources, space, contents, author, prefer, count_bytes)
         except ContentMoved:
             continue
     raise ServiceUnavailable("Other requests are changing these documents. Try again.", retry_after=1)
@@ -95,6 +99,7 @@ def _try_merge(
     contents: ChangeSetContents,
     author: ContentAuthor,
     prefer: Preference | None,
+    count_bytes: CountBytes,
 ) -> ChangeSet:
     keys = [document.key for document in contents.documents]
     parts = {part for document in contents.documents if document.content for part in document.content.parts}
@@ -114,7 +119,8 @@ def _try_merge(
             before = currents.get(key)
             steps.append(DocumentStep(before, build_next_version(resources, key, author, before, content, options)))
     closed = close_change_set(resources, contents.change_set, "merged")
-    commit_documents(resources, space, steps, basis, extra=build_closing_writes(resources, space, contents, closed))
+    closing = build_closing_writes(resources, space, contents, closed)
+    commit_documents(resources, space, steps, basis, extra=closing, count_bytes=count_bytes)
     return closed
 
 

@@ -17,6 +17,7 @@ from fermata.content.documents.document import (
     VersionAction,
 )
 from fermata.content.documents.document_commit import ContentMoved, DocumentStep, EffectRepeated, commit_documents
+from fermata.content.documents.document_rows import CountBytes, leave_uncounted
 from fermata.content.documents.read_document import (
     WriteBasis,
     describe_missing_document,
@@ -51,6 +52,7 @@ class ChangeOptions(NamedTuple):
         expected_version: The version that the caller has seen: 0 for none, None for any.
         effect_key: The same for every repetition of the change, which is then made once.
         section_models: Section models that the change adds to a page.
+        count_bytes: As in `pack_content`.
     """
 
     expected_version: int | None = None
@@ -59,6 +61,7 @@ class ChangeOptions(NamedTuple):
     action: VersionAction = "update"
     restored_from: int = 0
     change_set: str = ""
+    count_bytes: CountBytes = leave_uncounted
 
 
 def change_document(
@@ -118,7 +121,8 @@ def _try_change(
         raise NotFound(describe_missing_document(key))
     content, warnings = check_content(content, key, basis)
     after = build_next_version(resources, key, author, before, content, options)
-    commit_documents(resources, space, [DocumentStep(before, after)], basis, effect_key=options.effect_key)
+    steps = [DocumentStep(before, after)]
+    commit_documents(resources, space, steps, basis, effect_key=options.effect_key, count_bytes=options.count_bytes)
     return WrittenDocument(after, warnings)
 
 

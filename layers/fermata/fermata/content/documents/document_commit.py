@@ -25,8 +25,10 @@ from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import (
+    CountBytes,
     effect_sort_key,
     head_sort_key,
+    leave_uncounted,
     list_head_attributes,
     version_to_item,
 )
@@ -87,6 +89,7 @@ def commit_documents(
     *,
     effect_key: str = "",
     extra: Sequence[Write] = (),
+    count_bytes: CountBytes = leave_uncounted,
 ) -> None:
     """Store new versions of documents: all of them, or none.
 
@@ -97,6 +100,7 @@ def commit_documents(
         basis: The models of the documents, as they were read.
         effect_key: The same for every repetition of this write; empty for one that is not repeated.
         extra: Further writes of the transaction.
+        count_bytes: As in `pack_content`.
 
     Raises:
         ContentMoved: A document or a model is not what was read.
@@ -105,7 +109,7 @@ def commit_documents(
         PayloadTooLarge: One transaction does not hold as many writes.
     """
     planned = [
-        *_plan_versions(resources, space, steps),
+        *_plan_versions(resources, space, steps, count_bytes),
         *_plan_heads(resources, space, steps, basis),
         *_plan_models(resources, space, steps, basis),
         *_plan_claims(resources, space, steps, basis),
@@ -139,10 +143,12 @@ def explain_refusal(planned: Sequence[PlannedWrite], refused: TransactionCancele
     return ContentMoved()
 
 
-def _plan_versions(resources: Resources, space: SpaceKey, steps: Sequence[DocumentStep]) -> Iterator[PlannedWrite]:
+def _plan_versions(
+    resources: Resources, space: SpaceKey, steps: Sequence[DocumentStep], count_bytes: CountBytes
+) -> Iterator[PlannedWrite]:
     table = resources.settings.content_table
     for step in steps:
-        item = version_to_item(resources, space, step.after)
+        item = version_to_item(resources, space, step.after, count_bytes)
         yield PlannedWrite(Put(table, item, if_absent=True), "version")
 
 

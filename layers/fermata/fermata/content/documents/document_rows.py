@@ -12,8 +12,8 @@ stream of the table delivers it (decision 0406).
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from fermata.aws.blob_store import BLOB_THRESHOLD_BYTES, encode_json
 from fermata.aws.dynamodb_items_and_writes import Item
@@ -23,6 +23,8 @@ from fermata.content.documents.document import DocumentContent, DocumentHead, Do
 from fermata.domain.errors import PayloadTooLarge
 
 MAX_DOCUMENT_BYTES = 1_000_000
+CountBytes: TypeAlias = Callable[[int], None]
+"""Counts what is about to be stored, or raises if its author may not store as much (decision 0430)."""
 _CATEGORY_CHARS = 64
 _LISTED_CHARS = 200
 
@@ -47,8 +49,20 @@ def effect_sort_key(effect_key: str) -> str:
     return f"e#{hashlib.sha256(effect_key.encode()).hexdigest()[:32]}"
 
 
-def pack_content(resources: Resources, space: SpaceKey, content: DocumentContent | None) -> dict[str, str]:
+def leave_uncounted(_size: int) -> None:
+    """Count nothing: what a turn writes is limited by its rounds, and a small body is counted as it is."""
+
+
+def pack_content(
+    resources: Resources, space: SpaceKey, content: DocumentContent | None, count_bytes: CountBytes = leave_uncounted
+) -> dict[str, str]:
     """Return the attributes that hold a content; store one that is large in the bucket first.
+
+    Args:
+        resources: Of the process.
+        space: Where the content is stored.
+        content: None for none.
+        count_bytes: Is called before anything is stored.
 
     Raises:
         PayloadTooLarge: It is larger than a document may be.
@@ -59,6 +73,7 @@ def pack_content(resources: Resources, space: SpaceKey, content: DocumentContent
     text = encode_json(value)
     if len(text) > MAX_DOCUMENT_BYTES:
         raise PayloadTooLarge(f"A document has at most {MAX_DOCUMENT_BYTES // 1000} KB of JSON.")
+    count_bytes(len(text))
     if len(text) < BLOB_THRESHOLD_BYTES:
         return {"content": text.decode()}
     return {"blob": resources.blobs.put_compressed_json(space.folder, value)}
@@ -71,8 +86,17 @@ def unpack_content(resources: Resources, item: Mapping[str, Any]) -> DocumentCon
     return DocumentContent.model_validate(json.loads(item["content"])) if "content" in item else None
 
 
-def version_to_item(resources: Resources, space: SpaceKey, version: DocumentVersion) -> Item:
-    """Return the row of a version; store a large content in the bucket first."""
+def version_to_item(
+    resources: Resources, space: SpaceKey, version: DocumentVersion, count_bytes: CountBytes = leave_uncounted
+) -> Item:
+    """Return the row of a version; store a large content in the bucket first.
+
+    Args:
+        resources: Of the process.
+        space: Where the version is stored.
+        version: The version.
+        count_bytes: As in `pack_content`.
+    """
     data = version.model_dump(mode="json", exclude_defaults=True, exclude={"content", "user"})
     return {
         "pk": space.pk,
@@ -81,7 +105,7 @@ def version_to_item(resources: Resources, space: SpaceKey, version: DocumentVers
         "version": version.version,
         "data": json.dumps(data, ensure_ascii=False),
         "user": version.user,
-        **pack_content(resources, space, version.content),
+        **pack_content(resources, space, version.content, count_bytes),
     }
 
 
