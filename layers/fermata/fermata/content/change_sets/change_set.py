@@ -12,7 +12,7 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.content.documents.document_rows import CountBytes, leave_uncounted, pack_content, unpack_content
+from fermata.content.documents.document_rows import BytesCounter, leave_uncounted, pack_content, unpack_content
 from fermata.domain.base import RecordModel
 from fermata.domain.errors import NotFound
 
@@ -114,7 +114,7 @@ def changed_document_to_item(
     space: SpaceKey,
     change_set_id: str,
     changed: ChangedDocument,
-    count_bytes: CountBytes = leave_uncounted,
+    count_bytes: BytesCounter = leave_uncounted,
 ) -> Item:
     """Return the row of a document in a change set; store a large content in the bucket first.
 

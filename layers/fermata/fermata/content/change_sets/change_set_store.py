@@ -21,7 +21,7 @@ from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.change_document import DecideContent, check_content
 from fermata.content.documents.document import ContentAuthor, DocumentKey, DocumentVersion
-from fermata.content.documents.document_rows import CountBytes, leave_uncounted
+from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
 from fermata.content.documents.read_document import read_newest_version, read_write_basis
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, ServiceUnavailable
 
@@ -97,7 +97,7 @@ def change_in_change_set(
     decide: DecideContent,
     *,
     section_models: tuple[str, ...] = (),
-    count_bytes: CountBytes = leave_uncounted,
+    count_bytes: BytesCounter = leave_uncounted,
 ) -> ChangedDocument:
     """Change a document in a change set only. The first change remembers the version that it has begun with.
 
@@ -187,7 +187,7 @@ def _store_changed_document(
     change_set: ChangeSet,
     before: ChangedDocument | None,
     after: ChangedDocument,
-    count_bytes: CountBytes,
+    count_bytes: BytesCounter,
 ) -> None:
     if before is None and change_set.documents >= MAX_CHANGED_DOCUMENTS:
         raise PayloadTooLarge(f"A change set has at most {MAX_CHANGED_DOCUMENTS} documents. Merge this one first.")

@@ -17,7 +17,7 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import ChangeOptions, build_next_version, check_content
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import ContentMoved, DocumentStep, commit_documents
-from fermata.content.documents.document_rows import CountBytes, leave_uncounted
+from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
 from fermata.content.documents.read_document import (
     WriteBasis,
     read_newest_version,
@@ -62,7 +62,7 @@ def merge_change_set(
     author: ContentAuthor,
     prefer: Preference | None = None,
     *,
-    count_bytes: CountBytes = leave_uncounted,
+    count_bytes: BytesCounter = leave_uncounted,
 ) -> ChangeSet:
     """Merge a change set. One that was merged already stays so.
 
@@ -99,7 +99,7 @@ def _try_merge(
     contents: ChangeSetContents,
     author: ContentAuthor,
     prefer: Preference | None,
-    count_bytes: CountBytes,
+    count_bytes: BytesCounter,
 ) -> ChangeSet:
     keys = [document.key for document in contents.documents]
     parts = {part for document in contents.documents if document.content for part in document.content.parts}

@@ -17,7 +17,7 @@ from fermata.content.documents.document import (
     VersionAction,
 )
 from fermata.content.documents.document_commit import ContentMoved, DocumentStep, EffectRepeated, commit_documents
-from fermata.content.documents.document_rows import CountBytes, leave_uncounted
+from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
 from fermata.content.documents.read_document import (
     WriteBasis,
     describe_missing_document,
@@ -61,7 +61,7 @@ class ChangeOptions(NamedTuple):
     action: VersionAction = "update"
     restored_from: int = 0
     change_set: str = ""
-    count_bytes: CountBytes = leave_uncounted
+    count_bytes: BytesCounter = leave_uncounted
 
 
 def change_document(

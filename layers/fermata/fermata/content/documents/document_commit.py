@@ -25,7 +25,7 @@ from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import (
-    CountBytes,
+    BytesCounter,
     effect_sort_key,
     head_sort_key,
     leave_uncounted,
@@ -89,7 +89,7 @@ def commit_documents(
     *,
     effect_key: str = "",
     extra: Sequence[Write] = (),
-    count_bytes: CountBytes = leave_uncounted,
+    count_bytes: BytesCounter = leave_uncounted,
 ) -> None:
     """Store new versions of documents: all of them, or none.
 
@@ -144,7 +144,7 @@ def explain_refusal(planned: Sequence[PlannedWrite], refused: TransactionCancele
 
 
 def _plan_versions(
-    resources: Resources, space: SpaceKey, steps: Sequence[DocumentStep], count_bytes: CountBytes
+    resources: Resources, space: SpaceKey, steps: Sequence[DocumentStep], count_bytes: BytesCounter
 ) -> Iterator[PlannedWrite]:
     table = resources.settings.content_table
     for step in steps:

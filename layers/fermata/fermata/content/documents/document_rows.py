@@ -23,7 +23,7 @@ from fermata.content.documents.document import DocumentContent, DocumentHead, Do
 from fermata.domain.errors import PayloadTooLarge
 
 MAX_DOCUMENT_BYTES = 1_000_000
-CountBytes: TypeAlias = Callable[[int], None]
+BytesCounter: TypeAlias = Callable[[int], None]
 """Counts what is about to be stored, or raises if its author may not store as much (decision 0430)."""
 _CATEGORY_CHARS = 64
 _LISTED_CHARS = 200
@@ -54,7 +54,7 @@ def leave_uncounted(_size: int) -> None:
 
 
 def pack_content(
-    resources: Resources, space: SpaceKey, content: DocumentContent | None, count_bytes: CountBytes = leave_uncounted
+    resources: Resources, space: SpaceKey, content: DocumentContent | None, count_bytes: BytesCounter = leave_uncounted
 ) -> dict[str, str]:
     """Return the attributes that hold a content; store one that is large in the bucket first.
 
@@ -87,7 +87,7 @@ def unpack_content(resources: Resources, item: Mapping[str, Any]) -> DocumentCon
 
 
 def version_to_item(
-    resources: Resources, space: SpaceKey, version: DocumentVersion, count_bytes: CountBytes = leave_uncounted
+    resources: Resources, space: SpaceKey, version: DocumentVersion, count_bytes: BytesCounter = leave_uncounted
 ) -> Item:
     """Return the row of a version; store a large content in the bucket first.
 
