@@ -19,7 +19,7 @@ THIRD_PARTIES = {
     "hosts": {"jwt"},
     "pricing": {"httpx"},
     "signed_requests": {"standardwebhooks"},
-    "content": {"re2", "PIL"},
+    "content": {"re2", "PIL", "yaml", "dulwich"},
     "conversations": {"PIL"},
     "mcp_sources": {"mcp", "mcp_types", "httpx2", "httpcore2", "anyio"},
     "wire": {"jwt"},

@@ -198,3 +198,14 @@ def test_the_content_of_sections_is_merged_field_by_field() -> None:
     both = merge_contents(base, page(title="theirs", text="B"), page(text="B"))
     assert both.conflicts == (FieldConflict("en.p.s.title", "A", "theirs", None),)
     assert merge_contents(base, page(title="t", text="B"), page(text="B"), "ours").content == page(text="B")
+
+
+def test_who_has_written_last_is_no_conflict_and_a_status_is_one() -> None:
+    def with_meta(title: str, **meta: Any) -> DocumentContent:
+        return make_post().with_fields("en", {title: "x"}).model_copy(update={"meta": {"en": meta}})
+
+    base = with_meta("a", updated_by="ada")
+    merged = merge_contents(base, with_meta("a", updated_by="bob"), with_meta("a", updated_by="eve"))
+    assert (merged.conflicts, merged.content.meta) == ((), {"en": {"updated_by": "eve"}})
+    refused = merge_contents(base, with_meta("a", status="archived"), with_meta("a", status="published"))
+    assert [conflict.path for conflict in refused.conflicts] == ["meta.en"]

@@ -4,13 +4,14 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
 from fermata.content.fields import FieldDefinition
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import InvalidRequest
 
 MODEL_ID = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,38}[a-z0-9])?")
+DOMAIN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,38}[a-z0-9])?")
 META_MODEL = "model"
 """The model whose documents are the other models: they have versions, history and restore as all documents do."""
 DEFINITION_LOCALE = "data"
@@ -35,18 +36,22 @@ class ModelKind(StrEnum):
 
 
 class ContentModel(DomainModel):
-    """A model.
+    """A model. Members that other programs have added stay in it.
 
     Attributes:
-        i18n: Whether its documents have content for each locale; else they have one for all.
+        domain: The part of the site that its documents belong to, which is the folder of their files.
+        i18n: Whether its documents have content for each locale; else they have one for all. Rows may call it `i18N`.
         built_in: Whether every space has it. It can be changed and not be deleted.
     """
 
+    model_config = ConfigDict(extra="allow")
+
     id: Annotated[str, Field(pattern=f"^{MODEL_ID.pattern}$")]
     kind: ModelKind
+    domain: Annotated[str, Field(pattern=f"^{DOMAIN_NAME.pattern}$")] = "site"
     title: Annotated[str, Field(max_length=200)] = ""
     description: Annotated[str, Field(max_length=2000)] = ""
-    i18n: bool = False
+    i18n: Annotated[bool, Field(validation_alias=AliasChoices("i18n", "i18N"), serialization_alias="i18n")] = False
     built_in: bool = False
     fields: Annotated[dict[str, FieldDefinition], Field(max_length=MAX_FIELDS)] = Field(default_factory=dict)
 

@@ -5,15 +5,15 @@ A space is one environment of one site. Every key of its rows begins with it, so
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import field_validator
 
-from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.domain.base import RecordModel
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 
 DEFAULT_ENVIRONMENT = "main"
 SPACE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
@@ -133,6 +133,35 @@ def read_space(resources: Resources, space: SpaceKey) -> ContentSpace:
     if item is None:
         raise NotFound(describe_missing_space(space))
     return space_from_item(item)
+
+
+def change_space_locales(resources: Resources, space: SpaceKey, locales: Sequence[str]) -> ContentSpace:
+    """Change the languages of a space. Content in a language that is left out stays where it is.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        locales: All languages, the default one first.
+
+    Raises:
+        NotFound: There is no such space.
+        Conflict: Somebody else has changed the space at the same moment.
+    """
+    key = space_item_key(resources, space)
+    item = resources.tables.get_item_by_key(key)
+    if item is None:
+        raise NotFound(describe_missing_space(space))
+    record = space_from_item(item)
+    changed = ContentSpace.model_validate({**record.model_dump(), "locales": tuple(locales)})
+    if changed == record:
+        return record
+    values, names = {":read": item["data"]}, {"#data": "data"}
+    put = Put(key.table, space_to_item(space, changed), condition="#data = :read", values=values, names=names)
+    try:
+        resources.tables.write_items(put)
+    except (ConditionFailed, TransactionCanceled):
+        raise Conflict("Somebody else has just changed the site. Try again.") from None
+    return changed
 
 
 def describe_missing_space(space: SpaceKey) -> str:

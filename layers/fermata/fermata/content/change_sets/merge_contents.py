@@ -9,6 +9,9 @@ from fermata.content.page_sections import list_page_sections
 Preference = Literal["ours", "theirs"]
 """Whose value counts where both have changed one field: that of the change set, or the one that is stored."""
 OWN_FIELDS = ("slug", "title", "status")
+_META = "meta"
+_WRITERS_MARKS = frozenset({"source", "updated_by", "updated_at", "version"})
+"""Members of what is known of a locale that say who has written last. They are no conflict."""
 
 
 class FieldConflict(NamedTuple):
@@ -54,15 +57,24 @@ def merge_contents(
     for path in _list_changed_paths(before, changed):
         value, other, own = before.get(path), stored.get(path), changed.get(path)
         if other not in (value, own):
-            if prefer is None:
+            decides = "ours" if path[0] == _META and _differ_in_marks(other, own) else prefer
+            if decides is None:
                 conflicts.append(FieldConflict(".".join(path), value, other, own))
-            if prefer != "ours":
+            if decides != "ours":
                 continue
         if own is None:
             merged.pop(path, None)
         else:
             merged[path] = own
     return MergedContent(_unflatten_content(merged, theirs, ours), tuple(conflicts))
+
+
+def _differ_in_marks(theirs: Any, ours: Any) -> bool:
+    """Return whether two records of a locale differ only in who has written last."""
+    rest = [
+        {name: one for name, one in (record or {}).items() if name not in _WRITERS_MARKS} for record in (theirs, ours)
+    ]
+    return rest[0] == rest[1]
 
 
 def _list_changed_paths(
@@ -76,6 +88,7 @@ def _list_changed_paths(
 def flatten_content(content: DocumentContent) -> dict[tuple[str, ...], Any]:
     """Return the fields of a document by their paths. The content of a page's section has a path for each field."""
     flat: dict[tuple[str, ...], Any] = {(name,): getattr(content, name) for name in OWN_FIELDS}
+    flat |= {(_META, locale): record for locale, record in content.meta.items()}
     sections = {section.id for section in list_page_sections(content)} if content.parts else set()
     for locale, fields in content.locales.items():
         for name, value in fields.items():
@@ -91,11 +104,14 @@ def _unflatten_content(
 ) -> DocumentContent:
     own = {path[0]: value for path, value in flat.items() if len(path) == 1}
     locales: dict[str, dict[str, Any]] = {}
+    meta = {path[1]: value for path, value in flat.items() if path[0] == _META}
     for path, value in flat.items():
+        if path[0] == _META:
+            continue
         if len(path) == 2:
             locales.setdefault(path[0], {})[path[1]] = value
         elif len(path) == 3:
             locales.setdefault(path[0], {}).setdefault(path[1], {})[path[2]] = value
     return theirs.model_copy(
-        update={**own, "locales": locales, "published_at": theirs.published_at or ours.published_at}
+        update={**own, "locales": locales, _META: meta, "published_at": theirs.published_at or ours.published_at}
     )

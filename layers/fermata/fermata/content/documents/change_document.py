@@ -199,7 +199,8 @@ def build_next_version(
     now = resources.clock.now_iso()
     is_new = before is None or before.is_deleted
     action: VersionAction = "create" if is_new and options.action == "update" else options.action
-    if content is not None and content.status is ContentStatus.PUBLISHED:
+    is_imported = author.source == "import"
+    if content is not None and content.status is ContentStatus.PUBLISHED and not is_imported:
         content = content.with_status(content.status, now)
     return DocumentVersion(
         model=key.model,

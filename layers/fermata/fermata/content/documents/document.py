@@ -12,6 +12,7 @@ from fermata.domain.errors import InvalidRequest
 
 DOCUMENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 DOCUMENT_SLUG = re.compile(r"[a-z0-9-]{2,64}")
+ID_RULE = "An id has up to 40 letters, digits, hyphens and underscores."
 SLUG_RULE = "A slug has 2 to 64 lower-case letters, digits and hyphens."
 MAX_DOCUMENT_TITLE_CHARS = 500
 
@@ -43,7 +44,7 @@ class DocumentKey(NamedTuple):
             InvalidRequest: One has another form.
         """
         if not DOCUMENT_ID.fullmatch(self.id) or not DOCUMENT_ID.fullmatch(self.model):
-            raise InvalidRequest("An id has up to 40 letters, digits, hyphens and underscores.")
+            raise InvalidRequest(ID_RULE)
 
 
 class DocumentContent(DomainModel):
@@ -53,6 +54,9 @@ class DocumentContent(DomainModel):
         slug: Its name in addresses, which no other document of the model has; empty for none.
         locales: The content by locale; under `data` what is the same in all of them.
         parts: How many parts of which other models it is made of: the sections of a page.
+        meta: What is known of the content of a locale besides it: who has approved it, when it expires, and its
+            `status` where it is not that of the document. A status that is None says that it is a draft of which
+            nothing is known.
     """
 
     slug: str = ""
@@ -61,6 +65,12 @@ class DocumentContent(DomainModel):
     published_at: str = ""
     locales: dict[str, LocaleContent] = Field(default_factory=dict)
     parts: dict[str, int] = Field(default_factory=dict)
+    meta: dict[str, LocaleContent] = Field(default_factory=dict)
+
+    def get_status(self, locale: str) -> ContentStatus:
+        """Return the status of the content in a locale."""
+        own = self.meta.get(locale, {})
+        return ContentStatus(own["status"] or ContentStatus.DRAFT) if "status" in own else self.status
 
     def get_locale(self, locale: str) -> Mapping[str, Any]:
         """Return the content of a locale; an absent one is empty."""

@@ -21,6 +21,7 @@ class ContentRefused(InvalidRequest):
     def __init__(self, problems: Sequence[ContentProblem]) -> None:
         errors = [problem for problem in problems if problem.severity == "error"]
         super().__init__(" ".join(problem.message for problem in errors[:5]))
+        self.problems = tuple(problems)
         self.details = {"problems": [problem.to_wire() for problem in problems]}
 
 

@@ -1,0 +1,1 @@
+"""Reads and writes a space as files in the `.contentrain/` layout, the same bytes for the same content."""

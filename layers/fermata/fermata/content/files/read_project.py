@@ -1,0 +1,122 @@
+"""Read a whole space: its models, and what its documents say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import Item
+from fermata.aws.resources import Resources
+from fermata.content.built_in_models import BUILT_IN_MODELS, VOCABULARY_MODEL
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, ModelKind
+from fermata.content.content_space import ContentSpace, SpaceKey, read_space
+from fermata.content.documents.change_document import SINGLETON_ID
+from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
+from fermata.content.documents.read_document import ModelState, model_state_from_item, read_versions_at_once
+from fermata.content.files.project_files import ContentProject
+from fermata.domain.errors import PayloadTooLarge
+
+PROJECT_MODEL = ContentModel(id="studio-project", kind=ModelKind.SINGLETON, title="Project", built_in=True)
+"""Holds the settings of a project: `config`, `context` and `emptyFiles`, which only files say."""
+PROJECT_KEY = DocumentKey(PROJECT_MODEL.id, SINGLETON_ID)
+VOCABULARY_KEY = DocumentKey(VOCABULARY_MODEL.id, SINGLETON_ID)
+HIDDEN_MODELS = frozenset({PROJECT_MODEL.id, VOCABULARY_MODEL.id})
+"""Models of which no file is made, because their documents are files of their own."""
+MAX_PROJECT_DOCUMENTS = 20_000
+CONFIG_VERSION = 1
+_BUILT_IN = {model.id: model for model in BUILT_IN_MODELS}
+_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class WholeSpace:
+    """A space with all of its models and documents, as they were read.
+
+    Attributes:
+        versions: The current version of each document that exists.
+    """
+
+    record: ContentSpace
+    models: Mapping[str, ModelState] = field(default_factory=dict)
+    versions: Mapping[DocumentKey, DocumentVersion] = field(default_factory=dict)
+
+    def get_content(self, key: DocumentKey) -> DocumentContent | None:
+        """Return what a document says; None if it does not exist."""
+        version = self.versions.get(key)
+        return version.content if version else None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings of the project; empty for a space that is none."""
+        content = self.get_content(PROJECT_KEY)
+        return content.get_locale(DEFINITION_LOCALE) if content else {}
+
+
+def read_whole_space(resources: Resources, space: SpaceKey) -> WholeSpace:
+    """Read a space with all of its models and documents.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+
+    Raises:
+        NotFound: There is no such space.
+        PayloadTooLarge: It has more than `MAX_PROJECT_DOCUMENTS` documents.
+    """
+    record = read_space(resources, space)
+    heads = read_all_heads(resources, space)
+    models = {key.id: model_state_from_item(head) for key, head in heads.items() if key.model == META_MODEL}
+    wanted = [(key, int(head["version"])) for key, head in heads.items() if key.model != META_MODEL]
+    versions: dict[DocumentKey, DocumentVersion] = {}
+    for start in range(0, len(wanted), _BATCH):
+        found = read_versions_at_once(resources, space, wanted[start : start + _BATCH])
+        versions |= {key: version for (key, _), version in found.items()}
+    return WholeSpace(record, models, versions)
+
+
+def read_all_heads(resources: Resources, space: SpaceKey) -> dict[DocumentKey, Item]:
+    """Return the heads of all documents of a space, of models too.
+
+    Raises:
+        PayloadTooLarge: They are more than `MAX_PROJECT_DOCUMENTS`.
+    """
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk="d#", max_sk="d#~", limit=MAX_PROJECT_DOCUMENTS + 1
+    )
+    if len(rows) > MAX_PROJECT_DOCUMENTS:
+        raise PayloadTooLarge(f"This works for spaces of up to {MAX_PROJECT_DOCUMENTS} documents.")
+    return {DocumentKey(*row["sk"].split("#", 2)[1:]): row for row in rows}
+
+
+def make_project(whole: WholeSpace) -> ContentProject:
+    """Return a space as a project. Built-in models that nobody uses or has changed are left out."""
+    models = {
+        model_id: state.model
+        for model_id, state in whole.models.items()
+        if model_id not in HIDDEN_MODELS and (state.documents or state.model != _BUILT_IN.get(model_id))
+    }
+    documents = {
+        key: version.content
+        for key, version in whole.versions.items()
+        if key.model in models and version.content is not None
+    }
+    settings = whole.settings
+    return ContentProject(
+        locales=whole.record.locales,
+        config=settings.get("config") or _describe_space(whole.record, list(models.values())),
+        context=settings.get("context"),
+        models=models,
+        documents=documents,
+        vocabulary=whole.get_content(VOCABULARY_KEY) or DocumentContent(),
+        empty_files=tuple(settings.get("emptyFiles", ())),
+    )
+
+
+def _describe_space(record: ContentSpace, models: Sequence[ContentModel]) -> dict[str, Any]:
+    """Return the configuration of a space that was never a project of files."""
+    return {
+        "version": CONFIG_VERSION,
+        "stack": "other",
+        "workflow": "auto-merge",
+        "domains": sorted({model.domain for model in models}),
+        "locales": {"default": record.default_locale, "supported": list(record.locales)},
+    }

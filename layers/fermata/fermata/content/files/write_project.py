@@ -1,0 +1,214 @@
+"""Make a space what a project says: models first, then documents in transactions of many.
+
+Everything is validated before anything is written. A space is not locked meanwhile: a document that somebody changes at
+the same moment is read again. Repeating an import writes what is still missing, and nothing else.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fermata.aws.resources import Resources
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel
+from fermata.content.content_space import ContentSpace, SpaceKey, change_space_locales
+from fermata.content.documents.change_document import (
+    ChangeOptions,
+    build_next_version,
+    change_document,
+    check_content,
+)
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
+from fermata.content.documents.document_commit import MAX_WRITES, ContentMoved, DocumentStep, commit_documents
+from fermata.content.documents.read_document import ModelState, WriteBasis, read_newest_version, read_write_basis
+from fermata.content.documents.unique_claims import list_claims
+from fermata.content.files.project_files import ContentProject
+from fermata.content.files.read_project import (
+    HIDDEN_MODELS,
+    PROJECT_KEY,
+    PROJECT_MODEL,
+    VOCABULARY_KEY,
+    WholeSpace,
+    read_whole_space,
+)
+from fermata.content.model_store import delete_model, model_to_content, put_model
+from fermata.content.validation.content_problem import ContentProblem
+from fermata.content.validation.validate_document import ContentRefused
+from fermata.domain.errors import InvalidRequest, ServiceUnavailable
+
+MAX_BATCH_ATTEMPTS = 5
+_FIXED_WRITES = 2
+"""Of each document: its version and its head."""
+_RESERVED_WRITES = 10
+"""For the models of a batch."""
+
+
+@dataclass(frozen=True)
+class ImportSummary:
+    """What an import has changed: the numbers of documents and of models."""
+
+    written: int
+    deleted: int
+    models: int
+
+
+def write_project(
+    resources: Resources, space: SpaceKey, project: ContentProject, author: ContentAuthor
+) -> ImportSummary:
+    """Make a space what a project says. What the project does not have is deleted, and can be restored.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        project: What it is to be.
+        author: Who does it.
+
+    Raises:
+        NotFound: There is no such space.
+        ContentRefused: A document breaks the rules of its model; nothing was written.
+        InvalidRequest: A model has a name that cannot be used.
+        Conflict: A model changes what its documents do not allow, or a unique value is taken.
+    """
+    _check_project(project)
+    whole = read_whole_space(resources, space)
+    if whole.record.locales != project.locales:
+        change_space_locales(resources, space, project.locales)
+    wanted = _list_wanted(project)
+    gone = [key for key, version in whole.versions.items() if key not in wanted and key.model not in HIDDEN_MODELS]
+    _write_documents(resources, space, dict.fromkeys(gone), whole, author)
+    models = _write_models(resources, space, project, whole, author)
+    changed = {key: content for key, content in wanted.items() if content != whole.get_content(key)}
+    if changed:
+        _write_documents(resources, space, changed, whole, author)
+    return ImportSummary(len(changed), len(gone), models)
+
+
+def _check_project(project: ContentProject) -> None:
+    """Check all documents as they would be checked one by one."""
+    reserved = HIDDEN_MODELS.intersection(project.models) | ({META_MODEL} & set(project.models))
+    if reserved:
+        raise InvalidRequest(f"No model can be called {', '.join(sorted(reserved))}. Rename it.")
+    states = {name: ModelState(model, 1, 0) for name, model in project.models.items()}
+    basis = WriteBasis(ContentSpace(locales=project.locales), states)
+    problems: list[ContentProblem] = []
+    for key, content in project.documents.items():
+        try:
+            check_content(content, key, basis)
+        except ContentRefused as refused:
+            place = f"{key.model}/{key.id}"
+            for problem in refused.problems:
+                message = f"{place}: {problem.message}"
+                problems.append(problem.model_copy(update={"field": f"{place}.{problem.field}", "message": message}))
+    if problems:
+        raise ContentRefused(problems[:100])
+
+
+def _list_wanted(project: ContentProject) -> dict[DocumentKey, DocumentContent]:
+    """Return all documents, with that of the settings and that of the vocabulary."""
+    settings = {"config": dict(project.config), "emptyFiles": list(project.empty_files) or None}
+    settings["context"] = None if project.context is None else dict(project.context)
+    own = DocumentContent(title="Project").with_fields(DEFINITION_LOCALE, settings)
+    special = {PROJECT_KEY: own}
+    if project.vocabulary.locales:
+        special[VOCABULARY_KEY] = project.vocabulary
+    return {**special, **project.documents}
+
+
+def _write_models(
+    resources: Resources, space: SpaceKey, project: ContentProject, whole: WholeSpace, author: ContentAuthor
+) -> int:
+    """Write the models that differ, and delete those that the project does not have. Return how many."""
+    changed = 0
+    if PROJECT_MODEL.id not in whole.models:
+        key = DocumentKey(META_MODEL, PROJECT_MODEL.id)
+        change_document(resources, space, key, author, lambda _before, _basis: model_to_content(PROJECT_MODEL))
+    for model in project.models.values():
+        state = whole.models.get(model.id)
+        if state is None or state.model.model_copy(update={"built_in": False}) != _without_mark(model):
+            put_model(resources, space, model.to_wire(), author)
+            changed += 1
+    for name, state in whole.models.items():
+        if name not in project.models and name not in HIDDEN_MODELS and not state.model.built_in:
+            delete_model(resources, space, name, author)
+            changed += 1
+    return changed
+
+
+def _without_mark(model: ContentModel) -> ContentModel:
+    return model.model_copy(update={"built_in": False})
+
+
+def _write_documents(
+    resources: Resources,
+    space: SpaceKey,
+    contents: Mapping[DocumentKey, DocumentContent | None],
+    whole: WholeSpace,
+    author: ContentAuthor,
+) -> None:
+    models = {key.model for key in contents} | {
+        part for content in contents.values() if content for part in content.parts
+    }
+    basis = read_write_basis(resources, space, models)
+    for batch in _split_batches(contents, whole, basis):
+        _write_batch(resources, space, batch, whole, author)
+
+
+def _split_batches(
+    contents: Mapping[DocumentKey, DocumentContent | None], whole: WholeSpace, basis: WriteBasis
+) -> Iterator[dict[DocumentKey, DocumentContent | None]]:
+    """Yield as many documents at a time as one transaction holds."""
+    batch: dict[DocumentKey, DocumentContent | None] = {}
+    size = _RESERVED_WRITES
+    for key, content in contents.items():
+        state = basis.models.get(key.model)
+        model, before = state.model if state else None, whole.versions.get(key)
+        after = DocumentVersion(
+            model=key.model, id=key.id, version=1, action="update", at="", created_at="", content=content
+        )
+        parts = len(content.parts) if content else 0
+        writes = _FIXED_WRITES + len(list_claims(before, model)) + len(list_claims(after, model)) + parts
+        if batch and size + writes > MAX_WRITES:
+            yield batch
+            batch, size = {}, _RESERVED_WRITES
+        batch[key] = content
+        size += writes
+    if batch:
+        yield batch
+
+
+def _write_batch(
+    resources: Resources,
+    space: SpaceKey,
+    batch: Mapping[DocumentKey, DocumentContent | None],
+    whole: WholeSpace,
+    author: ContentAuthor,
+) -> None:
+    befores: dict[DocumentKey, DocumentVersion | None] = {key: whole.versions.get(key) for key in batch}
+    for _ in range(MAX_BATCH_ATTEMPTS):
+        parts = {part for content in batch.values() if content for part in content.parts}
+        basis = read_write_basis(resources, space, {key.model for key in batch} | parts)
+        steps = list(_plan_steps(resources, batch, befores, basis, author))
+        try:
+            if steps:
+                commit_documents(resources, space, steps, basis)
+        except ContentMoved:
+            # Somebody has changed one, or it was deleted before and goes on from the mark of that.
+            befores = {key: read_newest_version(resources, space, key) for key in batch}
+            continue
+        return
+    raise ServiceUnavailable("Other requests are changing these documents. Try again.", retry_after=1)
+
+
+def _plan_steps(
+    resources: Resources,
+    batch: Mapping[DocumentKey, DocumentContent | None],
+    befores: Mapping[DocumentKey, DocumentVersion | None],
+    basis: WriteBasis,
+    author: ContentAuthor,
+) -> Iterator[DocumentStep]:
+    options = ChangeOptions()
+    for key, content in batch.items():
+        before = befores[key]
+        now = before.content if before else None
+        if now == content:
+            continue
+        checked, _warnings = check_content(content, key, basis)
+        yield DocumentStep(before, build_next_version(resources, key, author, before, checked, options))
