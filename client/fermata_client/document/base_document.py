@@ -19,10 +19,10 @@ from fermata_client.document.transfer_ids import CarriedIds, transfer_ids
 from fermata_client.html.active_content import ActiveContent, check_nesting_depth, find_active_content
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.insertion import head_splice
-from fermata_client.html.linked_files import is_stylesheet, linked_file_path, linked_file_paths
+from fermata_client.html.linked_files import is_page_stylesheet, linked_file_path, linked_file_paths
 from fermata_client.html.parser import parse_html
 from fermata_client.html.splices import Splice, apply_splices
-from fermata_client.html.tags import RAW_TEXT_TAGS
+from fermata_client.html.tags import HIDDEN_TEXT_TAGS, RAW_TEXT_TAGS
 from fermata_client.html.tree import Element, HtmlTree
 
 DOCUMENT_ID = "document"
@@ -96,7 +96,7 @@ class BaseDocument:
     @property
     def sheet_elements(self) -> list[Element]:
         """The style elements and links whose rules can be read, in the order in which they apply."""
-        sheets = [element for element in self.tree.elements if is_stylesheet(element)]
+        sheets = [element for element in self.tree.elements if is_page_stylesheet(element)]
         return [sheet for sheet in sheets if sheet.tag == "style" or self.linked_file(sheet)]
 
     @cached_property
@@ -144,8 +144,10 @@ class BaseDocument:
             raise EditError(f"A <{element.tag}> has no content. Choose the node around it.")
         if element.tag in ("style", "script"):
             raise EditError("Styles are changed with applyCss, scripts with write_code_asset or patch_code_asset.")
+        if element.tag in HIDDEN_TEXT_TAGS:
+            raise EditError(f"Browsers never show what is inside of a <{element.tag}>. Choose the node around it.")
         if element.tag in RAW_TEXT_TAGS and not raw_text:
-            raise EditError(f"A <{element.tag}> holds text only. Replace its content instead.")
+            raise EditError(f"A <{element.tag}> holds text only. Replace its text with replaceNodeHtml instead.")
         return element
 
     def with_splices(self, splices: list[Splice], *edited: Element, carried: CarriedIds | None = None) -> Self:

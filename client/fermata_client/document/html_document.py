@@ -14,13 +14,15 @@ from fermata_client.document.model_view import annotate_uids, join_stylesheets, 
 from fermata_client.document.vendor_sheets import is_vendor_sheet
 from fermata_client.html.browser_parser import FragmentContext, count_elements
 from fermata_client.html.browser_placement import check_browser_place
-from fermata_client.html.content_model import check_nesting, check_place, choose_place
+from fermata_client.html.content_model import check_content_only, check_nesting, check_place, choose_place
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment
 from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice
 from fermata_client.html.linked_files import is_for_screens
 from fermata_client.html.markdown_fences import strip_element_tags, strip_markdown_fence
+from fermata_client.html.parser import parse_html
+from fermata_client.html.removed_code import check_no_script_within
 from fermata_client.html.sanitize import sanitize_html
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG
@@ -73,7 +75,10 @@ class HtmlDocument(BaseDocument):
         element = self.find_container(uid, raw_text=True)
         if element.tag in RAW_TEXT_TAGS:
             return self._replace_raw_text(element, html), {"nodeIds": []}
-        fragment = sanitize_html(strip_markdown_fence(html), FragmentContext.from_element(element))
+        html = strip_markdown_fence(html)
+        check_no_script_within(self.tree, element)
+        check_content_only(element, parse_html(html.encode("utf-8", "replace")))
+        fragment = sanitize_html(html, FragmentContext.from_element(element))
         if not fragment.markup:
             return self._put_styles_only(fragment)
         check_place(element, fragment.tags, fragment.loose_text)

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 from fermata_client.document.split_by_json_length import TextRange, json_length, split_document
 from fermata_client.html.edit_error import EditError
+from fermata_client.html.linked_files import is_page_stylesheet
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tree import Element, HtmlTree
 from fermata_client.service.json_types import JsonObject
@@ -52,8 +53,7 @@ def _omit_content(source: bytes, element: Element) -> list[Splice]:
     content = source[element.inner_start : element.inner_end]
     if not content.strip():
         return []
-    is_stylesheet = element.tag == "style" and not element.is_within("svg")
-    note = "/* see css */" if is_stylesheet else f"/* {len(content)} bytes, left as they are */"
+    note = "/* see css */" if is_page_stylesheet(element) else f"/* {len(content)} bytes, left as they are */"
     return [Splice(element.inner_start, element.inner_end, note.encode())]
 
 

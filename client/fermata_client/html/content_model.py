@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.tags import ROOT_TAG, name_set
-from fermata_client.html.tree import Element
+from fermata_client.html.tree import Element, HtmlTree
 
 PARENTS_BY_TABLE_TAG = {
     "caption": name_set("table"),
@@ -26,6 +26,11 @@ UNNESTABLE_TAGS = name_set("a button form")
 """Elements that browsers end where another one of the same kind begins, or whose inner one they ignore."""
 FIRST_CHILD_TAGS = name_set("caption legend summary")
 COLUMN_TAGS = name_set("colgroup col")
+SELF_NESTING_TAGS = name_set(
+    "div span section article aside blockquote details fieldset figure object template noscript ins del bdi bdo sub sup "
+    "small svg g symbol math mrow"
+)
+"""Elements that may well hold one of their kind, as custom elements may."""
 
 
 def check_place(parent: Element, tags: Sequence[str], loose_text: str = "") -> None:
@@ -42,6 +47,30 @@ def check_place(parent: Element, tags: Sequence[str], loose_text: str = "") -> N
         if parent.tag in TABLE_STRUCTURE_TAGS and parents is None and tag not in ANYWHERE_TAGS:
             own = ", ".join(f"<{name}>" for name, allowed in PARENTS_BY_TABLE_TAG.items() if parent.tag in allowed)
             raise EditError(f"Browsers move a <{tag}> out of a <{parent.tag}>, which takes: {own}. Put it in a cell.")
+
+
+def check_content_only(element: Element, sent: HtmlTree) -> None:
+    """Raise `EditError` if new content of an element is the element itself, as a model that rewrites it may send it."""
+    children = sent.root.children
+    if not children or element.tag in ("html", "body") or any(child.tag != element.tag for child in children):
+        return
+    is_same = any(_is_marked_alike(element, child) for child in children)
+    if is_same or not (element.tag in SELF_NESTING_TAGS or "-" in element.tag):
+        raise EditError(
+            f"replaceNodeHtml replaces what is inside of the <{element.tag}> {element.uid}. Send only that, without "
+            f"the <{element.tag}> itself, whose attributes are set with updateNodeProps and assignClass. For several "
+            f"in its place, add them with insertHtml, and remove this one with deleteNode."
+        )
+
+
+def _is_marked_alike(element: Element, other: Element) -> bool:
+    """Return whether another element has the uid or the id of this one, or all of its classes."""
+    if other.attribute_value("uid") == element.uid:
+        return True
+    own_id = element.attribute_value("id")
+    return bool(own_id and other.attribute_value("id") == own_id) or (
+        bool(element.classes) and element.classes == other.classes
+    )
 
 
 def check_nesting(parent: Element, tags: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import unicodedata
 from html import unescape
 from urllib.parse import unquote
 
+from fermata_client.html.tags import ISOLATING_TAGS
 from fermata_client.html.tree import Element, HtmlTree
 
 SCRIPT_TYPES = frozenset({"", "module", "text/javascript", "application/javascript", "text/ecmascript"})
@@ -31,6 +32,14 @@ def is_stylesheet(element: Element) -> bool:
         return not element.is_within("svg")
     relations = (element.attribute_value("rel") or "").lower().split()
     return element.tag == "link" and "stylesheet" in relations and "alternate" not in relations
+
+
+def is_page_stylesheet(element: Element) -> bool:
+    """Return whether a style sheet applies to the page: not only to a template, and also with scripting."""
+    if not is_stylesheet(element) or any(ancestor.tag in ISOLATING_TAGS for ancestor in element.ancestors()):
+        return False
+    is_css = (element.attribute_value("type") or "").strip().lower() in ("", "text/css")
+    return is_css and (element.tag == "style" or element.attribute_value("disabled") is None)
 
 
 def is_script(element: Element) -> bool:

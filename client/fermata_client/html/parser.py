@@ -15,12 +15,17 @@ from tree_sitter import Language, Node, Tree
 
 from fermata_client.html.syntax_tree import parse_syntax
 from fermata_client.html.tags import (
+    ENCLOSING_TAGS,
     FOREIGN_TAGS,
     HEAD_TAGS,
     IMPLIED_ENDS,
+    ISOLATING_TAGS,
     PARAGRAPH_CLOSING_TAGS,
     PARAGRAPH_IMPLIED_END,
+    RAW_TEXT_TAGS,
+    REACHING_TAGS,
     ROOT_TAG,
+    TAGS_TO_THE_END,
     VOID_TAGS,
     ImpliedEnd,
 )
@@ -41,13 +46,16 @@ _ATTRIBUTES = (
     + rb"|[^'])*+')*+"
 )
 _TEMPLATE_CODE = re.compile(TEMPLATE_CODE, re.DOTALL)
-_RAW_TEXT_NAMES = (b"script", b"style", b"textarea", b"title")
-_RAW_TEXT_ENDS = {name: re.compile(rb"</" + name + rb"[\s/>]", re.IGNORECASE) for name in _RAW_TEXT_NAMES}
+_RAW_TEXT_NAMES = tuple(name.encode() for name in sorted(RAW_TEXT_TAGS))
+_RAW_TEXT_ENDS = {
+    name: re.compile(rb"\Z" if name.decode() in TAGS_TO_THE_END else rb"</" + name + rb"[\s/>]", re.IGNORECASE)
+    for name in _RAW_TEXT_NAMES
+}
 _MARKUP_OR_OPAQUE = re.compile(
     rb"<!--(?:-?>|.*?--!?>)"
     rb"|(?P<open><!--.*)"
     rb"|(?P<code>" + TEMPLATE_CODE + rb")"
-    rb"|<(?P<name>" + b"|".join(_RAW_TEXT_NAMES) + rb")\b" + _ATTRIBUTES + rb">"
+    rb"|<(?P<name>" + b"|".join(_RAW_TEXT_NAMES) + rb")(?![^\s/>])" + _ATTRIBUTES + rb">"
     rb"|</?[A-Za-z]" + _ATTRIBUTES + rb">"
     rb"|(?P<stray><(?![A-Za-z/!?])|\x00)",
     re.DOTALL | re.IGNORECASE,
@@ -185,7 +193,7 @@ class _TreeBuilder:
             self._stack.append(element)
 
     def _close_element(self, tag: _Tag) -> None:
-        if not self._depths_by_tag[tag.name]:
+        if not self._depths_by_tag[tag.name] or not self._is_in_reach(tag.name):
             self._stray_end_tags.append((tag.start, tag.end))
             return
         self._pop_to_depth(self._depths_by_tag[tag.name][-1] + 1, tag.start)
@@ -193,6 +201,17 @@ class _TreeBuilder:
         element.inner_end = tag.start
         element.end = tag.end
         element.has_end_tag = True
+
+    def _is_in_reach(self, tag: str) -> bool:
+        """Return whether an end tag closes its innermost open element, which may be outside of a cell or template."""
+        if tag == "noscript":  # a browser with scripting reads nothing else in it
+            return True
+        enclosing = ENCLOSING_TAGS if tag not in REACHING_TAGS else ISOLATING_TAGS - {tag}
+        return self._depths_by_tag[tag][-1] > self._get_innermost_depth(enclosing)
+
+    def _get_innermost_depth(self, tags: Iterable[str]) -> int:
+        """Return the depth of the innermost open element of these tags; 0 if none is open."""
+        return max((self._depths_by_tag[tag][-1] for tag in tags if self._depths_by_tag[tag]), default=0)
 
     def _apply_implied_ends(self, tag: str, position: int) -> None:
         if implied_end := IMPLIED_ENDS.get(tag):
@@ -205,7 +224,7 @@ class _TreeBuilder:
     def _end_outermost(self, implied_end: ImpliedEnd, position: int) -> None:
         """End the outermost open element that is closed, inside of the innermost one of the scope."""
         depths_by_tag = self._depths_by_tag
-        scope_depth = max((depths_by_tag[tag][-1] for tag in implied_end.scope if depths_by_tag[tag]), default=0)
+        scope_depth = self._get_innermost_depth(implied_end.scope)
         depths = [
             tag_depths[bisect_right(tag_depths, scope_depth)]
             for tag in implied_end.closes

@@ -13,15 +13,26 @@ ROOT_TAG = "#document"
 VOID_TAGS = name_set(
     "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
 )
-RAW_TEXT_TAGS = frozenset({"script", "style", "textarea", "title"})
+HIDDEN_TEXT_TAGS = name_set("iframe noembed noframes")
+"""Elements whose content is text that no browser of today shows."""
+RAW_TEXT_TAGS = name_set("script style textarea title xmp plaintext") | HIDDEN_TEXT_TAGS
+"""Elements whose content is text. A browser with scripting also reads that of `<noscript>` so (decision 0414)."""
+TAGS_TO_THE_END = frozenset({"plaintext"})
+"""Elements that nothing ends: the rest of the page is their text."""
 HEAD_TAGS = name_set("base link meta noscript script style template title")
 FOREIGN_TAGS = frozenset({"svg", "math"})
 PARAGRAPH_CLOSING_TAGS = name_set(
     "address article aside blockquote details dialog div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
     "header hgroup hr main menu nav ol p pre search section table ul"
 )
-PARAGRAPH_SCOPE_TAGS = frozenset({"button", "td", "th", "caption", "table", "template", "svg", "math"})
+PARAGRAPH_SCOPE_TAGS = "button td th caption table svg math"
 """A paragraph outside of one of these is not closed by what is inside of it."""
+ISOLATING_TAGS = frozenset({"template", "noscript"})
+"""Elements whose content ends no element around them."""
+ENCLOSING_TAGS = name_set("table td th caption") | ISOLATING_TAGS
+"""Elements out of which no end tag reaches, but those of tables and of the page."""
+REACHING_TAGS = name_set("table caption colgroup thead tbody tfoot tr td th template noscript head body html")
+"""Elements whose end tags reach out of enclosing elements."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,7 @@ class ImpliedEnd:
 
 
 def _implied_end(closes: str, scope: str) -> ImpliedEnd:
-    return ImpliedEnd(name_set(closes), name_set(scope))
+    return ImpliedEnd(name_set(closes), name_set(scope) | ISOLATING_TAGS)
 
 
 IMPLIED_ENDS: dict[str, ImpliedEnd] = {
@@ -55,4 +66,4 @@ IMPLIED_ENDS: dict[str, ImpliedEnd] = {
     "body": _implied_end("head", scope="html"),
 }
 """By the tag that starts."""
-PARAGRAPH_IMPLIED_END = ImpliedEnd(frozenset({"p"}), PARAGRAPH_SCOPE_TAGS)
+PARAGRAPH_IMPLIED_END = _implied_end("p", scope=PARAGRAPH_SCOPE_TAGS)

@@ -16,6 +16,8 @@ from fermata_client.tools.tool_function import ToolEffect
 
 GLOBAL_ATTRIBUTES = name_set("id title lang dir hidden tabindex role style translate inert popover")
 FREE_ATTRIBUTE_PREFIXES = ("aria-", "data-")
+TEXTLESS_TAGS = RAW_TEXT_TAGS - {"title", "textarea"}
+"""Elements whose text is code, is not shown, or has no escaped characters."""
 MEDIA_ATTRIBUTES = name_set("src controls autoplay muted loop preload crossorigin")
 FORM_FIELD_ATTRIBUTES = name_set("name disabled required form autocomplete readonly placeholder")
 TABLE_CELL_ATTRIBUTES = name_set("colspan rowspan headers")
@@ -176,7 +178,7 @@ def _check_id(document: HtmlDocument, element: Element, value: str) -> None:
 def _describe_properties(element: Element) -> str:
     """Return a sentence with the properties that can be set, for a model that guessed one."""
     own_names = sorted(CASED_ATTRIBUTE_NAMES.get(name, name) for name in ATTRIBUTES_BY_TAG.get(element.tag, ()))
-    holds_text = not (element.is_void or element.children or element.tag in RAW_TEXT_TAGS - {"title", "textarea"})
+    holds_text = not (element.is_void or element.children or element.tag in TEXTLESS_TAGS)
     text_name = ["text"] if holds_text else []
     listed = ", ".join([*text_name, *own_names, *sorted(GLOBAL_ATTRIBUTES), "aria-*", "data-*"])
     return f"A <{element.tag}> takes: {listed}. Colours and sizes are CSS: use applyCss."

@@ -6,6 +6,7 @@ from html import escape
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.broken_links import describe_broken_links
 from fermata_client.html.edit_error import EditError
+from fermata_client.html.removed_code import describe_code_within
 from fermata_client.html.splices import Splice
 from fermata_client.html.template_preamble import is_filled_into_template
 from fermata_client.tools.arguments import ToolArguments, optional_integer, optional_text, required_text
@@ -55,16 +56,23 @@ def insert_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectW
 
 
 def replace_node_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
-    edited, data = document.replace_content(required_text(arguments, "nodeId"), required_text(arguments, "html"))
-    notes = [data.get("note", ""), describe_broken_links(document.tree, edited.tree)]
-    note = " ".join(text for text in notes if text)
+    uid = required_text(arguments, "nodeId")
+    edited, data = document.replace_content(uid, required_text(arguments, "html"))
+    note = " ".join(text for text in (data.get("note", ""), _describe_loss(document, edited, uid)) if text)
     return edited, data | {"note": note} if note else data
 
 
 def delete_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
-    edited = document.delete_element(required_text(arguments, "nodeId"))
-    note = describe_broken_links(document.tree, edited.tree)
+    uid = required_text(arguments, "nodeId")
+    edited = document.delete_element(uid)
+    note = _describe_loss(document, edited, uid)
     return edited, {"note": note} if note else None
+
+
+def _describe_loss(document: HtmlDocument, edited: HtmlDocument, uid: str) -> str:
+    """Return what works no more without the content of a node."""
+    removed_code = describe_code_within(document.tree, document.find_element(uid))
+    return " ".join(text for text in (describe_broken_links(document.tree, edited.tree), removed_code) if text)
 
 
 def rename_page(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
