@@ -27,8 +27,8 @@ UNNESTABLE_TAGS = name_set("a button form")
 FIRST_CHILD_TAGS = name_set("caption legend summary")
 COLUMN_TAGS = name_set("colgroup col")
 SELF_NESTING_TAGS = name_set(
-    "div span section article aside blockquote details fieldset figure object template noscript ins del bdi bdo sub sup "
-    "small svg g symbol math mrow"
+    "div span section article aside blockquote details fieldset figure object template noscript ins del bdi bdo sub "
+    "sup small svg g symbol math mrow"
 )
 """Elements that may well hold one of their kind, as custom elements may."""
 

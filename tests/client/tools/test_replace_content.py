@@ -62,4 +62,5 @@ def test_style_sheets_that_go_with_replaced_or_deleted_content_are_named() -> No
     expected = "This went with it: the <style> n2, the <link> n3 (a.css)."
     assert expected in replace_content(source, "<p>y</p>", "main")[1]["note"]
     deleted = WRITE_TOOLS["deleteNode"](HtmlDocument.parse(source.encode()), {"nodeId": "n1"})[1]
-    assert deleted is not None and deleted["note"] == expected
+    assert deleted is not None
+    assert deleted["note"] == expected
