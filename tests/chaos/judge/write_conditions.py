@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from tests.chaos.evidence import Evidence, LandedWrite
+from tests.chaos.evidence import Evidence
 
 EDITION = re.compile(r"#rollup#(\d+)#")
 UNCONDITIONAL_WRITES = (
@@ -19,11 +19,7 @@ def judge_landed_writes(evidence: Evidence) -> Iterator[str]:
         shown = ", ".join(f"{table} {pk} {sk}" for table, pk, sk in write.rows)
         if not write.has_condition and not all(_may_lack_condition(row) for row in write.rows):
             yield f"a write has no condition: {shown}"
-        changed = [
-            row
-            for row in write.changed_by_copy
-            if not _is_of_an_edition_that_is_over(evidence, row) and not _is_count_alone(write, row)
-        ]
+        changed = [row for row in write.changed_by_copy if not _is_of_an_edition_that_is_over(evidence, row)]
         if changed:
             yield f"a late copy of the write of {shown} changes {changed}"
 
@@ -33,14 +29,6 @@ def _is_of_an_edition_that_is_over(evidence: Evidence, row: tuple[str, str, str]
     current = next((int(item["current"]) for item in evidence.usage if item["sk"] == "edition"), 1)
     number = EDITION.search(row[1])
     return number is not None and int(number[1]) != current
-
-
-def _is_count_alone(write: LandedWrite, row: tuple[str, str, str]) -> bool:
-    """Return whether a row has counts of use, and nothing else was written with it.
-
-    A copy that lands more than ten minutes later on the same day may count the same bytes again.
-    """
-    return row[2] == "counts" and all(sort_key == "counts" for _, _, sort_key in write.rows)
 
 
 def _may_lack_condition(row: tuple[str, str, str]) -> bool:

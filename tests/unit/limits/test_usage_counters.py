@@ -17,6 +17,7 @@ from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, UseLimits
 from fermata.limits.leases import build_lease_removal, list_live_leases
 from fermata.limits.limit_keys import TENANT_SHARDS, divide_limits
 from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
+from fermata.limits.refuse_late_copy import TIME_PREFIX, TIME_SLOTS
 from fermata.limits.usage_counters import TURN_LEASE_SECONDS, LimitReached, ReaderCounters, UsageCounters, Use
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
 from tests.chaos.memory_aws.tables import MemoryTable
@@ -221,13 +222,58 @@ def test_as_many_of_the_uses_that_have_read_the_same_row_are_counted_as_the_limi
     assert find(row.item, rename(use, 20)) is not None
 
 
+SINGLE_USES = [
+    Use(uploads=1, stored_bytes=9, single="upload"),
+    Use(stored_bytes=9, single="body"),
+    Use(prompts=1, stored_bytes=9, single="queued"),
+    Use(prompts=1, single="generated"),
+]
+
+
 @pytest.mark.parametrize("state", ROWS)
-def test_an_upload_that_lands_again_is_not_counted_again(state: str) -> None:
+@pytest.mark.parametrize("use", SINGLE_USES, ids=repr)
+def test_a_use_beside_no_log_entry_that_lands_again_is_not_counted_again(state: str, use: Use) -> None:
     row = Row(ROWS[state])
-    write = count(row.item).build_update(Use(uploads=1, stored_bytes=9))
+    write = count(row.item).build_update(use)
     assert row.accepts(write)
-    assert row.accepts(count(row.item).build_update(Use(stored_bytes=9)))
     assert not row.accepts(write)
+    for later in (NOON, NOON + 3600, NOON + 86_400, NOON + 10 * 86_400):
+        assert row.accepts(count(row.item, later).build_update(Use(stored_bytes=9)))
+        assert row.accepts(count(row.item, later).build_update(replace(use, single=f"another {later}")))
+        before = row.item
+        assert not row.accepts(write)
+        assert row.item == before
+
+
+@pytest.mark.parametrize("state", ROWS)
+def test_a_use_beside_no_log_entry_that_lands_late_is_counted_once_or_refused(state: str) -> None:
+    """Those after it may have been written with a clock that is ahead."""
+    for clock in (NOON - 50, NOON + 50):
+        row = Row(ROWS[state])
+        late = count(row.item).build_update(SINGLE_USES[1])
+        assert row.accepts(count(row.item, clock).build_update(SINGLE_USES[1]))
+        accepted = row.accepts(late)
+        assert not row.accepts(late)
+        assert row.item["bytes"] - ROWS[state].get("bytes", 0) == 9 + 9 * accepted
+
+
+def test_uses_beside_no_log_entry_that_have_read_the_same_row_are_counted_as_they_come() -> None:
+    writes = [count({}, NOON + n / 1000).build_update(Use(stored_bytes=9, single=str(n))) for n in range(100)]
+    row = Row()
+    assert all(row.accepts(write) for write in writes)
+    assert row.item["bytes"] == 900
+    assert len([name for name in row.item if name.startswith(TIME_PREFIX)]) <= TIME_SLOTS
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, int((NOON + 9 * 86_400) * 10**6)], ids=repr)
+def test_a_damaged_time_of_a_slot_keeps_no_use_from_being_counted(damage: Any) -> None:
+    item = apply({}, SINGLE_USES[1])
+    (name,) = [name for name in item if name.startswith(TIME_PREFIX)]
+    row = Row(item | {name: damage})
+    write = count(row.item).build_update(SINGLE_USES[1])
+    assert row.accepts(write)
+    assert not row.accepts(write)
+    assert row.item["bytes"] == 18
 
 
 def rename(use: Use, number: int) -> Use:

@@ -206,19 +206,20 @@ def count_upload(resources: Resources, caller: Caller, limits: CallerLimits, upl
 
 
 def count_single_use(resources: Resources, caller: Caller, limits: CallerLimits, use_id: str, use: Use) -> None:
-    """Count a use that goes along with no other write.
+    """Count a use that goes along with no other write. It counts once, though its write may land again (decision 0402).
 
     Args:
         caller: The user who sends the request.
         limits: The limits of the user and the tenant.
-        use_id: Selects the tenant's row.
+        use_id: The id of the use, which no other one has. It selects the tenant's row.
         use: What the request uses.
 
     Raises:
         TooManyRequests: It exceeds a limit.
         PayloadTooLarge: It exceeds a limit by itself.
     """
-    UseCounter(resources, caller, limits, use_id).commit(use, partial(write_counts, resources))
+    counter = UseCounter(resources, caller, limits, use_id)
+    counter.commit(replace(use, single=use_id), partial(write_counts, resources))
 
 
 def write_counts(resources: Resources, writes: Sequence[Update]) -> None:

@@ -1,4 +1,4 @@
-"""Count what is used in a day in UTC, in `day`, `uploads` and `bytes`. Prompts add their bytes in any order."""
+"""Count what is used in a day in UTC, in `day`, `uploads` and `bytes`. They are added in any order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,9 +37,6 @@ class DayCounts:
             for name in (name for name in _COUNTS if used[name]):
                 update.require_at_most(name, limits[name] - used[name])
                 update.add(name, used[name])
-            if used[UPLOADS]:
-                # Nothing else refuses a late copy: an upload stands beside no log entry (decision 0143).
-                update.require_as_read(self.item, [UPLOADS])
         else:
             update.require_as_read(self.item, [_DAY, *_COUNTS])
             for name in _COUNTS:

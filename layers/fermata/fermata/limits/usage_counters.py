@@ -1,6 +1,7 @@
 """Count what one user, or a part of a tenant, has used, in one row.
 
-    t#<tenant>#limits#user#<hash>     counts   leases, x#<turn> of turns; base_us, used_us; day, uploads, bytes
+    t#<tenant>#limits#user#<hash>     counts   leases, x#<turn> of turns; base_us, used_us; day, uploads, bytes;
+                                               at#<slot> of uses that stand beside no log entry
     t#<tenant>#limits#tenant#<shard>  counts   the same
     each of them                      readers  leases, x#<id> of readers
 
@@ -18,6 +19,7 @@ from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.day_counts import STORED_BYTES, UPLOADS, DayCounts
 from fermata.limits.leases import READER_LEASE_SECONDS, ROW_TTL_SECONDS, Leases
 from fermata.limits.prompt_bucket import PromptBucket
+from fermata.limits.refuse_late_copy import refuse_late_copy
 
 TURN_LEASE_SECONDS = 3600
 """How long a turn counts at most: one that waits for its browser for longer uses nothing."""
@@ -44,6 +46,8 @@ class Use:
     """The id of the reader that it admits; no other use goes with it."""
     uploads: int = 0
     stored_bytes: int = 0
+    single: str = ""
+    """The id of a use that goes along with no other write, which would refuse its late copy."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ class UsageCounters:
         if use.uploads or use.stored_bytes:
             limits = {UPLOADS: self.limits.uploads_per_day, STORED_BYTES: self.limits.bytes_per_day}
             self._day_counts.count(update, {UPLOADS: use.uploads, STORED_BYTES: use.stored_bytes}, limits)
+        if use.single:
+            refuse_late_copy(update, self.item, use.single, self.now)
         return update.build()
 
     @property
