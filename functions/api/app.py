@@ -9,6 +9,7 @@ from fermata.agents import tool_listing
 from fermata.agents.registry import get_tool_namer
 from fermata.aws import uploads
 from fermata.aws.resources import Resources, prepare_function
+from fermata.content.space_access import find_space_for_caller
 from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
@@ -79,7 +80,13 @@ def create_conversation(context: RequestContext) -> Response:
     body = context.parse_body(NewConversation)
     _require_credential(context, body.credential_id)
     conversation = conversation_store.create_conversation(
-        context.resources, context.caller, body.scope, body.title, body.credential_id, body.model_id or ""
+        context.resources,
+        context.caller,
+        body.scope,
+        body.title,
+        body.credential_id,
+        body.model_id or "",
+        space=_find_space_name(context, body.space),
     )
     return Response(201, {"conversation": conversation_store.to_conversation_view(conversation)})
 
@@ -114,6 +121,7 @@ def change_conversation(context: RequestContext) -> Response:
         title=body.title,
         credential_id=body.credential_id,
         model_id=body.model_id,
+        space=_find_space_name(context, body.space) or None,
     )
     return Response(200, {"conversation": _to_views(context, [conversation])[0]})
 
@@ -130,6 +138,10 @@ def delete_conversation(context: RequestContext) -> Response:
 def _to_views(context: RequestContext, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
     cleared = clear_conversation_credentials(context.resources, context.caller.tenant, conversations)
     return [conversation_store.to_conversation_view(conversation) for conversation in cleared]
+
+
+def _find_space_name(context: RequestContext, name: str | None) -> str:
+    return find_space_for_caller(context.resources, context.caller, name)[0].name if name else ""
 
 
 def _require_credential(context: RequestContext, credential_id: str | None) -> None:

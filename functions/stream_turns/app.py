@@ -90,6 +90,7 @@ def post_prompt(context: RequestContext) -> Response:
         revision=body.revision or "",
         has_browser_tools=body.browser_tools,
         agent_context=body.context.to_agent_context() if body.context else NO_AGENT_CONTEXT,
+        space=body.space or "",
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,

@@ -75,7 +75,7 @@ MAX_THREAD_WAIT_SECONDS = BACKSTOP_SECONDS
 CALL_IDS = itertools.count(1)
 
 
-def tool_call_block(name: str, **arguments: Any) -> ToolCallBlock:
+def tool_call_block(name: str, /, **arguments: Any) -> ToolCallBlock:
     return ToolCallBlock(tool_call_id=f"call_{next(CALL_IDS)}", tool_name=name, input=arguments)
 
 

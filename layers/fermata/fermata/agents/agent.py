@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
 from fermata.domain.blocks import ToolCallBlock
@@ -14,6 +14,9 @@ from fermata.domain.untrusted_text import FRAMES_RULE, escape_frames_in_text
 from fermata.tools.tool import Tool, compute_definition_digest
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset, merge_toolsets
+
+if TYPE_CHECKING:
+    from fermata.agents.agent_space import AgentSpace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,8 @@ class Agent:
         prompt: A function from a ToolNaming to the stable part of the prompt.
         situation: A function from a snapshot and a ToolNaming to the part that changes from turn to turn; empty for
             none.
+        space_situation: A function from a content space, as an `AgentSpace`, to the lines of the situation about it;
+            empty for an agent that works in none.
         text_reader: A function from the model's text and an id to the call that the text stands for, or None; empty
             for an agent whose text is always an answer.
         max_rounds: The agent's limit, where it is lower than the deployment's.
@@ -42,6 +47,7 @@ class Agent:
     toolsets: tuple[str, ...] = ()
     prompt: str
     situation: str = ""
+    space_situation: str = ""
     text_reader: str = ""
     max_rounds: int | None = None
     policy: ApprovalPolicy = NO_POLICY
@@ -87,6 +93,15 @@ class Agent:
         if not self.situation:
             return ""
         text = cast(Callable[[Any, ToolNaming], str], resolve_name(self.situation))(snapshot, naming)
+        return escape_frames_in_text(text)
+
+    def build_space_situation(self, space: "AgentSpace") -> str:
+        """Build the lines of the situation about the space of a turn.
+
+        Args:
+            space: The space as it is at the turn's start, or that none is chosen.
+        """
+        text = cast("Callable[[AgentSpace], str]", resolve_name(self.space_situation))(space)
         return escape_frames_in_text(text)
 
     def find_call_in_text(self, text: str, call_id: str) -> ToolCallBlock | None:

@@ -101,6 +101,18 @@ def check_space_names(site: str, environment: str) -> None:
             )
 
 
+def parse_space_name(tenant: str, name: str) -> SpaceKey:
+    """Return the space that a tenant calls `site/environment`, or `site` for its environment `main`.
+
+    Raises:
+        InvalidRequest: It is no such name.
+    """
+    site, _, environment = name.partition("/")
+    space = SpaceKey(tenant, site, environment or DEFAULT_ENVIRONMENT)
+    check_space_names(space.site, space.environment)
+    return space
+
+
 def space_item_key(resources: Resources, space: SpaceKey) -> ItemKey:
     """Return the key of the row that says that a space exists."""
     table = resources.settings.content_table

@@ -1,11 +1,13 @@
 """Hold what somebody who works in a space needs for each read and write: the space, who it is, and under which key."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from fermata.aws.resources import Resources
-from fermata.content.content_space import SpaceKey
+from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor
+from fermata.content.documents.document_rows import effect_sort_key
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,18 @@ class OpenedSpace:
     space: SpaceKey
     author: ContentAuthor
     effect_key: str = ""
+
+    @cached_property
+    def default_locale(self) -> str:
+        """The language that is meant where none is named."""
+        return read_space(self.resources, self.space).default_locale
+
+    def has_been_done(self) -> bool:
+        """Return whether an earlier copy of the write under this effect key is stored."""
+        if not self.effect_key:
+            return False
+        table = self.resources.settings.content_table
+        return self.resources.tables.get_item(table, self.space.pk, effect_sort_key(self.effect_key)) is not None
 
     def build_options(self, *section_models: str) -> ChangeOptions:
         """Return the options of its write.

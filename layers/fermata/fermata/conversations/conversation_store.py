@@ -71,6 +71,7 @@ def create_conversation(
     model_id: str,
     *,
     conversation_id: str = "",
+    space: str = "",
 ) -> Conversation:
     """Store a new conversation of the caller, without messages.
 
@@ -80,6 +81,7 @@ def create_conversation(
         credential_id: The credential of its turns; None for the scope's default. It is not looked up here.
         model_id: The provider's name of the model; empty for the scope's default.
         conversation_id: An id that is derived from something else; empty for a new one. What is stored under it stays.
+        space: The content space of its turns. It is not looked up here.
 
     Raises:
         Forbidden: The caller's API key is not for this scope.
@@ -95,6 +97,7 @@ def create_conversation(
         title=title or UNTITLED_CONVERSATION,
         credential_id=credential_id,
         model_id=model_id,
+        space=space,
         created_at=now,
         updated_at=now,
     )
@@ -167,6 +170,7 @@ def update_conversation(
     title: str | None = None,
     credential_id: str | None = None,
     model_id: str | None = None,
+    space: str | None = None,
 ) -> Conversation:
     """Change what is given and return the conversation. A running turn keeps the model it was started with.
 
@@ -174,12 +178,13 @@ def update_conversation(
         title: The new title; None, as in the other arguments, leaves what is stored.
         credential_id: The credential of later turns. It is not looked up here.
         model_id: The provider's name of the model of later turns.
+        space: The content space of later turns. It is not looked up here.
 
     Raises:
         NotFound: The conversation does not exist, is deleted, or belongs to another user.
         ServiceUnavailable: Other requests changed it in each of MAX_UPDATE_ATTEMPTS attempts.
     """
-    requested = {"title": title, "credential_id": credential_id, "model_id": model_id}
+    requested = {"title": title, "credential_id": credential_id, "model_id": model_id, "space": space}
     changes = {name: value for name, value in requested.items() if value is not None}
     if not changes:
         return get_conversation(resources, caller, conversation_id)
@@ -251,7 +256,9 @@ def title_from_prompt(content: Sequence[Block]) -> str:
 
 
 def to_conversation_item(conversation: Conversation) -> Item:
-    row: Item = conversation.model_dump(exclude_none=True, exclude={"cuts"})
+    row: Item = conversation.model_dump(
+        exclude_none=True, exclude={"cuts"} if conversation.space else {"cuts", "space"}
+    )
     if conversation.title == UNTITLED_CONVERSATION:
         del row["title"]
     pk = conversation_partition(conversation.tenant, conversation.id)
@@ -269,6 +276,7 @@ def conversation_from_item(row: Item) -> Conversation:
 def to_conversation_view(conversation: Conversation) -> dict[str, Any]:
     """Return the conversation as clients see it. Costs are numbers, and only `credentialId` may be null."""
     hidden = {"tenant", "user", "claim", "next_position", "cuts"}
+    hidden |= set() if conversation.space else {"space"}
     view = conversation.model_dump(mode="json", by_alias=True, exclude=hidden)
     return view | {"costUsdTotal": round_usd(conversation.cost_usd_total)}
 

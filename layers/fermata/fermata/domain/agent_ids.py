@@ -14,6 +14,7 @@ SCOPES: dict[str, str] = {
     "data": "fermata.agents.data.agent:DATA_AGENT",
     "plugin": "fermata.agents.plugin.agent:PLUGIN_AGENT",
     "planner": "fermata.agents.planner.agent:PLANNER_AGENT",
+    "cms": "fermata.agents.cms.agent:CMS_AGENT",
 }
 """The scopes by their names, with the path `package.module:name` of the Agent that `chat/{scope}` asks.
 

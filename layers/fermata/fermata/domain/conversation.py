@@ -42,6 +42,8 @@ class Conversation(DomainModel):
     title: str
     credential_id: str | None = None
     model_id: str
+    space: str = ""
+    """The content space that its turns work in, as `site/environment`; empty for the tenant's only one, or none."""
     prompt_tokens_total: int = 0
     completion_tokens_total: int = 0
     cache_read_tokens_total: int = 0

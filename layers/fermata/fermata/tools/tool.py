@@ -251,6 +251,8 @@ class Tool:
     approval: Approval = Approval.NEVER
     confirmation_flag: str | None = None
     """The input member by which the model reports that the user confirmed (`confirmed`)."""
+    describes_unconfirmed: bool = False
+    """Whether its handler, called without the flag, does nothing and returns what it would do."""
     timeout_seconds: float | None = None
     """None means the timeout of the turn's settings."""
     retry: ToolRetryPolicy = field(default_factory=ToolRetryPolicy)

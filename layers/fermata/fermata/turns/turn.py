@@ -88,6 +88,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """What the client has said about the page, if the turn's agent is one of the tenant."""
     agent_properties: dict[str, Any] = Field(default_factory=dict)
     """The agent's properties that contain operators, as they were resolved at the start (decision 0360)."""
+    space: str = ""
+    """The content space that its tools work in, as `site/environment`; empty for none."""
     parent: TurnParent | None = None
     """Set for the turn of a sub-agent (decision 0371)."""
     conversation: str
@@ -214,6 +216,7 @@ _OMITTED_WHEN_EMPTY = (
     "offered_tools",
     "known_tools",
     "agent_properties",
+    "space",
     "protocol",
     "client_tools",
     "parent",

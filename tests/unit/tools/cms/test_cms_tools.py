@@ -1,65 +1,19 @@
 """The CMS's tools for pages and entries, from the call of a model to what is stored."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from fermata.aws.resources import Resources
-from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import update_document
-from fermata.content.documents.document import ContentAuthor, DocumentKey
+from fermata.content.documents.document import DocumentKey
 from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.read_document import read_document
-from fermata.content.model_store import create_space, put_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import PageSection, add_page_section, merge_section_content
 from fermata.domain.caller import Capability
-from fermata.domain.tools import ToolOutput
-from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.cms.page_tools import make_slug
-from fermata.tools.cms.toolset import CMS_TOOLSET
-from fermata.tools.tool import Risk, ToolContext
-from tests.unit.content.conftest import HERO
-from tests.unit.resource_fixtures import clock, resources, shared_resources
-from tests.unit.tools.builders import make_call, make_context
-
-__all__ = ["clock", "resources", "shared_resources"]
-SPACE = SpaceKey("bakery", "shop")
-AUTHOR = ContentAuthor("ada", "agent", "turn-1")
-RIGHTS = frozenset({Capability.CHAT, Capability.WRITE, Capability.WRITE_CONTENT})
-
-
-class CmsAgent:
-    """Calls tools in a space, each call under a key of its own unless it is repeated."""
-
-    def __init__(self, resources: Resources) -> None:
-        self.resources, self.calls = resources, 0
-        create_space(resources, SPACE, ContentSpace(locales=("en", "de")), AUTHOR)
-        put_model(resources, SPACE, HERO, AUTHOR)
-
-    def call(self, tool: str, /, *, key: str = "", **arguments: Any) -> ToolOutput:
-        self.calls += 1
-        access = OpenedSpace(self.resources, SPACE, AUTHOR, key or f"turn-1/{self.calls}/0")
-        return call_tool(
-            self.resources, make_context(capabilities=RIGHTS, open_content=lambda: access), tool, arguments
-        )
-
-    def data(self, tool: str, /, **arguments: Any) -> Any:
-        output = self.call(tool, **arguments)
-        assert output.ok, output.error
-        return output.data
-
-
-def call_tool(resources: Resources, context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolOutput:
-    admitted = admit_call(CMS_TOOLSET, make_call(name, arguments), context)
-    return run_tool(admitted, context, clock=resources.clock) if isinstance(admitted, AdmittedCall) else admitted
-
-
-@pytest.fixture
-def agent(resources: Resources) -> CmsAgent:
-    return CmsAgent(resources)
+from tests.unit.tools.builders import make_context
+from tests.unit.tools.cms.conftest import AUTHOR, RIGHTS, SPACE, CmsAgent, call_tool
 
 
 def test_a_page_is_created_found_changed_and_listed(agent: CmsAgent) -> None:
@@ -113,11 +67,11 @@ def test_a_page_is_deleted_only_when_it_is_confirmed_and_comes_back(agent: CmsAg
 
 
 def test_a_repeated_call_creates_one_page_and_deletes_it_once(agent: CmsAgent) -> None:
-    first = agent.data("cms_createPage", name="About", key="turn-1/1/0")
-    assert agent.data("cms_createPage", name="About", key="turn-1/1/0") == first
+    first = agent.data("cms_createPage", name="About", effect="turn-1/1/0")
+    assert agent.data("cms_createPage", name="About", effect="turn-1/1/0") == first
     page_id = first["page"]["id"]
     for _ in range(2):
-        assert agent.data("cms_deletePage", id=page_id, confirmed=True, key="turn-1/2/0")["success"] is True
+        assert agent.data("cms_deletePage", id=page_id, confirmed=True, effect="turn-1/2/0")["success"] is True
 
 
 def test_an_entry_is_created_changed_field_by_field_and_deleted(agent: CmsAgent) -> None:
@@ -159,12 +113,6 @@ def test_without_a_space_or_the_right_nothing_is_done(agent: CmsAgent) -> None:
     assert "No site is chosen" in str(call_tool(agent.resources, context, "cms_getPages", {}).error)
     reader = replace(context, capabilities=frozenset({Capability.READ_CONTENT}))
     assert "not permitted" in str(call_tool(agent.resources, reader, "cms_createPage", {"name": "A"}).error)
-
-
-def test_deletes_are_of_high_risk_and_need_a_confirmation() -> None:
-    flags = {tool.name: (tool.risk, tool.confirmation_flag) for tool in CMS_TOOLSET.tools}
-    assert {name for name, (risk, _) in flags.items() if risk is Risk.HIGH} == {"cms_deletePage", "cms_deleteEntry"}
-    assert {name for name, (_, flag) in flags.items() if flag} == {"cms_deletePage", "cms_deleteEntry"}
 
 
 @pytest.mark.parametrize(("name", "slug"), [("About Us", "about-us"), ("Straße 7", "strasse-7"), ("x" * 70, "x" * 64)])

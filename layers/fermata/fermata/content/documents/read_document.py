@@ -33,6 +33,11 @@ def read_newest_version(resources: Resources, space: SpaceKey, key: DocumentKey)
 
     One request.
 
+    Args:
+        resources: Of the process.
+        space: The space.
+        key: The document.
+
     Raises:
         InvalidRequest: The key has another form than keys have.
     """
@@ -85,6 +90,21 @@ def find_document_by_slug(resources: Resources, space: SpaceKey, model: str, slu
     return read_document(resources, space, DocumentKey(*row["owner"].split("/", 1)))
 
 
+def find_owners_of_slug(resources: Resources, space: SpaceKey, models: Sequence[str], slug: str) -> list[DocumentKey]:
+    """Return the documents of several models that have a slug, with one request.
+
+    Args:
+        resources: Of the process.
+        space: Where they are looked for.
+        models: The models' ids, at most 100.
+        slug: The slug, as it is in addresses.
+    """
+    table = resources.settings.content_table
+    keys = [ItemKey(table, space.pk, claim_slug(model, slug).sort_key) for model in models]
+    items = resources.tables.batch_get_by_keys(keys)
+    return [DocumentKey(*items[key]["owner"].split("/", 1)) for key in keys if key in items]
+
+
 def read_document_version(resources: Resources, space: SpaceKey, key: DocumentKey, version: int) -> DocumentVersion:
     """Return a former version of a document, also of one that was deleted.
 
@@ -107,7 +127,13 @@ def read_document_version(resources: Resources, space: SpaceKey, key: DocumentKe
 def read_versions_at_once(
     resources: Resources, space: SpaceKey, wanted: Iterable[tuple[DocumentKey, int]]
 ) -> dict[tuple[DocumentKey, int], DocumentVersion]:
-    """Return versions of several documents by document and number. Those that do not exist are absent."""
+    """Return versions of several documents by document and number. Those that do not exist are absent.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        wanted: Documents with numbers of versions.
+    """
     keys = {version_sort_key(key, number): (key, number) for key, number in wanted if number}
     if not keys:
         return {}

@@ -6,10 +6,10 @@ from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.list_documents import MAX_LISTED, list_documents
-from fermata.content.documents.read_document import read_document
+from fermata.content.documents.read_document import read_document, read_versions_at_once
 from fermata.content.model_store import read_model
 from fermata.content.opened_space import OpenedSpace
-from fermata.tools.cms.store_handler import describe_entry, parse_entry_id
+from fermata.tools.cms.store_handler import choose_default_locale, describe_entry, parse_entry_id
 
 
 def get_collection_entries(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
@@ -22,10 +22,12 @@ def get_collection_entries(arguments: dict[str, Any], access: OpenedSpace) -> di
         for head in heads
     ]
     if arguments.get("includeContent"):
-        locale = _choose_locale(state.model, arguments)
-        for entry in entries:
-            version = read_document(access.resources, access.space, parse_entry_id(entry["id"]))
-            entry["content"] = dict(version.content.get_locale(locale)) if version.content else {}
+        locale = _choose_locale(state.model, arguments, access)
+        wanted = [(DocumentKey(head.model, head.id), head.version) for head in heads]
+        versions = read_versions_at_once(access.resources, access.space, wanted)
+        for entry, key in zip(entries, wanted, strict=True):
+            content = versions[key].content if key in versions else None
+            entry["content"] = dict(content.get_locale(locale)) if content else {}
     message = f"Found {state.documents} entries"
     return {
         "success": True, "collectionId": collection, "entries": entries, "count": len(entries),
@@ -37,11 +39,13 @@ def get_entry_content(arguments: dict[str, Any], access: OpenedSpace) -> dict[st
     """Return the content of an entry in a language. One that is not translated is empty."""
     version = read_document(access.resources, access.space, parse_entry_id(arguments["entryId"]))
     state = read_model(access.resources, access.space, version.model)
-    content = dict(version.content.get_locale(_choose_locale(state.model, arguments))) if version.content else {}
+    content = (
+        dict(version.content.get_locale(_choose_locale(state.model, arguments, access))) if version.content else {}
+    )
     entry = describe_entry(version)
     answer = {
         "success": True, "entryId": entry["id"], "slug": entry["slug"], "title": entry["title"],
-        "localeCode": arguments.get("localeCode", "en"), "content": content,
+        "localeCode": choose_default_locale(arguments, access), "content": content,
     }  # fmt: skip
     return answer if content else answer | {"message": "no content"}
 
@@ -51,7 +55,7 @@ def create_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
     collection = arguments["collectionId"]
     state = read_model(access.resources, access.space, collection)
     content = DocumentContent(slug=arguments["slug"], title=arguments["title"])
-    content = content.with_fields(_choose_locale(state.model, arguments), arguments["content"])
+    content = content.with_fields(_choose_locale(state.model, arguments, access), arguments["content"])
     written = create_document(
         access.resources, access.space, collection, access.author, content, effect_key=access.effect_key
     )
@@ -61,7 +65,7 @@ def create_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
 def update_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Change the title of an entry, or fields of its content in a language. What is not named stays."""
     key = parse_entry_id(arguments["entryId"])
-    locale = _choose_locale(read_model(access.resources, access.space, key.model).model, arguments)
+    locale = _choose_locale(read_model(access.resources, access.space, key.model).model, arguments, access)
 
     def change(content: DocumentContent) -> DocumentContent:
         title = arguments.get("title") or content.title
@@ -83,6 +87,6 @@ def delete_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
     return {"success": True, "message": "Deleted the entry. It can be restored from its versions."}
 
 
-def _choose_locale(model: ContentModel, arguments: dict[str, Any]) -> str:
+def _choose_locale(model: ContentModel, arguments: dict[str, Any], access: OpenedSpace) -> str:
     """Return where the content is: under the language, or under what is the same in all of them."""
-    return str(arguments.get("localeCode") or "en") if model.i18n else DEFINITION_LOCALE
+    return choose_default_locale(arguments, access) if model.i18n else DEFINITION_LOCALE

@@ -1,10 +1,10 @@
-"""Define the input schemas of the CMS tools for pages and entries, as their clients know them."""
+"""Define the input schemas of the CMS tools, as their clients know them."""
 
 from typing import Any
 
 Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
-_LOCALE: Schema = {"type": "string", "description": "locale code", "default": "en"}
+_LOCALE: Schema = {"type": "string", "description": "locale code; the default language of the site without it"}
 _SLUG: Schema = {
     "type": "string",
     "description": "lower-case letters, digits, hyphen, 2 to 64",
@@ -18,6 +18,7 @@ _META: Schema = {
     "properties": {"title": _TEXT, "description": _TEXT},
     "additionalProperties": False,
 }
+_NAME_OR_TITLE: Schema = {"anyOf": [{"required": ["name"]}, {"required": ["title"]}]}
 _ID_OR_SLUG: Schema = {"anyOf": [{"required": ["slug"]}, {"required": ["id"]}]}
 
 
@@ -39,7 +40,7 @@ CREATE_PAGE_SCHEMA = _object(
         "meta": _META,
         "sections": {"type": "array", "items": {"type": "object"}},
     },
-    "name",
+    **_NAME_OR_TITLE,
 )
 UPDATE_PAGE_SCHEMA = _object(
     {"id": _TEXT, "name": _TEXT, "slug": _SLUG, "indexing": {"type": "boolean"}, "meta": _META}, "id"
@@ -62,3 +63,135 @@ UPDATE_ENTRY_SCHEMA = _object(
     {"entryId": _TEXT, "title": _TEXT, "content": {"type": "object"}, "localeCode": _LOCALE}, "entryId"
 )
 DELETE_ENTRY_SCHEMA = _object({"entryId": _TEXT, "confirmed": _CONFIRMED}, "entryId")
+
+_STATUS: Schema = {"type": "string", "enum": ["published", "unpublished"], "default": "published"}
+_ID_OR_KEY: Schema = {"anyOf": [{"required": ["id"]}, {"required": ["key"]}]}
+NO_INPUT_SCHEMA = _object({})
+CREATE_PAGE_WITH_CONTENT_SCHEMA = _object(
+    {
+        "name": _TEXT,
+        "title": {"type": "string", "description": "alias of name"},
+        "slug": _SLUG,
+        "sections": {
+            "type": "array",
+            "maxItems": 30,
+            "description": "default one hero section",
+            "items": {
+                "type": "object",
+                "properties": {"sectionKey": _TEXT, "definitionId": _TEXT, "content": {"type": "object"}},
+            },
+        },
+        "indexing": {"type": "boolean", "default": True},
+        "meta": _META,
+        "localeCode": _LOCALE,
+    },
+    **_NAME_OR_TITLE,
+)
+GET_PAGE_SECTIONS_SCHEMA = _object({"pageId": _TEXT, "includeContent": _WITH_CONTENT, "localeCode": _LOCALE}, "pageId")
+GET_SECTION_CONTENT_SCHEMA = _object({"pageSectionId": _TEXT, "localeCode": _LOCALE}, "pageSectionId")
+GET_SECTION_DEF_SCHEMA = _object({"id": _TEXT, "key": _TEXT}, **_ID_OR_KEY)
+ADD_PAGE_SECTION_SCHEMA = _object(
+    {"pageId": _TEXT, "sectionDefId": _TEXT, "sortOrder": {"type": "integer", "minimum": 0}, "status": _STATUS},
+    "pageId",
+    "sectionDefId",
+)
+SYNC_SECTION_CONTENT_SCHEMA = _object(
+    {
+        "pageSectionId": _TEXT,
+        "localeCode": _LOCALE,
+        "content": {"type": "object", "description": "fields to set", "minProperties": 1},
+    },
+    "pageSectionId",
+    "content",
+)
+DELETE_PAGE_SECTION_SCHEMA = _object({"pageSectionId": _TEXT, "confirmed": _CONFIRMED}, "pageSectionId")
+DELETE_PAGE_SECTIONS_SCHEMA = _object(
+    {
+        "pageSectionIds": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 50},
+        "pageId": _TEXT,
+        "confirmed": _CONFIRMED,
+    },
+    "pageSectionIds",
+)
+_COVER: Schema = {
+    "type": "object",
+    "description": "image reference",
+    "properties": {"url": _TEXT, "alt": _TEXT},
+    "required": ["url", "alt"],
+}
+_POST_CONTENT: Schema = {
+    "body": {"type": "string", "description": "markdown"},
+    "cover": _COVER,
+    "tags": {"type": "array", "items": _TEXT},
+}
+_POST_FACTS: Schema = {"author": _TEXT, "excerpt": _TEXT, "featuredImage": _TEXT, "category": _TEXT}
+GET_POSTS_SCHEMA = _object(
+    {
+        "collectionSlug": _TEXT,
+        "status": {"type": "string", "enum": ["draft", "published", "archived", "all"], "default": "published"},
+        "category": _TEXT,
+        "localeCode": _LOCALE,
+    },
+    "collectionSlug",
+)
+GET_POST_SCHEMA = _object({"postSlug": _TEXT, "localeCode": _LOCALE}, "postSlug")
+CREATE_POST_SCHEMA = _object(
+    {
+        "collectionSlug": _TEXT,
+        "slug": _SLUG,
+        "title": _TEXT,
+        "content": {"type": "object", "properties": _POST_CONTENT, "required": ["body"]},
+        **_POST_FACTS,
+        "localeCode": _LOCALE,
+    },
+    "collectionSlug",
+    "slug",
+    "title",
+    "content",
+)
+UPDATE_POST_SCHEMA = _object(
+    {
+        "postSlug": _TEXT,
+        "updates": {
+            "type": "object",
+            "minProperties": 1,
+            "properties": {
+                "title": _TEXT,
+                **_POST_FACTS,
+                "content": {"type": "object", "properties": _POST_CONTENT},
+            },
+        },
+        "localeCode": _LOCALE,
+    },
+    "postSlug",
+    "updates",
+)
+CHANGE_POST_STATUS_SCHEMA = _object({"postSlug": _TEXT, "confirmed": _CONFIRMED}, "postSlug")
+_LOCATION: Schema = {"type": "string", "enum": ["header", "footer", "both"]}
+ADD_NAVIGATION_ITEM_SCHEMA = _object(
+    {
+        "label": _TEXT,
+        "href": {"type": "string", "description": "page links: /pages/<slug>?locale=en"},
+        "location": _LOCATION,
+    },
+    "label",
+    "href",
+    "location",
+)
+UPDATE_NAVIGATION_ITEM_SCHEMA = _object(
+    {
+        "label": {"type": "string", "description": "current label"},
+        "newLabel": _TEXT,
+        "newHref": _TEXT,
+        "newLocation": _LOCATION,
+        "visible": {"type": "boolean"},
+    },
+    "label",
+)
+TOGGLE_NAVIGATION_ITEM_SCHEMA = _object({"label": _TEXT}, "label")
+REMOVE_NAVIGATION_ITEM_SCHEMA = _object({"label": _TEXT, "confirmed": _CONFIRMED}, "label")
+UPDATE_SITE_SETTINGS_SCHEMA = _object(
+    {"settings": {"type": "object", "description": "keys to set; null removes", "minProperties": 1}}, "settings"
+)
+GET_SITE_SETTING_SCHEMA = _object({"key": _TEXT}, "key")
+ANALYZE_TASK_SCHEMA = _object({"userRequest": _TEXT, "context": {"type": "object"}}, "userRequest")

@@ -1,16 +1,18 @@
 """Open the content store for a tool, and answer with its documents or with an error that has a code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.documents.read_document import ModelState
 from fermata.content.opened_space import OpenedSpace
-from fermata.content.page_sections import list_page_sections
+from fermata.content.page_sections import PageSection, list_page_sections
 from fermata.domain.errors import ApiError
 from fermata.domain.tools import ToolOutput
 from fermata.tools.tool import JsonInput, ToolContext, ToolFailure
 
+PAGE_MODEL_ID = "page"
 ENTRY_SEPARATOR = "."
 """Between the collection and the document in the id of an entry, which alone says where it is."""
 _CODES = {400: "VALIDATION_FAILED", 404: "NOT_FOUND", 409: "CONFLICT", 412: "CONFLICT", 413: "VALIDATION_FAILED"}
@@ -51,6 +53,34 @@ def describe_page(version: DocumentVersion) -> dict[str, Any]:
         "sectionIds": [section.id for section in sections],
         "sectionCount": len(sections),
     }
+
+
+def describe_section(
+    section: PageSection, place: int, models: Mapping[str, ModelState], texts: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return a section of a page.
+
+    Args:
+        section: The section.
+        place: Behind how many others it stands.
+        models: The section models by id, for its name.
+        texts: The content of the page's sections in one language; None to leave it out.
+    """
+    state = models.get(section.model)
+    described: dict[str, Any] = {
+        "id": section.id,
+        "sectionDefId": section.model,
+        "sectionKey": section.model,
+        "sectionName": (state.model.title if state else "") or section.model,
+        "sortOrder": place,
+        "status": section.status,
+    }
+    return described if texts is None else described | {"content": texts.get(section.id, {})}
+
+
+def choose_default_locale(arguments: Mapping[str, Any], access: OpenedSpace) -> str:
+    """Return the language that a call names, or the default one of the site."""
+    return str(arguments.get("localeCode") or access.default_locale)
 
 
 def describe_entry(version: DocumentVersion) -> dict[str, Any]:

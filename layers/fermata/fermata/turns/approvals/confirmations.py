@@ -1,6 +1,7 @@
 """Honour a tool's confirmation flag only after its user has answered: a model alone cannot confirm (decision 0317)."""
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall
+from fermata.tools.calls.runner import run_tool
 from fermata.turns.approvals.approval_record import hash_call_input
 
 if TYPE_CHECKING:
@@ -65,7 +67,18 @@ class ConfirmationCheck:
             self._keep(key, is_used=True)
             return None
         self._keep(key, is_used=False)
-        return _refuse(_REQUIRED_TEXT.format(flag))
+        return self._ask(admitted, arguments, _REQUIRED_TEXT.format(flag))
+
+    def _ask(self, admitted: AdmittedCall, arguments: dict[str, Any], text: str) -> ToolOutput:
+        """Return the question for the user; with what would be done, if the tool can say it."""
+        tool = admitted.tool
+        if not tool.describes_unconfirmed:
+            return _refuse(text)
+        unconfirmed = replace(admitted, arguments=arguments, tool_input=tool.input_model.from_wire(arguments))
+        described = run_tool(unconfirmed, self._context.build_tool_context(""), clock=self._context.resources.clock)
+        if not described.ok or not isinstance(described.data, dict):
+            return described
+        return ToolOutput(ok=False, error=text, data=described.data)
 
     def _build_key(self, input_hash: str) -> ItemKey:
         turn = self._context.turn

@@ -48,6 +48,7 @@ class QueuedPrompt(StoredModel):
     revision: str = ""
     has_browser_tools: bool = True
     agent_context: AgentContext = NO_AGENT_CONTEXT
+    space: str = ""
     max_rounds: int | None = None
     thinking_tokens: int | None = None
     user_limits: UseLimits
@@ -126,6 +127,7 @@ def build_queued_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt
         revision=prompt.revision,
         has_browser_tools=prompt.has_browser_tools,
         agent_context=prompt.agent_context,
+        space=prompt.space,
         max_rounds=prompt.max_rounds,
         thinking_tokens=prompt.thinking_tokens,
         user_limits=prompt.limits.user,
@@ -186,6 +188,7 @@ def build_turn_prompt(resources: Resources, queued: QueuedPrompt) -> TurnPrompt:
         revision=queued.revision,
         has_browser_tools=queued.has_browser_tools,
         agent_context=queued.agent_context,
+        space=queued.space,
         idempotency_key=queued.idempotency_key or f"queued {queued.id}",
         sent_digest=queued.digest or f"queued {queued.id}",
         is_counted=queued.is_counted,

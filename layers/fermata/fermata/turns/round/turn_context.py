@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from fermata.agents.agent import Agent
@@ -46,6 +46,7 @@ from fermata.turns.turn_log import TurnLog
 from fermata.turns.turn_toolset import open_turn_toolset
 
 if TYPE_CHECKING:
+    from fermata.content.opened_space import OpenedSpace
     from fermata.hosts.client import HostClient
     from fermata.plans.draft_session import DraftSession
     from fermata.turns.round.remote_calls import TurnRemoteTools
@@ -284,9 +285,21 @@ class TurnContext:
             snapshot=snapshot,
             open_host=self._open_host_client,
             open_draft=self.open_draft,
+            open_content=partial(self._open_content_space, effect_key),
             read_prompt=self._read_prompt,
             call_remote_tool=self.remote_tools.call if self.remote_tools else refuse_remote_call,
         )
+
+    def _open_content_space(self, effect_key: str) -> "OpenedSpace | None":
+        """Open the turn's content space for the user who started the turn, under the key of a call."""
+        if not self.turn.space:
+            return None
+        from fermata.content.content_space import parse_space_name  # imported here: most turns work in no space
+        from fermata.content.documents.document import ContentAuthor
+        from fermata.content.opened_space import OpenedSpace
+
+        author = ContentAuthor(self.turn.user, "agent", self.turn.id, effect_key)
+        return OpenedSpace(self.resources, parse_space_name(self.turn.tenant, self.turn.space), author, effect_key)
 
     def open_draft(self, tool_call_id: str = "") -> "DraftSession":
         """Open the draft of the turn's conversation.

@@ -24,6 +24,7 @@ from fermata.turns.mcp_pin import pin_mcp_tools
 from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.start.prompt_agent import PromptAgent
+from fermata.turns.start.prompt_space import PromptSpace
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn
 from fermata.usage.budgets.budget_limits import get_budgets
@@ -49,13 +50,14 @@ class TurnBuilder:
     turn_id: str
     rows: PrefetchedRows
 
-    def build_turn(self, opened: PromptAgent, chosen_model: ModelChoice, situation: str) -> Turn:
+    def build_turn(self, opened: PromptAgent, chosen_model: ModelChoice, situation: str, space: PromptSpace) -> Turn:
         """Build the turn, with the policy and the tools that it pins.
 
         Args:
             opened: The agent that the prompt names.
             chosen_model: The model, and the credential that pays for it.
             situation: The part of the prompt that changes from turn to turn, from `build_situation`.
+            space: The content space that the turn works in.
         """
         agent = opened.agent
         withheld_tools = self._list_withheld_tools(agent)
@@ -66,6 +68,7 @@ class TurnBuilder:
                 "has_budget": has_budget,
                 "agent_context": opened.context,
                 "agent_properties": opened.resolved,
+                "space": space.name,
             }
         )
         turn = self._pin_policy(turn, agent)
@@ -147,20 +150,27 @@ class TurnBuilder:
         return bool(accounts) and not get_model_traits(chosen_model.provider).are_free
 
 
-def build_situation(agent: Agent, prompt: TurnPrompt, context: AgentContext) -> str:
+def build_situation(agent: Agent, prompt: TurnPrompt, context: AgentContext, space: PromptSpace) -> str:
     """Build the part of the prompt that changes from turn to turn. Without browser tools it says so first.
 
     Args:
         agent: The agent that is asked.
         prompt: The validated request.
         context: What the page shares with the agent.
+        space: The content space that the turn works in.
     """
     if agent.connection:
         return build_page_context(context) if agent.settings.page_context else ""
     situation = agent.build_situation(prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
+    if space.situation:
+        situation = f"{space.situation}\n{situation}".strip()
     if prompt.notes:
         situation = f"{situation}\n\n{escape_frames_in_text(prompt.notes)}".strip()
-    return situation if prompt.has_browser_tools else f"{NO_BROWSER_TOOLS_NOTE}\n\n{situation}".rstrip()
+    return (
+        situation
+        if prompt.has_browser_tools or agent.space_situation
+        else f"{NO_BROWSER_TOOLS_NOTE}\n\n{situation}".rstrip()
+    )
 
 
 def _list_tools_without_client(prompt: TurnPrompt, toolset: Toolset) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
 from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.start.prompt_agent import choose_prompt_model, open_prompt_agent
+from fermata.turns.start.prompt_space import choose_prompt_space
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.store_snapshot_early import SnapshotStorage
 from fermata.turns.turn import Turn
@@ -103,12 +104,13 @@ class _TurnStart:
         check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
         content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
         self.snapshot.check()
-        situation = build_situation(opened.agent, prompt, opened.context)
+        space = choose_prompt_space(resources, caller, opened.agent, prompt.space, conversation.space)
+        situation = build_situation(opened.agent, prompt, opened.context, space)
         if conversation.claim:
             conversation = self._make_claimable(conversation)
             counter.read_again()
         builder = TurnBuilder(resources, caller, prompt, self.turn_id, self.rows)
-        turn = builder.build_turn(opened, chosen_model, situation)
+        turn = builder.build_turn(opened, chosen_model, situation, space)
         with contextlib.ExitStack() as if_refused:
             if_refused.callback(end_mcp_sessions, resources, turn)
             started = self._commit_with_hold(turn, conversation, content, counter, opened.agent.settings)

@@ -75,6 +75,8 @@ class TurnPrompt:
     """Whether the proxy that sends the prompt cancels its turn when the client has left (decision 0216)."""
     agent_context: AgentContext = NO_AGENT_CONTEXT
     """What the client says about the page, for an agent of the tenant."""
+    space: str = ""
+    """The content space that the client names for this turn, as `site/environment`."""
     sent_digest: str = ""
     """The digest of the request, where the prompt was edited since (decision 0399)."""
     written_ms: int = 0

@@ -29,6 +29,7 @@ from fermata.turns.offered_tools import select_offered_tools
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_call import RoundCall
 from fermata.turns.start.build_turn import MAX_SITUATION_CHARS, NO_BROWSER_TOOLS_NOTE, count_max_rounds
+from fermata.turns.start.prompt_space import PromptSpace, choose_prompt_space
 from fermata.turns.sub_agents.task_and_answer import build_task_prompt
 from fermata.turns.turn import Turn, TurnParent, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item
@@ -72,6 +73,7 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
     scope, _, version = tool.sub_agent.partition("@")
     child = _open_agent(resources, parent, scope, version)
     choice = _choose_model(resources, parent, child.agent)
+    space = _choose_space(resources, parent, child.agent)
     turn_id = new_id()
     content = (TextBlock(text=build_task_prompt(call.input)),)
     turn = Turn(
@@ -98,7 +100,8 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         remote_tools=_pin_remote_tools(resources, parent, child.agent, scope),
         sealed_authorization=parent.sealed_authorization,
         prompt_version=parent.prompt_version,
-        situation=_build_situation(context, child.agent),
+        space=space.name,
+        situation=_build_situation(context, child.agent, space),
         max_rounds=count_max_rounds(resources.settings.max_rounds, child.agent),
         thinking_tokens=parent.thinking_tokens,
         has_budget=parent.has_budget,
@@ -166,8 +169,19 @@ def _pin_remote_tools(resources: Resources, parent: Turn, agent: Agent, scope: s
     return pin_remote_tools(resources, parent.tenant, scope, resources.tables.get_item_by_key)
 
 
-def _build_situation(context: TurnContext, agent: Agent) -> str:
+def _choose_space(resources: Resources, parent: Turn, agent: Agent) -> PromptSpace:
+    """Return the space of the turn that asks, for an agent that works in one."""
+    caller = Caller(tenant=parent.tenant, user=parent.user, capabilities=frozenset(parent.capabilities))
+    try:
+        return choose_prompt_space(resources, caller, agent, "", parent.space)
+    except ApiError as error:
+        raise SubAgentRefused(f"The agent {agent.id} cannot be asked now: {error.message}") from error
+
+
+def _build_situation(context: TurnContext, agent: Agent, space: PromptSpace) -> str:
     situation = agent.build_situation(context.load_snapshot() if agent.situation else None, ToolNaming.CANONICAL)
+    if space.situation:
+        situation = f"{space.situation}\n{situation}".strip()
     note = f"{NO_BROWSER_TOOLS_NOTE}\n\n" if agent.get_toolset().list_browser_tools() else ""
     return shorten_text(f"{note}{situation}".rstrip(), MAX_SITUATION_CHARS)
 

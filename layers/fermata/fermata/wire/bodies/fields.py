@@ -43,6 +43,11 @@ ApiKey = Annotated[
     Field(json_schema_extra={"pattern": r"^\s*[!-~]*\s*$"}),
 ]
 """A provider's API key; empty for a server that needs none."""
+ContentSpaceName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(/[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?)?$"),
+]
+"""A content space: `site/environment`, or `site` for its environment `main`."""
 UploadRef = Annotated[str, StringConstraints(min_length=1, max_length=MAX_UPLOAD_REF_CHARS)]
 """The reference of an upload, as the response of `POST uploads` holds it."""
 Revision = Annotated[str, StringConstraints(min_length=1, max_length=200)]

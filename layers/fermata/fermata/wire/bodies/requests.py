@@ -7,7 +7,7 @@ from pydantic.config import JsonDict
 
 from fermata.aws import uploads
 from fermata.domain.agent_ids import ConversationScope
-from fermata.wire.bodies.fields import ApiKey, NonBlankTitle, NonBlankUrl, ResourceId, StrictBody
+from fermata.wire.bodies.fields import ApiKey, ContentSpaceName, NonBlankTitle, NonBlankUrl, ResourceId, StrictBody
 
 _MAX_ANNOUNCED_BYTES = 999_999_999
 """More than an upload of any kind may have. The limit of each kind is checked when the upload is announced."""
@@ -32,12 +32,13 @@ class NewUpload(StrictBody):
 
 
 class NewConversation(StrictBody):
-    """A new conversation. An empty title is the same as none."""
+    """A new conversation. An empty title is the same as none. `space` is for agents that work in a content space."""
 
     scope: ConversationScope
     title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
     credential_id: ResourceId | None = None
     model_id: ResourceId | None = None
+    space: ContentSpaceName | None = None
 
 
 class ConversationChange(StrictBody):
@@ -46,6 +47,7 @@ class ConversationChange(StrictBody):
     title: NonBlankTitle | None = None
     credential_id: ResourceId | None = None
     model_id: ResourceId | None = None
+    space: ContentSpaceName | None = None
 
 
 class NewCredential(StrictBody):

@@ -11,7 +11,15 @@ from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import PayloadTooLarge
 from fermata.domain.image_header import MAX_INPUT_IMAGE_PIXELS, read_image_header
 from fermata.domain.page_context import AgentContext
-from fermata.wire.bodies.fields import NULL_SCHEMA, LenientBody, ResourceId, Revision, StrictBody, UploadRef
+from fermata.wire.bodies.fields import (
+    NULL_SCHEMA,
+    ContentSpaceName,
+    LenientBody,
+    ResourceId,
+    Revision,
+    StrictBody,
+    UploadRef,
+)
 
 MAX_PROMPT_CHARACTERS = 400_000
 MAX_PROMPT_IMAGES = 8
@@ -151,7 +159,8 @@ class ChatBody(SnapshotBody):
 
     `when_busy` says what happens while another turn of the conversation runs: the prompt is refused, waits for its end,
     or ends it. `browser_tools` is false for a client that carries out no tool requests: its turn is offered no tools of
-    the browser. `context` is for agents of the workspace, whose properties can refer to it.
+    the browser. `context` is for agents of the workspace, whose properties can refer to it. `space` is for agents that
+    work in a content space: `site/environment`, instead of the conversation's.
     """
 
     model_config = ConfigDict(json_schema_extra=_ONE_PROMPT | _ONE_SNAPSHOT)
@@ -162,6 +171,7 @@ class ChatBody(SnapshotBody):
     when_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
     browser_tools: bool = True
     context: PageContext | None = None
+    space: ContentSpaceName | None = None
 
     @model_validator(mode="after")
     def _check_prompt(self) -> Self:

@@ -67,6 +67,7 @@ class ConversationView(ResponseModel):
     title: str
     credential_id: str | None
     model_id: str
+    space: str | None = None
     prompt_tokens_total: CountField
     completion_tokens_total: CountField
     cost_usd_total: UsdField

@@ -1,0 +1,1 @@
+"""Define the agent that works on a content space with the tools of the CMS."""

@@ -1,0 +1,37 @@
+"""Find the space that a caller names, if the caller may read content, and the one that is meant if none is named."""
+
+from fermata.aws.resources import Resources
+from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces, parse_space_name, read_space
+from fermata.domain.caller import Caller, Capability
+from fermata.domain.errors import Forbidden
+
+CONTENT_READERS = (Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT)
+
+
+def may_read_content(caller: Caller) -> bool:
+    """Return whether a caller may read content."""
+    return any(caller.has_capability(capability) for capability in CONTENT_READERS)
+
+
+def find_space_for_caller(resources: Resources, caller: Caller, name: str) -> tuple[SpaceKey, ContentSpace]:
+    """Return the space of the caller's tenant that a text names.
+
+    Args:
+        resources: Of the process.
+        caller: Who names it.
+        name: `site/environment`, or `site`.
+
+    Raises:
+        InvalidRequest: It is no such name.
+        Forbidden: The caller may not read content.
+        NotFound: The tenant has no such space.
+    """
+    space = parse_space_name(caller.tenant, name)
+    if not may_read_content(caller):
+        raise Forbidden(f"Forbidden: a content space needs {Capability.READ_CONTENT}.")
+    return space, read_space(resources, space)
+
+
+def list_spaces_for_caller(resources: Resources, caller: Caller) -> list[tuple[SpaceKey, ContentSpace]]:
+    """Return the spaces that a caller may read: all of the tenant, or none."""
+    return list_spaces(resources, caller.tenant) if may_read_content(caller) else []

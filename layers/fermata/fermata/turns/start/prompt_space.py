@@ -1,0 +1,57 @@
+"""Choose the content space of a turn, and say what the model is told about it (decision 0450)."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fermata.agents.agent import Agent
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from fermata.agents.agent_space import AgentSpace
+
+
+class PromptSpace(NamedTuple):
+    """The space of a turn as `site/environment`, empty for none, and the lines of the situation about it."""
+
+    name: str = ""
+    situation: str = ""
+
+
+def choose_prompt_space(resources: Resources, caller: Caller, agent: Agent, named: str, usual: str = "") -> PromptSpace:
+    """Return the space that the prompt or else its conversation names, or the only one of the tenant.
+
+    Args:
+        resources: Of the process.
+        caller: The user of the turn.
+        agent: The agent of the turn. Most work in no space.
+        named: The space that the prompt names.
+        usual: The one that its conversation names.
+
+    Raises:
+        InvalidRequest: The agent works in no space, or the name is none.
+        Forbidden: The caller may not read content.
+        NotFound: There is no such space.
+    """
+    if not agent.space_situation:
+        if named:
+            raise InvalidRequest(f"The agent {agent.id} works in no content space. Leave out 'space'.")
+        return PromptSpace()
+    found = _find_space(resources, caller, named or usual)
+    return PromptSpace(found.key.name if found.key else "", agent.build_space_situation(found))
+
+
+def _find_space(resources: Resources, caller: Caller, name: str) -> "AgentSpace":
+    # imported here because most turns work in no space
+    from fermata.agents.agent_space import AgentSpace
+    from fermata.content.model_store import list_content_models
+    from fermata.content.space_access import find_space_for_caller, list_spaces_for_caller
+
+    if name:
+        key, space = find_space_for_caller(resources, caller, name)
+    else:
+        spaces = list_spaces_for_caller(resources, caller)
+        if len(spaces) != 1:
+            return AgentSpace(choices=tuple(one.name for one, _ in spaces))
+        [(key, space)] = spaces
+    return AgentSpace(key, space, tuple(list_content_models(resources, key)))
