@@ -264,6 +264,9 @@ router.handles_by_path(chat_clients.STOP_CHAT, "fermata.client_protocols.ui_chat
 router.handles_by_path(chat_clients.RUN_AGUI, "fermata.client_protocols.agui_runs:run_agui")
 router.handles_by_path(openai.CREATE_CHAT_COMPLETION, "fermata.client_protocols.openai_endpoint:create_chat_completion")
 router.handles_by_path(openai.CREATE_RESPONSE, "fermata.client_protocols.openai_endpoint:create_response")
+router.handles_by_path(openai.SHOW_RESPONSE, "fermata.client_protocols.openai_stored_responses:show_response")
+router.handles_by_path(openai.DELETE_RESPONSE, "fermata.client_protocols.openai_stored_responses:delete_response")
+router.handles_by_path(openai.CANCEL_RESPONSE, "fermata.client_protocols.openai_stored_responses:cancel_response")
 
 
 router.handles_public_by_path(mcp.EDITOR_BRIDGE, "fermata.client_protocols.editor_stream:open_editor_bridge")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import openai
+import pydantic
 import pytest
 
 from fermata.aws.resources import Resources
@@ -230,3 +231,56 @@ def respond(client: openai.OpenAI, is_streamed: bool, **members: Any) -> Any:
         for _ in stream:
             pass
         return stream.get_final_response()
+
+
+def test_answers_of_a_schema_are_parsed_by_the_package(client: openai.OpenAI, model: DemoModelClient) -> None:
+    class Place(pydantic.BaseModel):
+        city: str
+
+    prompt = scripted(model, text_step('{"city": "Bern"}'), text_step('{"city": "Rome"}'))
+    messages: list[Any] = [{"role": "user", "content": prompt}]
+    completion = client.chat.completions.parse(model="site", messages=messages, response_format=Place)
+    assert completion.choices[0].message.parsed == Place(city="Bern")
+    response = client.responses.parse(model="site", input=prompt, text_format=Place)
+    assert response.output_parsed == Place(city="Rome")
+
+
+def test_a_response_is_read_followed_and_deleted_by_the_package(client: openai.OpenAI, model: DemoModelClient) -> None:
+    made = client.responses.create(model="site", input=scripted(model, text_step("Good morning.")), background=True)
+    with client.responses.retrieve(made.id, stream=True) as stream:
+        last = list(stream)[-1]
+    assert last.type == "response.completed"
+    assert last.response.output_text == "Good morning."
+    assert client.responses.retrieve(made.id).output_text == "Good morning."
+    assert client.responses.cancel(made.id).status == "completed"
+    client.responses.delete(made.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(made.id)
+
+
+def test_a_person_approves_a_call_through_the_package(
+    cloud: LocalCloud, client: openai.OpenAI, model: DemoModelClient
+) -> None:
+    rule = {"rules": [{"effect": "ask", "tools": ["get_weather"]}]}
+    with open_http(cloud) as http:
+        key = http.post("/api-keys", json={"label": "Approver", "capabilities": ["ai.chat", "ai.tools.approve"]}).json()
+        assert http.put("/approval-policy", json=rule).status_code == 200
+    try:
+        prompt = scripted(model, tool_call_step(("get_weather", {"city": "Bern"})), text_step("Sun."))
+        approver = client.with_options(api_key=key["key"])
+        first = respond(approver, True, input=prompt, tools=RESPONSE_TOOLS)
+        asked = first.output[-1]
+        assert (asked.type, asked.name, json.loads(asked.arguments)) == (
+            "mcp_approval_request",
+            "get_weather",
+            {"city": "Bern"},
+        )
+        yes: Any = {"type": "mcp_approval_response", "approval_request_id": asked.id, "approve": True}
+        second = respond(approver, False, input=[yes], previous_response_id=first.id)
+        call = second.output[-1]
+        assert call.type == "function_call"
+        result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "sun"}
+        assert respond(approver, True, input=[result], previous_response_id=second.id).output_text == "Sun."
+    finally:
+        with open_http(cloud) as http:
+            http.put("/approval-policy", json={}).raise_for_status()

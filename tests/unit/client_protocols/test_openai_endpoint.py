@@ -203,7 +203,10 @@ def test_an_error_in_a_stream_is_its_last_event(stage: Stage, requester: Request
 @pytest.mark.parametrize(
     "members",
     [
-        {"response_format": {"type": "json_object"}},
+        {"response_format": {"type": "grammar"}},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "fact"}}},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "a b", "schema": {}}}},
         {"n": 2},
         {"tools": [{"type": "web_search"}]},
         {"messages": []},
@@ -273,3 +276,69 @@ def test_a_result_and_a_new_prompt_at_once_begin_a_conversation_with_both(stage:
         "In Bern"
     )
     assert count_conversations(stage) == 2
+
+
+CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES])
+def test_an_answer_has_the_form_that_the_client_asks_for(path: str, stage: Stage, requester: Requester) -> None:
+    stage.script_replies('{"town": "Bern"}', '```json\n{"city": "Bern"}\n```')
+    if path == CHAT:
+        form = {"type": "json_schema", "json_schema": {"name": "place", "schema": CITY}}
+        text = read_answer(ask(requester, HELLO, response_format=form))["content"]
+    else:
+        form = {"type": "json_schema", "name": "place", "schema": CITY}
+        text = read_texts(ask(requester, path=path, input="Where?", text={"format": form}).json())
+    assert text == '{"city":"Bern"}'
+    assert len(stage.driver.requests) == 2, "an answer of another form is asked for once more"
+    output = stage.driver.requests[0].output
+    assert output is not None
+    assert (output.name, output.json_schema) == ("place", CITY)
+
+
+def read_texts(response: Json) -> str:
+    return "".join(part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"])
+
+
+def test_an_answer_that_is_asked_for_as_json_is_an_object(stage: Stage, requester: Requester) -> None:
+    stage.script_replies("[1]", '{"a": 1}')
+    assert read_answer(ask(requester, HELLO, response_format={"type": "json_object"}))["content"] == '{"a":1}'
+
+
+def test_the_form_holds_behind_the_results_of_calls(stage: Stage, requester: Requester) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "place", "schema": CITY}}
+    stage.script_replies(reply_with_calls(tool_call_block("locate")), '{"city": "Bern"}')
+    first = read_answer(ask(requester, HELLO, tools=[LOCATE], response_format=form))
+    said = [HELLO, first, *map(result, first["tool_calls"])]
+    assert read_answer(ask(requester, *said, response_format=form))["content"] == '{"city":"Bern"}'
+
+
+def test_a_form_cannot_be_set_once_the_answer_has_begun(stage: Stage, requester: Requester) -> None:
+    messages = call_client_tool(stage, requester)
+    messages += [result(call) for call in messages[-1]["tool_calls"]]
+    response = ask(requester, *messages, response_format={"type": "json_object"})
+    assert "when it begins" in read_error(response)[2]
+
+
+def test_an_agent_whose_answers_have_a_form_keeps_it(stage: Stage, requester: Requester) -> None:
+    definition = make_definition(credential=stage.credential.id, properties={"output": {"type": "object"}})
+    push_definitions(stage.resources, stage.caller, definition)
+    response = ask(requester, HELLO, model="helper", response_format={"type": "json_object"})
+    assert read_error(response)[:2] == (400, "invalid_request_error")
+    assert not stage.driver.requests
+
+
+def test_a_huge_schema_is_refused(requester: Requester) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"description": "x" * 50_001}}}
+    assert read_error(ask(requester, HELLO, response_format=form))[0] == 413
+
+
+def test_results_that_are_sent_again_while_later_calls_wait_follow_the_same_answer(
+    stage: Stage, requester: Requester
+) -> None:
+    stage.script_replies(reply_with_calls(tool_call_block("locate")), reply_with_calls(tool_call_block("locate")))
+    first = read_answer(ask(requester, HELLO, tools=[LOCATE]))
+    said = [HELLO, first, *map(result, first["tool_calls"])]
+    second = read_answer(ask(requester, *said))
+    assert read_answer(ask(requester, *said))["tool_calls"] == second["tool_calls"]

@@ -20,7 +20,13 @@ from fermata.domain.events import (
     ToolRequestEvent,
     ToolResultEvent,
 )
-from fermata.wire.renderers.openai_answer import OpenAIAnswer, TokenTotals, make_client_call_id, read_client_call_id
+from fermata.wire.renderers.openai_answer import (
+    ClientCallPlace,
+    OpenAIAnswer,
+    TokenTotals,
+    make_client_call_id,
+    read_client_call_id,
+)
 from fermata.wire.renderers.openai_chat import ChatCompletionRenderer
 from fermata.wire.renderers.openai_response import ResponseRenderer
 from fermata.wire.renderers.turn_steps import TurnFold
@@ -234,7 +240,7 @@ def test_the_same_log_gives_the_same_bytes_however_its_events_are_grouped() -> N
 
 @pytest.mark.parametrize("turn", ["abc", "a_b-c_1", "x" * 21])
 def test_the_id_of_a_call_names_its_turn_and_its_place(turn: str) -> None:
-    assert read_client_call_id(make_client_call_id(turn, 12)) == (turn, 12)
+    assert read_client_call_id(make_client_call_id(turn, 12)) == ClientCallPlace(turn, 12, is_approval=False)
 
 
 @pytest.mark.parametrize("call_id", ["", "call_", "call_x", "call__1", "toolu_1", "call_a/b_1", "call_x_1234567"])

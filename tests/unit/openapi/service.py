@@ -51,7 +51,7 @@ from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import Routes
-from fermata.wire.operations import chat_clients, remote_tools, turns
+from fermata.wire.operations import chat_clients, openai, remote_tools, turns
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
@@ -186,6 +186,7 @@ class Service:
             "credentialId": self.stage.credential.id,
             "bridgeId": self._bridge_id(operation),
             "requestId": self.open_request,
+            "responseId": f"resp_{self._bridge_id(operation)}",
             "messageId": self.image_message,
             "promptId": self._queue_prompt(operation.name) if "{promptId}" in operation.path else "",
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
@@ -293,7 +294,7 @@ class Service:
     def _bridge_id(self, operation: BaseOperation) -> str:
         """Return a new turn if the operation changes it."""
         match operation:
-            case turns.CANCEL_TURN:
+            case turns.CANCEL_TURN | openai.CANCEL_RESPONSE | openai.DELETE_RESPONSE:
                 return self._start_turn()
             case turns.UNDO_TURN | turns.SHOW_JOURNAL:
                 return self._start_edited_turn()

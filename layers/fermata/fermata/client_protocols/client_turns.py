@@ -11,6 +11,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ClientProtocol
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ClientTool
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.start_turn import start_turn
@@ -47,6 +48,7 @@ class ClientRequest:
     notes: str = ""
     cut_after: str | None = None
     runs_confirmed_tools: bool = False
+    output: OutputFormat | None = None
 
 
 def start_client_turn(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> StartedTurn:
@@ -93,6 +95,7 @@ def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: C
         notes=request.notes,
         cut_after=request.cut_after,
         runs_confirmed_tools=request.runs_confirmed_tools,
+        output=request.output,
     )
 
 

@@ -99,6 +99,14 @@ class ClientTurn:
         self._read_on()
         return max((self.fold.shown_in[call.call_id] + 1 for call, _ in named), default=0)
 
+    def find_call_id(self, answer: ClientAnswer) -> str:
+        """Return the id of the call that an answer is about.
+
+        Raises:
+            InvalidRequest: It is about a call or an approval that the client cannot know, or about another input.
+        """
+        return self._find_call(answer).call_id
+
     def _find_call(self, answer: ClientAnswer) -> FoldedCall:
         call = self._find_named_call(answer)
         if call is None or not call.is_shown:

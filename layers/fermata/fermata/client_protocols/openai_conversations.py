@@ -5,6 +5,7 @@ conversation the messages up to it are. A client that sends the same messages, a
 has changed them, or comes after the row has expired, gets a new conversation that begins with its messages.
 
     t#<tenant>#u#<user>#idempotency   <sha256 of the messages>   the conversation, and its newest turn (bridges table)
+    t#<tenant>#turn#<turn>            openai-deleted#<place>     a response of the turn that its client has deleted
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
 from fermata.aws.resources import Resources
 from fermata.client_protocols.chat_conversations import open_chat
 from fermata.client_protocols.client_messages import parse_tool_content
@@ -31,6 +32,7 @@ from fermata.turns.turn import Turn, find_turn_for_caller
 TRANSCRIPT_SECONDS = 30 * 24 * 3600
 MAX_IMPORTED_MESSAGES = 400
 RESPONSE_ID_PREFIX = "resp_"
+NO_PREVIOUS_RESPONSE = "Previous response with id '{}' not found."
 
 
 def open_transcript_conversation(
@@ -161,14 +163,37 @@ def find_response_conversation(resources: Resources, caller: Caller, scope: str,
     Raises:
         InvalidRequest: There is no such response of this agent, or its conversation has gone on since.
     """
-    turn_id = response_id.removeprefix(RESPONSE_ID_PREFIX).partition(".")[0]
+    turn_id, dot, place = response_id.removeprefix(RESPONSE_ID_PREFIX).partition(".")
     try:
         turn = find_turn_for_caller(resources, caller, turn_id if is_valid_id(turn_id) else "")
         conversation = get_conversation(resources, caller, turn.conversation)
     except NotFound:
-        raise InvalidRequest(f"Previous response with id '{response_id[:120]}' not found.") from None
+        raise InvalidRequest(NO_PREVIOUS_RESPONSE.format(response_id[:120])) from None
+    if is_response_deleted(resources, turn, dot + place):
+        raise InvalidRequest(NO_PREVIOUS_RESPONSE.format(response_id[:120]))
     if conversation.scope != scope:
         raise InvalidRequest("The previous response is of another agent.")
     if not _is_newest_turn(resources, conversation, turn.id):
         raise InvalidRequest("The conversation of the previous response has gone on since. Name its newest response.")
     return conversation
+
+
+def mark_response_deleted(resources: Resources, turn: Turn, place: str) -> None:
+    """Store that a client has deleted a response. Safe to repeat.
+
+    Args:
+        resources: Of the process.
+        turn: The response's turn.
+        place: Which of its answers it is, as its id has it.
+    """
+    table, pk, sk = _build_mark_key(resources, turn, place)
+    resources.tables.write_items(Put(table, {"pk": pk, "sk": sk, "v": 1, "ttl": turn.expires}, if_absent=True))
+
+
+def is_response_deleted(resources: Resources, turn: Turn, place: str) -> bool:
+    """Return whether a client has deleted a response, whose arguments are those of `mark_response_deleted`."""
+    return resources.tables.get_item_by_key(_build_mark_key(resources, turn, place)) is not None
+
+
+def _build_mark_key(resources: Resources, turn: Turn, place: str) -> ItemKey:
+    return ItemKey(resources.settings.bridges_table, turn.pk, f"openai-deleted#{place[:20]}")

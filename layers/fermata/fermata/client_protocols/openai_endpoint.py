@@ -2,40 +2,29 @@
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from fermata.client_protocols.chat_conversations import find_agent_scope, open_chat
-from fermata.client_protocols.client_messages import ClientAnswer, build_client_tools, parse_tool_content
-from fermata.client_protocols.client_turns import ClientRequest, read_started_entries, start_client_turn
-from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
 from fermata.client_protocols.log_response import handler_pool, send_chunks
-from fermata.client_protocols.openai_conversations import (
-    RESPONSE_ID_PREFIX,
-    find_response_conversation,
-    open_transcript_conversation,
-    store_transcript,
-)
+from fermata.client_protocols.openai_conversations import RESPONSE_ID_PREFIX, store_transcript
+from fermata.client_protocols.openai_exchange import AskedAnswer, Exchange, count_tokens, open_exchange
+from fermata.client_protocols.openai_output import read_output_format
 from fermata.client_protocols.openai_transcript import (
-    Transcript,
     TranscriptCall,
     TranscriptMessage,
+    has_decision_tool,
     read_chat_transcript,
-    read_client_tools,
     read_response_transcript,
 )
-from fermata.domain.conversation import Conversation
-from fermata.domain.errors import InvalidRequest, NotFound
-from fermata.domain.events import DoneEvent, Event
-from fermata.turns.turn import Turn, find_turn_for_caller
+from fermata.domain.events import Event
 from fermata.turns.turn_log import LogEntry, read_last_entry
-from fermata.wire.bodies.openai_requests import ChatCompletionBody, OpenAIItem, OpenAIRequestBody, ResponseBody
+from fermata.wire.bodies.openai_requests import ChatCompletionBody, ResponseBody
 from fermata.wire.http.json_body import parse_body
 from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, Response
 from fermata.wire.http.openai_errors import build_failure_error, get_failure_status
 from fermata.wire.http.routing import RequestContext
-from fermata.wire.renderers.openai_answer import OpenAIAnswer, TokenTotals, read_client_call_id
+from fermata.wire.renderers.openai_answer import TokenTotals
 from fermata.wire.renderers.openai_chat import ChatCompletionRenderer
 from fermata.wire.renderers.openai_response import ResponseRenderer
 
@@ -44,8 +33,6 @@ SSE_HEADERS = {
     "Cache-Control": "private, no-store",
     "X-Accel-Buffering": "no",
 }
-MISSING_RESULTS = "Each call of the last answer needs its result, in a message of its own. There is none for: {}."
-"""What a client is told that sends the results of some calls only."""
 
 
 class OpenAIRenderer(Protocol):
@@ -55,38 +42,21 @@ class OpenAIRenderer(Protocol):
 
     def is_response_over(self) -> bool: ...
 
-    def render_end(self, tokens: TokenTotals) -> bytes: ...
+    def render_end(self, tokens: TokenTotals | None) -> bytes: ...
 
-    def build_whole(self, tokens: TokenTotals) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A request, and the turn that answers it.
-
-    Attributes:
-        entries: What is known of the turn's log.
-        used_before: What the turn had used before the request.
-        messages: All messages of the client.
-        is_started: Whether the request has started the turn.
-        call_count: How many calls of the turn were answered by the request or before it.
-    """
-
-    turn: Turn
-    entries: Sequence[LogEntry]
-    answer: OpenAIAnswer
-    used_before: TokenTotals
-    messages: tuple[TranscriptMessage, ...]
-    is_started: bool
-    call_count: int = 0
+    def build_whole(self, tokens: TokenTotals | None) -> dict[str, Any]: ...
 
 
 def create_chat_completion(context: RequestContext) -> Response:
     """Answer a chat completion."""
     body = parse_body(context.request, ChatCompletionBody, ignore_unknown=True)
-    _refuse_format(body.response_format)
-    transcript = read_chat_transcript(body.messages)
-    exchange = _open_exchange(context, body, transcript)
+    asked = AskedAnswer(
+        body,
+        read_chat_transcript(body.messages),
+        approval_form="call" if has_decision_tool(body.tools, body.tool_choice) else "words",
+        output=read_output_format(body.response_format),
+    )
+    exchange = open_exchange(context, asked)
     renderer = ChatCompletionRenderer(
         exchange.answer,
         completion_id=f"chatcmpl-{exchange.turn.id}",
@@ -94,101 +64,56 @@ def create_chat_completion(context: RequestContext) -> Response:
         created=exchange.turn.started_ms // 1000,
         has_usage=bool(body.stream_options and body.stream_options.include_usage),
     )
-    return _respond(context, exchange, renderer, is_streamed=bool(body.stream))
+    return send_answer(context, exchange, renderer, is_streamed=bool(body.stream))
 
 
 def create_response(context: RequestContext) -> Response:
     """Answer a request of the Responses API."""
     body = parse_body(context.request, ResponseBody, ignore_unknown=True)
-    _refuse_format(body.text.format if body.text else None)
-    transcript = read_response_transcript(body.input, body.instructions or "")
-    exchange = _open_exchange(context, body, transcript, body.previous_response_id or "")
-    renderer = ResponseRenderer(
+    asked = AskedAnswer(
+        body,
+        read_response_transcript(body.input, body.instructions or ""),
+        approval_form="item",
+        output=read_output_format(body.text.format if body.text else None),
+        previous_response=body.previous_response_id or "",
+    )
+    exchange = open_exchange(context, asked)
+    renderer = make_response_renderer(exchange, body.model, instructions=body.instructions)
+    if body.background and not body.stream:
+        return build_current_response(context, exchange, renderer)
+    return send_answer(context, exchange, renderer, is_streamed=bool(body.stream))
+
+
+def make_response_renderer(
+    exchange: Exchange, model: str, *, instructions: str | None = None, after: int = -1
+) -> ResponseRenderer:
+    """Return the renderer of a response.
+
+    Args:
+        exchange: The request, and its turn.
+        model: As the client has named it.
+        instructions: Those of the request.
+        after: The number of the last event that the client has had; -1 for none.
+    """
+    return ResponseRenderer(
         exchange.answer,
-        response_id=RESPONSE_ID_PREFIX + exchange.turn.id + (f".{exchange.call_count}" if exchange.call_count else ""),
-        model=body.model,
+        response_id=RESPONSE_ID_PREFIX + exchange.turn.id + str(exchange.place),
+        model=model,
         created=exchange.turn.started_ms // 1000,
-        instructions=body.instructions,
+        instructions=instructions,
+        after=after,
     )
-    return _respond(context, exchange, renderer, is_streamed=bool(body.stream))
 
 
-def _refuse_format(asked: OpenAIItem | None) -> None:
-    if asked is not None and asked.get("type", "text") != "text":
-        raise InvalidRequest("An agent answers in the form that its definition says. Leave the format out.")
-
-
-def _open_exchange(
-    context: RequestContext, body: OpenAIRequestBody, transcript: Transcript, previous_response: str = ""
-) -> Exchange:
-    scope = find_agent_scope(context.caller, body.model.removeprefix("agent:"))
-    if transcript.results:
-        return _continue_turn(context, transcript)
-    prompt = transcript.prompt.to_prompt()
-    conversation = _open_conversation(context, scope, body, transcript, previous_response)
-    tools = read_client_tools(body.tools, body.tool_choice)
-    request = ClientRequest(
-        protocol="openai",
-        conversation=conversation,
-        prompt=prompt,
-        client_tools=build_client_tools(tools),
-        notes=transcript.instructions,
-    )
-    started = start_client_turn(context, None, request)
-    entries = read_started_entries(context.resources, started)
-    answer = OpenAIAnswer(make_turn_fold(context.resources, started.turn))
-    used = _count_tokens(entries[0])
-    return Exchange(started.turn, entries, answer, used, transcript.messages, is_started=not started.is_joined)
-
-
-def _open_conversation(
-    context: RequestContext, scope: str, body: OpenAIRequestBody, transcript: Transcript, previous_response: str
-) -> Conversation:
-    """Return the conversation of a prompt: the one that the client names, or that its messages are of."""
-    resources, caller = context.resources, context.caller
-    if previous_response:
-        return find_response_conversation(resources, caller, scope, previous_response)
-    if body.conversation_name:
-        return open_chat(resources, caller, scope, body.conversation_name)
-    key = context.request.headers.get("idempotency-key", "")
-    if key and not transcript.earlier:
-        return open_chat(resources, caller, scope, f"request {key[:180]}")  # the same for the request sent again
-    return open_transcript_conversation(resources, caller, scope, transcript.earlier)
-
-
-def _continue_turn(context: RequestContext, transcript: Transcript) -> Exchange:
-    """Go on with the turn whose calls the results at the end are of."""
-    named = [(read_client_call_id(message.call_id), message) for message in transcript.results]
-    known = [(place, message) for place, message in named if place is not None]
-    if len(known) < len(named) or len({place[0] for place, _ in known}) != 1:
-        raise InvalidRequest("The results at the end are not those of the calls that an answer has asked for.")
-    try:
-        turn = find_turn_for_caller(context.resources, context.caller, known[0][0][0])
-    except NotFound:
-        raise InvalidRequest("The turn that has asked for these calls has expired, or is not yours.") from None
-    client_turn = ClientTurn(context.resources, context.caller, turn)
-    used = _count_tokens(client_turn.entries[-1])
-    call_ids = list(client_turn.fold.calls)
-    if any(place[1] >= len(call_ids) for place, _ in known):
-        raise InvalidRequest("The results at the end are not those of the calls that an answer has asked for.")
-    answers = {
-        call_ids[place[1]]: ClientAnswer(call_ids[place[1]], output=parse_tool_content(message.text))
-        for place, message in known
-    }
-    _require_all_results(client_turn, answers)
-    client_turn.apply(list(answers.values()))
-    answer = OpenAIAnswer(make_turn_fold(context.resources, turn), awaited=set(answers))
-    count = 1 + max(place[1] for place, _ in known)
-    return Exchange(turn, client_turn.entries, answer, used, transcript.messages, is_started=False, call_count=count)
-
-
-def _require_all_results(client_turn: ClientTurn, answers: dict[str, ClientAnswer]) -> None:
-    calls = client_turn.fold.list_waiting_calls()
-    numbers = {call_id: number for number, call_id in enumerate(client_turn.fold.calls)}
-    missing = [call for call in calls if call.is_shown and call.is_browser and call.call_id not in answers]
-    if missing:
-        ids = (f"call_{client_turn.turn.id}_{numbers[call.call_id]}" for call in missing)
-        raise InvalidRequest(MISSING_RESULTS.format(", ".join(ids)))
+def build_current_response(context: RequestContext, exchange: Exchange, renderer: ResponseRenderer) -> Response:
+    """Return a response as far as it has come, without waiting."""
+    for entry in exchange.entries:
+        if not renderer.is_response_over():
+            renderer.render_events(entry.events)
+    if not renderer.is_response_over():
+        return Response(200, renderer.build_whole(None))
+    _store_messages(context, exchange)
+    return Response(200, renderer.build_whole(_count_used(exchange, exchange.entries[-1])))
 
 
 class _SilentRenderer:
@@ -205,7 +130,17 @@ class _SilentRenderer:
         return self._renderer.is_response_over()
 
 
-def _respond(context: RequestContext, exchange: Exchange, renderer: OpenAIRenderer, *, is_streamed: bool) -> Response:
+def send_answer(
+    context: RequestContext, exchange: Exchange, renderer: OpenAIRenderer, *, is_streamed: bool
+) -> Response:
+    """Return the response to a request: a stream of events, or the whole answer once it is there.
+
+    Args:
+        context: The request.
+        exchange: The request's turn.
+        renderer: Renders its answer.
+        is_streamed: Whether the client has asked for a stream.
+    """
     response = send_chunks(
         context,
         exchange.turn,
@@ -223,14 +158,14 @@ def _respond(context: RequestContext, exchange: Exchange, renderer: OpenAIRender
 
 
 async def _add_end(
-    lines: AsyncIterable[bytes], end: Callable[[], TokenTotals], renderer: OpenAIRenderer
+    lines: AsyncIterable[bytes], end: Callable[[], TokenTotals | None], renderer: OpenAIRenderer
 ) -> AsyncIterator[bytes]:
     async for line in lines:
         yield line
     yield renderer.render_end(await asyncio.get_running_loop().run_in_executor(handler_pool, end))
 
 
-def _build_whole(exchange: Exchange, end: Callable[[], TokenTotals], renderer: OpenAIRenderer) -> Response:
+def _build_whole(exchange: Exchange, end: Callable[[], TokenTotals | None], renderer: OpenAIRenderer) -> Response:
     """Return the response to a request that is not streamed, once its answer is whole."""
     tokens = end()
     failure = exchange.answer.failure
@@ -239,24 +174,22 @@ def _build_whole(exchange: Exchange, end: Callable[[], TokenTotals], renderer: O
     return Response(200, renderer.build_whole(tokens))
 
 
-def _end_exchange(context: RequestContext, exchange: Exchange) -> TokenTotals:
+def _end_exchange(context: RequestContext, exchange: Exchange) -> TokenTotals | None:
     """Return what the response has used, and store where its messages go on."""
+    exchange.answer.close()
+    _store_messages(context, exchange)
+    return _count_used(exchange, read_last_entry(context.resources, exchange.turn.pk) or exchange.entries[-1])
+
+
+def _count_used(exchange: Exchange, last: LogEntry) -> TokenTotals | None:
+    return exchange.used_before and count_tokens(last).subtract(exchange.used_before)
+
+
+def _store_messages(context: RequestContext, exchange: Exchange) -> None:
+    """Store which conversation the messages of the client are, where its next prompt would go on with it."""
     answer = exchange.answer
-    answer.close()
-    last = read_last_entry(context.resources, exchange.turn.pk)
-    if last and isinstance(last.events[-1], DoneEvent):
+    is_done = answer.turn.is_over and answer.failure is None
+    if exchange.messages and (is_done or answer.waits_for_approval):
         calls = tuple(TranscriptCall(call.call_id, call.tool_name, call.arguments) for call in answer.calls)
         messages = (*exchange.messages, TranscriptMessage("assistant", answer.text, calls=calls))
         store_transcript(context.resources, context.caller, exchange.turn, messages)
-    used, before = _count_tokens(last) if last else exchange.used_before, exchange.used_before
-    return TokenTotals(
-        prompt=used.prompt - before.prompt,
-        completion=used.completion - before.completion,
-        cached=used.cached - before.cached,
-    )
-
-
-def _count_tokens(entry: LogEntry) -> TokenTotals:
-    """Return what the turn had used when the entry was written."""
-    state = entry.state
-    return TokenTotals(prompt=state.prompt_tokens, completion=state.completion_tokens, cached=state.cache_read_tokens)

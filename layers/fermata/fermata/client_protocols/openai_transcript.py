@@ -11,11 +11,13 @@ from fermata.client_protocols.client_messages import ClientPrompt, read_agui_pro
 from fermata.domain.errors import InvalidRequest
 from fermata.wire.bodies.chat_clients import ClientToolBody
 from fermata.wire.bodies.openai_requests import OpenAIItem
+from fermata.wire.renderers.openai_answer import DECISION_TOOL
 
 TranscriptRole = Literal["user", "assistant", "tool"]
 _INSTRUCTION_ROLES = ("system", "developer")
 _TEXT_TYPES = ("text", "input_text", "output_text")
 _MAX_NAMED_CHARS = 40
+_DECISION_PREFIX = "mcpr_"
 FILE_NOTE = "[Here was a file that is not part of this conversation.]"
 
 
@@ -146,6 +148,7 @@ def read_response_transcript(items: str | Sequence[OpenAIItem], instructions: st
             texts.append(_read_text(item))
         elif (message := _read_item(item)) is not None:
             messages.append(message)
+    messages = _drop_old_decisions(messages)
     return Transcript(tuple(_join_calls(messages)), "\n\n".join(filter(None, texts)))
 
 
@@ -161,9 +164,22 @@ def _read_item(item: OpenAIItem) -> TranscriptMessage | None:
         case "function_call_output":
             text = _read_text({"content": item.get("output")})
             return TranscriptMessage("tool", text, call_id=_as_text(item.get("call_id")))
-        case "reasoning" | "item_reference":
+        case "mcp_approval_response":
+            return _read_approval_response(item)
+        case "reasoning" | "item_reference" | "mcp_approval_request":
             return None
     raise InvalidRequest(f"Items of the type {str(item.get('type'))[:_MAX_NAMED_CHARS]!r} are not supported.")
+
+
+def _read_approval_response(item: OpenAIItem) -> TranscriptMessage:
+    decision = {"approved": item.get("approve"), "reason": item.get("reason")}
+    return TranscriptMessage("tool", json.dumps(decision), call_id=_as_text(item.get("approval_request_id")))
+
+
+def _drop_old_decisions(messages: Sequence[TranscriptMessage]) -> list[TranscriptMessage]:
+    """Return the messages without decisions that an answer follows: what they were about is no message."""
+    last = max((index for index, message in enumerate(messages) if message.role != "tool"), default=-1)
+    return [one for index, one in enumerate(messages) if index > last or not one.call_id.startswith(_DECISION_PREFIX)]
 
 
 def _join_calls(messages: Sequence[TranscriptMessage]) -> list[TranscriptMessage]:
@@ -223,7 +239,13 @@ def read_client_tools(tools: Sequence[OpenAIItem] | None, choice: Any) -> tuple[
     if choice == "none":
         return ()
     read = [_read_client_tool(tool) for tool in tools or ()]
-    return tuple(read)
+    return tuple(tool for tool in read if tool.name != DECISION_TOOL)
+
+
+def has_decision_tool(tools: Sequence[OpenAIItem] | None, choice: Any) -> bool:
+    """Return whether a client has declared the function that decides about approvals. It is no tool of the model."""
+    functions = (tool.get("function") for tool in tools or ())
+    return choice != "none" and any(isinstance(one, dict) and one.get("name") == DECISION_TOOL for one in functions)
 
 
 def _read_client_tool(tool: OpenAIItem) -> ClientToolBody:

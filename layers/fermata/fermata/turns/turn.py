@@ -20,6 +20,7 @@ from fermata.domain.conversation import get_root_conversation
 from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import NotFound
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ClientTool
 from fermata.turns.next_invocation_hint import InvocationHint
 
@@ -121,6 +122,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """Positions of messages that counted no more when the turn started (decision 0383)."""
     runs_confirmed_tools: bool = False
     """Whether tools that an agent's definition lets ask run unasked, because there is no page to ask on."""
+    output: OutputFormat | None = None
+    """The form that its client has asked its answer to have (decision 0440)."""
     mcp_pin: str = ""
     """The key of what the MCP servers of its agent have listed (decision 0375); empty for none."""
     mcp_warnings: tuple[str, ...] = ()
@@ -223,6 +226,7 @@ _OMITTED_WHEN_EMPTY = (
     "message_cuts",
     "written_ms",
     "runs_confirmed_tools",
+    "output",
     "mcp_pin",
     "mcp_warnings",
 )

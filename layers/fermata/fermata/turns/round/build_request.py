@@ -2,7 +2,7 @@
 
 from fermata.domain.events import WarningEvent
 from fermata.domain.model_io import ModelRequest, SamplingSettings
-from fermata.domain.run_settings import RunSettings
+from fermata.domain.run_settings import OutputFormat, RunSettings
 from fermata.drivers.registry import get_model_traits
 from fermata.drivers.sampling_fields import list_unsupported_sampling
 from fermata.turns.round.forced_answer import ForcedAnswer
@@ -26,7 +26,7 @@ def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswe
         model=turn.model,
         system=context.system_prompt,
         volatile=turn.situation,
-        instruction=_build_instruction(own, forced_answer),
+        instruction=_build_instruction(context.output, forced_answer),
         messages=messages,
         tools=tools,
         max_tokens=step.max_output_tokens or settings.max_answer_tokens,
@@ -34,7 +34,7 @@ def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswe
         call_tools=forced_answer is None and choice != "none",
         tool_choice=choice,
         sampling=build_sampling(own, step),
-        output=own.output,
+        output=context.output,
         provider_options=context.open_provider_options(),
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
@@ -49,10 +49,10 @@ def build_sampling(settings: RunSettings, step: StepSettings) -> SamplingSetting
     return SamplingSettings(temperature=step.temperature, **{name: getattr(settings, name) for name in names})
 
 
-def _build_instruction(settings: RunSettings, forced_answer: ForcedAnswer | None) -> str:
+def _build_instruction(output: OutputFormat | None, forced_answer: ForcedAnswer | None) -> str:
     parts = (
         forced_answer.instruction if forced_answer else "",
-        build_output_instruction(settings.output) if settings.output else "",
+        build_output_instruction(output) if output else "",
     )
     return "\n\n".join(part for part in parts if part)
 

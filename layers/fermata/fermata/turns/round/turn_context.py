@@ -18,6 +18,7 @@ from fermata.domain.errors import ApiError
 from fermata.domain.events import Event
 from fermata.domain.message_prefix_cache import MessagePrefixCache
 from fermata.domain.messages import Message
+from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
@@ -200,6 +201,11 @@ class TurnContext:
     def agent(self) -> Agent:
         """The agent that the turn has pinned."""
         return open_turn_agent(self.resources, self.turn)
+
+    @property
+    def output(self) -> OutputFormat | None:
+        """The form that the answer has to have: the agent's own, or the one that the client has asked for."""
+        return self.agent.settings.output or self.turn.output
 
     def open_provider_options(self) -> dict[str, Any]:
         """Return the options of the agent's provider, with the secrets that they name. Never store or log them.

@@ -9,6 +9,7 @@ from fermata.agents.policy_store import build_policy_key, policy_from_item
 from fermata.aws.resources import Resources
 from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.caller import Caller, Capability
+from fermata.domain.errors import InvalidRequest
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.page_context import AgentContext
 from fermata.domain.untrusted_text import escape_frames_in_text
@@ -36,6 +37,7 @@ NO_BROWSER_TOOLS_NOTE = (
     "No editor is connected in this turn: you cannot read the document beyond what is said here, and cannot change it. "
     "Answer in words, and say so where a change is asked for."
 )
+OWN_OUTPUT_MESSAGE = "The answers of this agent have a form of their own. Leave the format out of the request."
 MAX_SITUATION_CHARS = 24_000
 """The situation is part of the turn's row and of every request. The model reads more of the editor's state by tools."""
 
@@ -60,6 +62,8 @@ class TurnBuilder:
             space: The content space that the turn works in.
         """
         agent = opened.agent
+        if self.prompt.output and agent.settings.output:
+            raise InvalidRequest(OWN_OUTPUT_MESSAGE)
         withheld_tools = self._list_withheld_tools(agent)
         has_budget = self._is_budgeted(chosen_model)
         turn = self._build_row(agent, chosen_model, situation).model_copy(
@@ -101,6 +105,7 @@ class TurnBuilder:
             protocol=prompt.protocol,
             client_tools=prompt.client_tools or (),
             runs_confirmed_tools=prompt.runs_confirmed_tools,
+            output=prompt.output,
             situation=shorten_text(situation, MAX_SITUATION_CHARS),
             max_rounds=count_max_rounds(settings.max_rounds, agent, prompt.max_rounds),
             thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,

@@ -12,6 +12,7 @@ from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.domain.blocks import Block
 from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ClientTool
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.limits.usage_counters import Use
@@ -67,6 +68,8 @@ class TurnPrompt:
     """The turn behind which the conversation's messages count no more; all of them if it is empty, none for None."""
     runs_confirmed_tools: bool = False
     """Whether tools that an agent's definition lets ask run unasked."""
+    output: OutputFormat | None = None
+    """The form that the answer has to have, where the agent prescribes none."""
     has_queued_prompts: bool = False
     """Whether further prompts wait behind this one."""
     build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes

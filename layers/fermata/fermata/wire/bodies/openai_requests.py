@@ -76,3 +76,4 @@ class ResponseBody(OpenAIRequestBody):
     instructions: str | None = None
     previous_response_id: Annotated[str | None, Field(alias="previous_response_id", max_length=120)] = None
     text: ResponseTextBody | None = None
+    background: bool | None = False

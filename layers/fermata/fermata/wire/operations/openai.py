@@ -45,6 +45,55 @@ CREATE_RESPONSE = Operation(
     responses=(SuccessResponse("The response.", "OpenAIResponse", stream_media_type=EVENT_STREAM),),
     errors=_ERRORS,
 )
+_RESPONSE_ID = RequestParameter(
+    "responseId", "The id of a response.", {"type": "string", "maxLength": 120}, required=True, location="path"
+)
+_NO_RESPONSE = {404: "There is no such response, or its turn has expired."}
+SHOW_RESPONSE = Operation(
+    name="showResponse",
+    function="stream_turns",
+    method="GET",
+    path=f"{OPENAI_PATH}/responses/{{responseId}}",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="Read a response again",
+    description="As far as it has come; with `stream=true` all of its events, also those to come.",
+    parameters=(
+        _RESPONSE_ID,
+        RequestParameter("stream", "Whether to send events.", {"type": "string", "enum": ["true", "false"]}),
+        RequestParameter(
+            "starting_after", "The number of the last event that is known.", {"type": "integer", "minimum": 0}
+        ),
+    ),
+    responses=(SuccessResponse("The response.", "OpenAIResponse", stream_media_type=EVENT_STREAM),),
+    errors=_NO_RESPONSE | {429: _ERRORS[429]},
+)
+DELETE_RESPONSE = Operation(
+    name="deleteResponse",
+    function="stream_turns",
+    method="DELETE",
+    path=f"{OPENAI_PATH}/responses/{{responseId}}",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="Delete a response",
+    description="It is not found any more. Its words stay part of the conversation, which is deleted by itself.",
+    parameters=(_RESPONSE_ID,),
+    responses=(SuccessResponse("It is deleted.", "DeletedOpenAIResponse"),),
+    errors=_NO_RESPONSE,
+)
+CANCEL_RESPONSE = Operation(
+    name="cancelResponse",
+    function="stream_turns",
+    method="POST",
+    path=f"{OPENAI_PATH}/responses/{{responseId}}/cancel",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="Cancel a response",
+    description="Ends its turn. A response that is over stays as it is.",
+    parameters=(_RESPONSE_ID,),
+    responses=(SuccessResponse("The response as it has ended.", "OpenAIResponse"),),
+    errors=_NO_RESPONSE,
+)
 LIST_AGENT_MODELS = Operation(
     name="listAgentModels",
     function="tool_result",

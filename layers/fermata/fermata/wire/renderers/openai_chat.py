@@ -6,7 +6,7 @@ from typing import Any
 
 from fermata.domain.events import Event
 from fermata.wire.http.openai_errors import build_failure_error
-from fermata.wire.renderers.openai_answer import AnswerPart, OpenAIAnswer, OpenAICall, TokenTotals
+from fermata.wire.renderers.openai_answer import AnswerPart, OpenAIAnswer, OpenAIApproval, OpenAICall, TokenTotals
 from fermata.wire.renderers.turn_steps import ReasoningPiece, TextPiece
 
 END_OF_STREAM = b"data: [DONE]\n\n"
@@ -44,7 +44,7 @@ class ChatCompletionRenderer:
         """Return whether the answer is whole."""
         return self._answer.is_over()
 
-    def render_end(self, tokens: TokenTotals) -> bytes:
+    def render_end(self, tokens: TokenTotals | None) -> bytes:
         """Return what comes after the last entry."""
         if self._answer.failure is not None:
             return _encode({"error": build_failure_error(self._answer.failure)})
@@ -53,7 +53,7 @@ class ChatCompletionRenderer:
         usage = self._encode_chunk([], {"usage": build_chat_usage(tokens)}) if self._has_usage else b""
         return begin + end + usage + END_OF_STREAM
 
-    def build_whole(self, tokens: TokenTotals) -> dict[str, Any]:
+    def build_whole(self, tokens: TokenTotals | None) -> dict[str, Any]:
         """Return the completion as one object."""
         answer = self._answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text or None, "refusal": None}
@@ -71,6 +71,8 @@ class ChatCompletionRenderer:
             case OpenAICall():
                 self._call_count += 1
                 return {"tool_calls": [{"index": self._call_count - 1, **_build_call(part)}]}
+            case OpenAIApproval():
+                raise AssertionError(f"Chat completions have no items: {part.request_id}.")
 
     def _encode_choice(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
         return self._encode_chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}], {})
@@ -80,8 +82,9 @@ class ChatCompletionRenderer:
         return _encode({**self._head, "object": "chat.completion.chunk", "choices": choices, **usage, **members})
 
 
-def build_chat_usage(tokens: TokenTotals) -> dict[str, Any]:
-    """Return the usage of a completion."""
+def build_chat_usage(tokens: TokenTotals | None) -> dict[str, Any]:
+    """Return the usage of a completion; nothing used if it is not known."""
+    tokens = tokens or TokenTotals()
     return {
         "prompt_tokens": tokens.prompt,
         "completion_tokens": tokens.completion,

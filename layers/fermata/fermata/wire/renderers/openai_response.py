@@ -6,10 +6,13 @@ from typing import Any
 
 from fermata.domain.events import Event
 from fermata.wire.http.openai_errors import build_failure_error
-from fermata.wire.renderers.openai_answer import AnswerPart, OpenAIAnswer, OpenAICall, TokenTotals
+from fermata.wire.renderers.openai_answer import AnswerPart, OpenAIAnswer, OpenAIApproval, OpenAICall, TokenTotals
 from fermata.wire.renderers.turn_steps import ReasoningPiece, TextPiece
 
 _Json = dict[str, Any]
+SERVER_LABEL = "fermata"
+"""Of the agent's own tools, where a person has to approve their calls."""
+FINAL_STATUSES = ("completed", "failed", "cancelled")
 
 
 class ResponseRenderer:
@@ -21,15 +24,24 @@ class ResponseRenderer:
         model: As the client has named it.
         created: Epoch seconds.
         instructions: Those of the request.
+        after: The number of the last event that the client has had; -1 for none.
     """
 
     def __init__(
-        self, answer: OpenAIAnswer, *, response_id: str, model: str, created: int, instructions: str | None = None
+        self,
+        answer: OpenAIAnswer,
+        *,
+        response_id: str,
+        model: str,
+        created: int,
+        instructions: str | None = None,
+        after: int = -1,
     ) -> None:
         self._answer = answer
         self._id = response_id
         self._head = {"id": response_id, "object": "response", "created_at": created, "model": model}
         self._instructions = instructions
+        self._after = after
         self._items: list[_Json] = []
         """The items that are complete."""
         self._open: _Json | None = None
@@ -49,18 +61,26 @@ class ResponseRenderer:
         """Return whether the answer is whole."""
         return self._answer.is_over()
 
-    def render_end(self, tokens: TokenTotals) -> bytes:
+    def render_end(self, tokens: TokenTotals | None) -> bytes:
         """Return what comes after the last entry."""
         sent = [*self._close_item()]
         status = "completed" if self._answer.failure is None else "failed"
         sent.append({"type": f"response.{status}", "response": self._build_response(status, tokens)})
         return b"".join(map(self._encode, sent))
 
-    def build_whole(self, tokens: TokenTotals) -> _Json:
-        """Return the response as one object."""
+    def build_whole(self, tokens: TokenTotals | None) -> _Json:
+        """Return the response as one object, as far as it has come."""
         for _ in self._close_item():
             pass
-        return self._build_response("completed", tokens)
+        return self._build_response(self.status, tokens)
+
+    @property
+    def status(self) -> str:
+        """How far the response is."""
+        failure = self._answer.failure
+        if failure is not None:
+            return "cancelled" if failure.code == "cancelled" else "failed"
+        return "completed" if self._answer.is_over() else "in_progress"
 
     def _begin(self) -> Iterator[_Json]:
         self._is_begun = True
@@ -77,6 +97,9 @@ class ResponseRenderer:
             case OpenAICall():
                 yield from self._close_item()
                 yield from self._render_call(part)
+            case OpenAIApproval():
+                yield from self._close_item()
+                yield from self._render_approval(part)
 
     def _grow(self, kind: str, text: str) -> Iterator[_Json]:
         if self._open is None or self._open["type"] != kind:
@@ -140,6 +163,17 @@ class ResponseRenderer:
         yield {"type": "response.function_call_arguments.done", **place, **named}
         yield from self._complete(item | {"status": "completed", "arguments": call.arguments})
 
+    def _render_approval(self, approval: OpenAIApproval) -> Iterator[_Json]:
+        item = {
+            "id": approval.request_id,
+            "type": "mcp_approval_request",
+            "server_label": SERVER_LABEL,
+            "name": approval.tool_name,
+            "arguments": approval.arguments,
+        }
+        yield {"type": "response.output_item.added", "output_index": len(self._items), "item": item}
+        yield from self._complete(item)
+
     def _complete(self, item: _Json) -> Iterator[_Json]:
         yield {"type": "response.output_item.done", "output_index": len(self._items), "item": item}
         self._items.append(item)
@@ -170,6 +204,8 @@ class ResponseRenderer:
     def _encode(self, event: _Json) -> bytes:
         numbered = {**event, "sequence_number": self._count}
         self._count += 1
+        if numbered["sequence_number"] <= self._after:
+            return b""
         data = json.dumps(numbered, ensure_ascii=False, separators=(",", ":"))
         return f"event: {event['type']}\ndata: {data}\n\n".encode()
 

@@ -30,6 +30,12 @@ class OpenAIResponse(OpenAIObject):
     output: list[dict[str, Any]]
 
 
+class DeletedOpenAIResponse(ResponseModel):
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
+
+
 class AgentModelResponse(ResponseModel):
     """An agent as a model."""
 

@@ -1,0 +1,105 @@
+"""Serve responses again that were asked for before: read them, follow them, cancel and delete them (decision 0442).
+
+A response is not stored by itself: the log of its turn says what it was, for as long as the turn is kept.
+"""
+
+import re
+from dataclasses import replace
+
+from fermata.client_protocols.openai_conversations import (
+    RESPONSE_ID_PREFIX,
+    is_response_deleted,
+    mark_response_deleted,
+)
+from fermata.client_protocols.openai_endpoint import build_current_response, make_response_renderer, send_answer
+from fermata.client_protocols.openai_exchange import AnswerPlace, Exchange, make_exchange
+from fermata.domain.agent_ids import read_agent_id
+from fermata.domain.errors import NotFound
+from fermata.domain.events import CancelledEvent
+from fermata.turns.end.stop_turn import stop_turn
+from fermata.turns.turn import Turn, find_turn_for_caller
+from fermata.turns.turn_log import LogEntry, read_whole_log
+from fermata.wire.http.messages import Response, read_integer_parameter
+from fermata.wire.http.routing import RequestContext
+from fermata.wire.renderers.openai_answer import OpenAIAnswer, TokenTotals
+
+MAX_EVENT_NUMBER = 10**9
+_RESPONSE_ID = re.compile(RESPONSE_ID_PREFIX + r"([A-Za-z0-9_-]{1,64})(?:\.([0-9]{1,6})(d?))?")
+
+
+def show_response(context: RequestContext) -> Response:
+    """Return a response as far as it has come, or with `stream` all of its events, those to come as well."""
+    exchange = _open_response(context)
+    query = context.request.query
+    if query.get("stream", "").lower() != "true":
+        return build_current_response(context, exchange, make_response_renderer(exchange, _name_model(exchange.turn)))
+    after = read_integer_parameter(context.request, "starting_after", MAX_EVENT_NUMBER, maximum=MAX_EVENT_NUMBER)
+    renderer = make_response_renderer(
+        exchange, _name_model(exchange.turn), after=after if "starting_after" in query else -1
+    )
+    return send_answer(context, exchange, renderer, is_streamed=True)
+
+
+def cancel_response(context: RequestContext) -> Response:
+    """End the turn of a response, and return the response. Safe to repeat; one that is over stays as it is."""
+    exchange = _open_response(context)
+    stop_turn(context.resources, exchange.turn, CancelledEvent())
+    exchange = _open_response(context)
+    return build_current_response(context, exchange, make_response_renderer(exchange, _name_model(exchange.turn)))
+
+
+def delete_response(context: RequestContext) -> Response:
+    """Mark a response as deleted. Its words stay in the conversation, which is deleted by itself."""
+    exchange = _open_response(context)
+    mark_response_deleted(context.resources, exchange.turn, str(exchange.place))
+    return Response(200, {"id": context.path_parameters["responseId"], "object": "response", "deleted": True})
+
+
+def _open_response(context: RequestContext) -> Exchange:
+    response_id = context.path_parameters["responseId"]
+    matched = _RESPONSE_ID.fullmatch(response_id)
+    unknown = NotFound(f"Response with id '{response_id[:120]}' not found.")
+    if matched is None:
+        raise unknown
+    try:
+        turn = find_turn_for_caller(context.resources, context.caller, matched[1])
+    except NotFound:
+        raise unknown from None
+    entries = read_whole_log(context.resources, turn.pk)
+    place = _find_place(make_exchange(context.resources, turn, entries, "item"), int(matched[2] or 0), bool(matched[3]))
+    if turn.undone_turn or not entries or place is None or is_response_deleted(context.resources, turn, str(place)):
+        raise unknown
+    return _count_tokens_if_known(make_exchange(context.resources, turn, entries, "item", place))
+
+
+def _count_tokens_if_known(exchange: Exchange) -> Exchange:
+    """Return the exchange, with what was used before it if its answer is the only one of the turn.
+
+    Only the newest entry of a log says what the turn has used.
+    """
+    answer, goes_on = exchange.begin(), bool(exchange.place.call_count)
+    for entry in exchange.entries[:-1]:
+        answer.fold(entry.events)
+        goes_on = goes_on or answer.is_over()
+    return exchange if goes_on else replace(exchange, used_before=TokenTotals())
+
+
+def _find_place(first: Exchange, call_count: int, follows_decisions: bool) -> AnswerPlace | None:
+    """Return the place of an answer in its turn; None if the turn has no such answer."""
+    if not call_count:
+        return AnswerPlace()
+    calls = list(_fold_all(first.begin(), list(first.entries)).turn.calls.values())[:call_count]
+    if len(calls) < call_count:
+        return None
+    answered = [call.call_id for call in calls if call.approval] if follows_decisions else [c.call_id for c in calls]
+    return AnswerPlace(tuple(answered), call_count, follows_decisions) if answered else None
+
+
+def _fold_all(answer: OpenAIAnswer, entries: list[LogEntry]) -> OpenAIAnswer:
+    for entry in entries:
+        answer.fold(entry.events)
+    return answer
+
+
+def _name_model(turn: Turn) -> str:
+    return read_agent_id(turn.scope) or turn.scope
