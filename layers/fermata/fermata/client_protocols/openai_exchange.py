@@ -10,7 +10,7 @@ from fermata.client_protocols.client_messages import ClientAnswer, build_client_
 from fermata.client_protocols.client_turns import ClientRequest, read_started_entries, start_client_turn
 from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
 from fermata.client_protocols.openai_conversations import find_response_conversation, open_transcript_conversation
-from fermata.client_protocols.openai_decisions import read_decision, read_written_decisions
+from fermata.client_protocols.openai_decisions import read_decision_result, read_written_decisions
 from fermata.client_protocols.openai_transcript import (
     Transcript,
     TranscriptMessage,
@@ -212,7 +212,7 @@ def _read_answers(
             raise InvalidRequest(UNKNOWN_RESULTS)
         call_id = call_ids[place.number]
         if place.is_approval:
-            answers.append(read_decision(client_turn.fold.calls[call_id], message.text))
+            answers.append(read_decision_result(client_turn.fold.calls[call_id], message.text))
         else:
             answers.append(ClientAnswer(call_id, output=parse_tool_content(message.text)))
     return answers
