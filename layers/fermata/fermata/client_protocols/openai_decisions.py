@@ -14,7 +14,7 @@ from fermata.domain.errors import InvalidRequest
 from fermata.turns.approvals.approval_record import parse_approval_id
 from fermata.wire.renderers.turn_steps import FoldedCall
 
-MAX_DECISION_REASON_CHARS = 500
+MAX_WRITTEN_REASON_CHARS = 500
 _VERBS = {"approve": True, "deny": False}
 
 
@@ -44,7 +44,7 @@ def _read_line(words: Sequence[str]) -> WrittenDecision | None:
     verb = words[0].lower().removesuffix(":")
     if place is None or verb not in _VERBS:
         return None
-    reason = words[2].strip()[:MAX_DECISION_REASON_CHARS] if len(words) > 2 else ""
+    reason = words[2].strip()[:MAX_WRITTEN_REASON_CHARS] if len(words) > 2 else ""
     answer = ClientAnswer(approval_id=words[1], is_approved=_VERBS[verb], reason=reason)
     return WrittenDecision(words[1], place.turn, answer)
 
@@ -73,6 +73,6 @@ def read_decision_result(call: FoldedCall, content: str) -> ClientAnswer:
     return ClientAnswer(
         approval_id=call.approval.approval_id,
         is_approved=decision["approved"],
-        reason=reason[:MAX_DECISION_REASON_CHARS] if isinstance(reason, str) else "",
+        reason=reason[:MAX_WRITTEN_REASON_CHARS] if isinstance(reason, str) else "",
         changed_input=changed,
     )
