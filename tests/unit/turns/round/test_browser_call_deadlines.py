@@ -297,7 +297,7 @@ def test_many_short_rounds_in_a_row_send_heartbeats(staged: MakeStage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_cancel_aborts_the_request_to_a_silent_provider(staged: MakeStage) -> None:
+def test_call_limits_04_a_cancel_aborts_the_request_to_a_silent_provider(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     stage.start_turn()
     stage.script_replies(

@@ -307,6 +307,22 @@ def test_a_cancelled_turn_ends_the_call_under_way(stage: Stage, server: RunningM
         assert not release.is_set()
 
 
+@pytest.mark.parametrize("holds", [False, True])
+def test_a_turn_that_is_cancelled_while_it_waits_ends_its_session_by_one_more_round(
+    stage: Stage, server: RunningMcpServer, holds: bool
+) -> None:
+    start(stage, {"url": server.url, "confirm": True})
+    stage.script_replies(reply_with_calls(tool_call_block("get_price", sku="A1")))
+    assert stage.run_workflow() == "waiting"
+    if holds:
+        stage.advance_turn(holds=True)
+    stage.cancel_turn()
+    assert stage.workflow.sent[-1][1] == "round"
+    assert "DELETE" not in server.methods
+    assert stage.run_workflow() == "finished"
+    assert server.methods.count("DELETE") == 1
+
+
 def test_a_start_that_is_refused_leaves_no_session(stage: Stage, server: RunningMcpServer, monkeypatch: Any) -> None:
     from fermata.domain.errors import Conflict
     from fermata.turns.start import start_turn

@@ -1,6 +1,6 @@
 """Stop a turn from outside its rounds: cancel it, or end it with an error, and let its workflow execution finish."""
 
-from typing import Any
+from typing import Any, Literal
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
@@ -77,4 +77,12 @@ def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> No
 
         stop_children(resources, pause)
     if pause and pause.callback_token:
-        resources.workflow.resume_execution(pause.callback_token, "finish")
+        resources.workflow.resume_execution(pause.callback_token, choose_last_state(turn))
+
+
+def choose_last_state(turn: Turn) -> Literal["round", "finish"]:
+    """Return how the execution of an ended turn goes on: by a round that ends its MCP sessions, if it may have any.
+
+    Only rounds open the secrets that their servers need.
+    """
+    return "round" if turn.mcp_pin else "finish"

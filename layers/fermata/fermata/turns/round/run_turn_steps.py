@@ -13,6 +13,7 @@ from fermata.turns.approvals.expire_approvals import expire_approvals
 from fermata.turns.await_remote_results import await_remote_results, build_expired_output
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.end.end_turn import end_turn
+from fermata.turns.end.stop_turn import choose_last_state
 from fermata.turns.mcp_pin import end_mcp_sessions
 from fermata.turns.pause import Pause, load_pause, store_pause_version
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
@@ -51,9 +52,11 @@ def _run_turn(resources: Resources, invocation: Invocation, connection: Provider
             return None
         resources.workflow.resume_execution(invocation.token, "finish")
     except TurnEnded:
-        if context is not None and connection is not None:
+        is_round = context is not None and connection is not None
+        if context is not None and is_round:
             end_mcp_sessions(resources, context.turn)
-        resources.workflow.resume_execution(invocation.token, "finish")
+        last = "finish" if context is None or is_round else choose_last_state(context.turn)
+        resources.workflow.resume_execution(invocation.token, last)
     except Superseded:
         observability.log_event("round.superseded", turn=invocation.turn, owner=invocation.owner)
         return None
