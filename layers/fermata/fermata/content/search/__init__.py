@@ -1,0 +1,1 @@
+"""Search the documents of a space: exactly, with typing errors, and by meaning."""

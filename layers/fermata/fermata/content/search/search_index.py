@@ -1,0 +1,169 @@
+"""Keep the search index of a space: an entry for each document, in the order in which they were indexed.
+
+    t#<tenant>#s#<site>#<environment>
+        x#<time in ms>#<model>#<id>   what a search compares first; it moves whenever its document is indexed
+        y#<model>#<id>                which version is indexed, where its entry is, and the vector
+        z                             with which model texts become vectors
+
+Whoever has read the entries until a moment reads only newer ones (decision 0461).
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
+from fermata.aws.resources import Resources
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.documents.read_document import read_newest_version
+from fermata.content.search.lexical_embedding import LEXICAL_MODEL, Vector, embed_lexically
+from fermata.content.search.packed_vector import pack_vector
+from fermata.content.search.searchable_text import build_searchable_text, get_search_type
+
+ENTRY_PREFIX = "x#"
+_SETTINGS_KEY = "z"
+_GONE_SECONDS = 86_400
+"""How long an entry says that its document is gone, for whoever has read the index before."""
+
+EmbedTexts = Callable[[Sequence[str]], list[Vector]]
+"""Turns texts into vectors, all of the same model."""
+
+
+@dataclass(frozen=True)
+class TextEmbedder:
+    """A model that turns texts into vectors. `name` says which: vectors of different models are never compared."""
+
+    name: str = LEXICAL_MODEL
+    embed: EmbedTexts = embed_lexically
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """With which model a space is indexed: a credential and a model of the tenant; the lexical one without them."""
+
+    credential: str = ""
+    model: str = ""
+
+    @property
+    def embedder_name(self) -> str:
+        """The name of the model."""
+        return f"{self.credential}/{self.model}" if self.model else LEXICAL_MODEL
+
+
+def pointer_sort_key(key: DocumentKey) -> str:
+    """Return the sort key of the row that says where a document's entry is."""
+    return f"y#{key.model}#{key.id}"
+
+
+def read_index_settings(resources: Resources, space: SpaceKey) -> IndexSettings:
+    """Return with which model a space is indexed."""
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, _SETTINGS_KEY)
+    return IndexSettings(row.get("credential", ""), row.get("model", "")) if row else IndexSettings()
+
+
+def set_index_settings(resources: Resources, space: SpaceKey, settings: IndexSettings) -> None:
+    """Choose with which model a space is indexed from now on. All documents have to be indexed again."""
+    row = {"pk": space.pk, "sk": _SETTINGS_KEY, "v": 1, "credential": settings.credential, "model": settings.model}
+    resources.tables.write_items(Put(resources.settings.content_table, row))
+
+
+def index_documents(
+    resources: Resources, space: SpaceKey, keys: Sequence[DocumentKey], embedder: TextEmbedder, *, again: bool = False
+) -> int:
+    """Bring the entries of documents to their newest versions. One that is current already is left alone.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        keys: At most 100 documents.
+        embedder: Turns their texts into vectors, all of them together.
+        again: Whether entries of current versions are made anew.
+
+    Returns:
+        How many entries were written.
+
+    Raises:
+        ProviderError: The embedder failed. Nothing was written.
+    """
+    table = resources.settings.content_table
+    pointers = resources.tables.batch_get_items(table, [(space.pk, pointer_sort_key(key)) for key in keys])
+    found: list[tuple[DocumentVersion, Item]] = []
+    for key in keys:
+        version = read_newest_version(resources, space, key)
+        pointer = pointers.get((space.pk, pointer_sort_key(key)), {})
+        if version and (again or not _is_current(pointer, version, embedder)):
+            found.append((version, pointer))
+    vectors = _embed_versions([version for version, _ in found], embedder)
+    for (version, pointer), vector in zip(found, vectors, strict=True):
+        _store_entry(resources, space, version, pointer, vector, embedder)
+    return len(found)
+
+
+def _is_current(pointer: Item, version: DocumentVersion, embedder: TextEmbedder) -> bool:
+    is_indexed = int(pointer.get("version", 0)) >= version.version
+    return is_indexed and (version.is_deleted or pointer.get("embedder") == embedder.name)
+
+
+def _embed_versions(versions: Sequence[DocumentVersion], embedder: TextEmbedder) -> list[Vector]:
+    texts = [build_searchable_text(version) for version in versions]
+    filled = [text for text in texts if text.strip()]
+    vectors = iter(embedder.embed(filled) if filled else [])
+    return [next(vectors) if text.strip() else [] for text in texts]
+
+
+def _store_entry(
+    resources: Resources,
+    space: SpaceKey,
+    version: DocumentVersion,
+    pointer: Item,
+    vector: Vector,
+    embedder: TextEmbedder,
+) -> None:
+    """Replace the entry of a document. Somebody who has indexed a newer version, or is faster, wins."""
+    table, key = resources.settings.content_table, version.key
+    entry, packed = _build_entry(resources, space, version, pointer.get("entry", "")), pack_vector(vector)
+    if packed and not version.is_deleted:
+        entry |= {"signature": f"{packed.signature:x}", "embedder": embedder.name}
+    row = {
+        "pk": space.pk,
+        "sk": pointer_sort_key(key),
+        "v": 1,
+        "version": version.version,
+        "entry": entry["sk"],
+        "embedder": embedder.name,
+        "vector": packed.to_text() if packed and not version.is_deleted else "",
+    }
+    before = pointer.get("entry")
+    condition = "#entry = :before" if before else "attribute_not_exists(pk)"
+    values, names = ({":before": before}, {"#entry": "entry"}) if before else ({}, {})
+    writes: list[Write] = [Put(table, entry), Put(table, row, condition=condition, values=values, names=names)]
+    if before and before != entry["sk"]:
+        writes.append(Delete(table, space.pk, before))
+    try:
+        resources.tables.write_items(*writes)
+    except (TransactionCanceled, ConditionFailed):
+        raise IndexMoved(f"Somebody else has indexed {key.model}/{key.id} at the same moment.") from None
+
+
+class IndexMoved(Exception):
+    """A document was indexed by somebody else meanwhile. The same call may be made again."""
+
+
+def _build_entry(resources: Resources, space: SpaceKey, version: DocumentVersion, before: str) -> Item:
+    """Build the entry of a version, behind the one that it replaces, also if both are made in one millisecond."""
+    now = resources.clock.time()
+    earliest = int(before.split("#")[1]) + 1 if before else 0
+    sort_key = f"{ENTRY_PREFIX}{max(int(now * 1000), earliest):013d}#{version.model}#{version.id}"
+    entry: dict[str, Any] = {"pk": space.pk, "sk": sort_key, "v": 1}
+    content = version.content
+    if content is None:
+        return entry | {"gone": True, "ttl": int(now) + _GONE_SECONDS}
+    shown = {
+        "type": get_search_type(version),
+        "title": content.title[:200],
+        "slug": content.slug,
+        "status": content.status.value,
+    }
+    return entry | {"data": json.dumps(shown, ensure_ascii=False)}

@@ -1,0 +1,126 @@
+"""Search a space: equal titles and slugs before parts of them, before typing errors, before what means the same.
+
+Scores are from 0 to 1. What is equal has 1, and what contains the query has 0.9 or more. Similar spellings have less,
+and so do similar meanings. A document has the best of its scores.
+"""
+
+import heapq
+from collections.abc import Collection
+from typing import NamedTuple
+
+from fermata.aws.resources import Resources
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.document import DocumentKey
+from fermata.content.search.lexical_embedding import list_trigrams, normalize_words
+from fermata.content.search.packed_vector import compare_directions, pack_vector, unpack_numbers
+from fermata.content.search.search_catalogue import SearchCatalogue, SearchEntry, open_catalogue
+from fermata.content.search.search_index import TextEmbedder, pointer_sort_key
+from fermata.content.search.searchable_text import SearchType
+from fermata.domain.errors import InvalidRequest
+
+MAX_QUERY_CHARS = 500
+MAX_FOUND = 50
+_COMPARED_VECTORS = 100
+"""Documents whose vectors are compared: those whose signatures are nearest. One request reads them."""
+_COMPARED_SPELLINGS = 300
+_EQUAL, _CONTAINED, _SPELLED, _MEANT = 1.0, 0.9, 0.85, 0.85
+MIN_SCORE = 0.2
+"""Less is no match: any two texts have some letters in common."""
+
+
+class FoundDocument(NamedTuple):
+    """A document that was found, and how well it matches."""
+
+    entry: SearchEntry
+    score: float
+
+    def to_view(self) -> dict[str, object]:
+        """Return the JSON form."""
+        entry = self.entry
+        return {
+            "model": entry.key.model,
+            "id": entry.key.id,
+            "type": entry.type,
+            "title": entry.title,
+            "slug": entry.slug,
+            "status": entry.status,
+            "score": round(self.score, 4),
+        }
+
+
+def search_space(
+    resources: Resources,
+    space: SpaceKey,
+    query: str,
+    embedder: TextEmbedder | None,
+    *,
+    types: Collection[SearchType] = (),
+    limit: int = 10,
+) -> list[FoundDocument]:
+    """Return the documents that match best, the best first.
+
+    Args:
+        resources: Of the process.
+        space: The only space that is searched.
+        query: What is looked for.
+        embedder: The model with which the space is indexed; None to search titles and slugs only.
+        types: Only documents of these types; all without it. They are chosen before the limit is applied.
+        limit: The greatest number of documents.
+
+    Raises:
+        InvalidRequest: The query is empty or too long.
+        ProviderError: The embedder failed. Nothing is returned instead.
+    """
+    query = query.strip()
+    if not query or len(query) > MAX_QUERY_CHARS:
+        raise InvalidRequest(f"A query has 1 to {MAX_QUERY_CHARS} characters.")
+    catalogue = open_catalogue(resources, space)
+    chosen = [entry for entry in catalogue.entries.values() if not types or entry.type in types]
+    scores = _score_spellings(catalogue, chosen, query)
+    if embedder is not None and chosen:
+        for key, score in _score_meanings(resources, space, chosen, query, embedder).items():
+            scores[key] = max(score, scores.get(key, 0.0))
+    found = [FoundDocument(catalogue.entries[key], score) for key, score in scores.items() if score >= MIN_SCORE]
+    return heapq.nsmallest(limit, found, key=lambda one: (-one.score, one.entry.key))
+
+
+def _score_spellings(catalogue: SearchCatalogue, chosen: list[SearchEntry], query: str) -> dict[DocumentKey, float]:
+    wanted = query.casefold()
+    scores: dict[DocumentKey, float] = {}
+    for entry in chosen:
+        title, slug = entry.title.casefold(), entry.slug
+        if wanted in (title, slug, entry.key.id.casefold()):
+            scores[entry.key] = _EQUAL
+        elif wanted in title or wanted in slug:
+            longer = max(1, len(title if wanted in title else slug))
+            scores[entry.key] = _CONTAINED + (_EQUAL - _CONTAINED) * 0.99 * len(wanted) / longer
+    grams = frozenset(list_trigrams(normalize_words(query)))
+    allowed = {entry.key for entry in chosen}
+    shared = {key: count for key, count in catalogue.count_shared_grams(grams).items() if key in allowed}
+    for key in heapq.nlargest(_COMPARED_SPELLINGS, shared, key=shared.__getitem__):
+        alike = 2 * shared[key] / (len(grams) + len(catalogue.entries[key].grams))
+        scores[key] = max(scores.get(key, 0.0), _SPELLED * alike)
+    return scores
+
+
+def _score_meanings(
+    resources: Resources, space: SpaceKey, chosen: list[SearchEntry], query: str, embedder: TextEmbedder
+) -> dict[DocumentKey, float]:
+    """Compare the vectors of the documents whose signatures have the fewest other bits than that of the query."""
+    packed = pack_vector(embedder.embed([query])[0])
+    if packed is None:
+        return {}
+    signed = [
+        ((entry.signature ^ packed.signature).bit_count(), entry.key)
+        for entry in chosen
+        if entry.signature is not None and entry.embedder == embedder.name
+    ]
+    nearest = [key for _, key in heapq.nsmallest(_COMPARED_VECTORS, signed)]
+    table = resources.settings.content_table
+    rows = resources.tables.batch_get_items(table, [(space.pk, pointer_sort_key(key)) for key in nearest])
+    found = {key: rows.get((space.pk, pointer_sort_key(key))) for key in nearest}
+    return {
+        key: _MEANT * compare_directions(packed.numbers, unpack_numbers(row["vector"]))
+        for key, row in found.items()
+        if row is not None and row["embedder"] == embedder.name
+    }
