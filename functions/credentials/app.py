@@ -42,6 +42,7 @@ from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.operations import (
     agent_definitions,
     api_keys,
+    content_search,
     credentials,
     generate,
     mcp,
@@ -398,6 +399,9 @@ def generate_without_conversation(context: RequestContext) -> Response:
     _count(context, Use(prompts=1))
     return Response(200, answer_generate_request(context.resources, context.caller, body.to_generate_request()))
 
+
+for operation, function in content_search.CONTENT_SEARCH_HANDLERS:
+    router.handles_by_path(operation, f"fermata.content_api.{function}")
 
 handler = make_handler(router)
 prepare_function("dynamodb", "s3", "kms")

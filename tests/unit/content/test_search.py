@@ -75,7 +75,7 @@ def test_a_misspelled_title_is_found(
 
 def test_a_document_is_found_by_its_text(resources: Resources, space: SpaceKey, pages: list[DocumentKey]) -> None:
     fields = {"locales": {"data": {"excerpt": "Sourdough starters need flour and patience"}}}
-    key = create_document(resources, space, "post", ADA, DocumentContent(title="Notes", **fields)).version.key  # type: ignore[arg-type]
+    key = create_document(resources, space, "post", ADA, DocumentContent(title="Notes", **fields)).version.key
     index_documents(resources, space, [key], LEXICAL)
     assert find(resources, space, "sourdough starter flour")[0] == key.id
     assert key.id not in {one.entry.key.id for one in search_space(resources, space, "sourdough starter", None)}

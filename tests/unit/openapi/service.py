@@ -73,6 +73,8 @@ ROUTES: Routes = [
     for function in (api, credentials, redraw_images, stream_turns, tool_result)
     for route in function.router.routes
 ]
+OF_CONTENT = ("content", "assets", "content-search", "content-index")
+"""First words of paths that name a space."""
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
 MODELS = (
@@ -192,7 +194,11 @@ class Service:
             "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
-            **(self._write_content(operation, status) if kind in ("content", "assets") else {}),
+            **(
+                self._write_content(operation, status)
+                if kind in ("content", "assets", "content-search", "content-index")
+                else {}
+            ),
             "deliveryId": DELIVERY.sort_key,
             "name": self._find_name(operation, kind),
             **(self._name_chat(operation, status) if operation in CHAT_OPERATIONS else {}),

@@ -80,12 +80,15 @@ BODIES: dict[str, Any] = {
     "createDocument": {"title": "Rye", "locales": {"data": {"title": "Rye"}}},
     "changeDocument": {"status": "published", "locales": {"data": {"title": None}}},
     "beginChangeSet": {"title": "Spring"},
+    "indexContent": {"again": True},
+    "setSearchModel": {},
     "storeAsset": {"uploadRef": "", "filename": "bread.jpg", "alt": "A loaf"},
     "changeInChangeSet": {"title": "Dark rye"},
     "mergeChangeSet": {"prefer": "ours"},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
 }
 QUERIES: dict[str, dict[str, Any]] = {
+    "searchContent": {"query": "rye"},
     "followTurn": {"after": 1},
     "listConversations": {"scope": "site", "limit": 1},
     "showConversation": {"limit": 1},

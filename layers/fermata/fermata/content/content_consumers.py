@@ -15,7 +15,7 @@ from fermata.aws.resources import Resources
 from fermata.content.outbox import ContentChange
 
 ConsumeContentChange = Callable[[Resources, ContentChange], None]
-CONTENT_CONSUMERS: dict[str, str] = {}
+CONTENT_CONSUMERS: dict[str, str] = {"search": "fermata.turns.index_content:index_content_change"}
 """The consumers by their names, with the path `package.module:name` of each function."""
 
 

@@ -85,7 +85,7 @@ def generate_answer(
         ServiceUnavailable: The provider failed; the same request may succeed later.
     """
     choice = resolve_model_choice(resources, caller.tenant, asked.scope, asked.credential or None, asked.model or None)
-    generation = _Generation(resources, _build_turn(resources, caller, asked, choice), asked, connection)
+    generation = _Generation(resources, build_unstored_turn(resources, caller, asked.scope, choice), asked, connection)
     return generation.run()
 
 
@@ -120,7 +120,7 @@ class _Generation:
             terminal = ErrorEvent(message=problem, code=INVALID_OUTPUT_CODE, retryable=False)
         self._end(terminal)
         if error is not None:
-            raise _to_answer_error(error)
+            raise to_answer_error(error)
         if problem:
             raise Unprocessable(f"The answer of {self._turn.model} does not have the required form: {problem}.")
         text = join_text(response)
@@ -148,19 +148,7 @@ class _Generation:
 
     def _hold_budget(self, request: ModelRequest) -> None:
         chars = len(request.system) + sum(len(text) for _, text in self._asked.messages)
-
-        def commit(hold_writes: Sequence[Write]) -> None:
-            if not hold_writes:
-                return
-            try:
-                self._resources.tables.write_items(*hold_writes)
-            except TransactionCanceled as refused:
-                from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
-
-                raise AccountsChanged from refused
-
-        tokens = chars // ESTIMATED_CHARS_PER_TOKEN
-        commit_with_budget_hold(self._resources, self._turn, tokens, commit, answer_tokens=request.max_tokens)
+        hold_budget_of_unstored_turn(self._resources, self._turn, chars, request.max_tokens)
 
     def _ask(self, request: ModelRequest) -> ModelResponse:
         turn = self._turn
@@ -206,8 +194,41 @@ class _Generation:
         self._resources.tables.write_items(*build_turn_end_writes(self._resources, outcome, self._usages))
 
 
-def _build_turn(resources: Resources, caller: Caller, asked: GenerateRequest, choice: ModelChoice) -> Turn:
-    """Return the turn that the request counts as. It is never stored."""
+def hold_budget_of_unstored_turn(resources: Resources, turn: Turn, chars: int, answer_tokens: int) -> None:
+    """Hold the highest possible cost of the only request of a turn that is stored nowhere.
+
+    Args:
+        resources: Of the process.
+        turn: The turn.
+        chars: How many characters are sent.
+        answer_tokens: The limit of the answer.
+
+    Raises:
+        PaymentRequired: A budget does not cover it.
+    """
+
+    def commit(hold_writes: Sequence[Write]) -> None:
+        if not hold_writes:
+            return
+        try:
+            resources.tables.write_items(*hold_writes)
+        except TransactionCanceled as refused:
+            from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
+
+            raise AccountsChanged from refused
+
+    commit_with_budget_hold(resources, turn, chars // ESTIMATED_CHARS_PER_TOKEN, commit, answer_tokens=answer_tokens)
+
+
+def build_unstored_turn(resources: Resources, caller: Caller, scope: str, choice: ModelChoice) -> Turn:
+    """Return the turn that a request without a conversation counts as. It is never stored.
+
+    Args:
+        resources: Of the process.
+        caller: Who asks, and for whom it counts.
+        scope: As which the ledger lists it.
+        choice: The model.
+    """
     now = resources.clock.time()
     budgets = get_budgets(resources, caller.tenant, refresh=True)
     accounts = budgets.list_accounts(caller.tenant, caller.user, resources.clock.now_iso()[:7])
@@ -215,7 +236,7 @@ def _build_turn(resources: Resources, caller: Caller, asked: GenerateRequest, ch
         id=new_id(),
         tenant=caller.tenant,
         user=caller.user,
-        scope=asked.scope,
+        scope=scope,
         conversation="",
         provider=choice.provider,
         model=choice.model,
@@ -232,7 +253,8 @@ def _build_turn(resources: Resources, caller: Caller, asked: GenerateRequest, ch
     )
 
 
-def _to_answer_error(error: ProviderError) -> ApiError:
+def to_answer_error(error: ProviderError) -> ApiError:
+    """Return the error with which the API answers for a provider that has refused or failed."""
     if error.retryable:
         return ServiceUnavailable(error.message, retry_after=max(1, int(error.retry_after or 1)))
     return BadGateway(error.message)

@@ -80,3 +80,17 @@ class NewAsset(StrictBody):
     tags: Annotated[list[Annotated[str, StringConstraints(max_length=100)]], Field(max_length=50)] = Field(
         default_factory=list
     )
+
+
+class IndexStep(StrictBody):
+    """Which documents are indexed next: those after `cursor`; with `again` also those that are indexed as they are."""
+
+    cursor: Annotated[str, StringConstraints(max_length=100)] = ""
+    again: bool = False
+
+
+class SearchModel(StrictBody):
+    """The model of the search; both empty for the one without a provider."""
+
+    credential_id: Annotated[str, StringConstraints(max_length=64)] = ""
+    model_id: Annotated[str, StringConstraints(max_length=200)] = ""

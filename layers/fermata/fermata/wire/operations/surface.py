@@ -13,6 +13,7 @@ from fermata.wire.operations import (
     chat_clients,
     content,
     content_media,
+    content_search,
     conversations,
     credentials,
     defaults,
@@ -35,7 +36,7 @@ from fermata.wire.operations.operation import BaseOperation
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
     defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service,
-    webhooks, content, content_media,
+    webhooks, content, content_media, content_search,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

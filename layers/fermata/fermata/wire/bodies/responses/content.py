@@ -161,3 +161,36 @@ class ChangeSetListResponse(ResponseModel):
 
 class ChangedDocumentResponse(ResponseModel):
     document: ChangedDocumentView
+
+
+class SearchMatchView(ResponseModel):
+    """A document that was found. `score` is from 0 to 1."""
+
+    model: str
+    id: str
+    type: Literal["page", "section_def", "collection", "entry", "image"]
+    title: str
+    slug: str
+    status: _Status
+    score: float
+
+
+class SearchResponse(ResponseModel):
+    """The documents that match, the best first."""
+
+    matches: list[SearchMatchView]
+
+
+class IndexResponse(ResponseModel):
+    """A step of the indexing of a space. Without `cursor` it was the last one."""
+
+    seen: CountField
+    written: CountField
+    cursor: str | None = None
+
+
+class SearchModelResponse(ResponseModel):
+    """The model of the search; empty for the one without a provider."""
+
+    credential_id: str
+    model_id: str
