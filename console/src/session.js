@@ -19,7 +19,9 @@ export class Session {
   constructor(config) {
     this.config = config;
     const token = config.signIn === "token" ? async () => this.#token : undefined;
-    this.client = new Fermata({ baseUrl: location.origin, token });
+    /** With them every client of the service is made. */
+    this.clientOptions = { baseUrl: location.origin, token };
+    this.client = new Fermata(this.clientOptions);
   }
 
   /** Read the config, and use up what the address holds. */

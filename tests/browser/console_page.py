@@ -14,7 +14,19 @@ window.violations = [];
 const keep = ({violatedDirective, blockedURI}) => violations.push(`${violatedDirective} ${blockedURI}`);
 document.addEventListener("securitypolicyviolation", keep);
 """
-PAGES = ("editor", "usage", "turns", "approvals", "policy", "providers", "models", "budgets", "tools", "webhooks")
+PAGES = (
+    "editor",
+    "content",
+    "usage",
+    "turns",
+    "approvals",
+    "policy",
+    "providers",
+    "models",
+    "budgets",
+    "tools",
+    "webhooks",
+)
 
 
 class ConsolePage:

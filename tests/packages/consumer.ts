@@ -1,4 +1,5 @@
 import { type Executor, Fermata, FermataError, memoryReceipts, RateLimitError, type TurnEvent } from "@fermata/client";
+import { ContentClient } from "@fermata/client/content";
 import { uploadingFetch } from "@fermata/client/uploading-fetch";
 
 const executor: Executor = {
@@ -39,4 +40,10 @@ export function misuse(fermata: Fermata): void {
   fermata.follow("b1", { executor: {} });
   // @ts-expect-error there is no such scope
   fermata.conversations.list({ scope: "kitchen" });
+}
+
+export async function listTitles(site: string): Promise<string[]> {
+  const { documents } = new ContentClient({ baseUrl: "https://agent.example.com" }).space(site);
+  const page = await documents.list("post", { limit: 5, status: "published" });
+  return page.documents.map((document) => String(document.title));
 }

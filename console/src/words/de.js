@@ -1,10 +1,12 @@
 /** The words of the console in German. */
 
 import { AGENT_PAGES_DE } from "./agent-pages-de.js";
+import { CONTENT_DE } from "./content-de.js";
 
 /** @type {typeof import("./en.js").EN} */
 export const DE = {
   ...AGENT_PAGES_DE,
+  ...CONTENT_DE,
   loading: "Wird geladen …",
   tryAgain: "Erneut versuchen",
   cancel: "Abbrechen",
@@ -34,6 +36,7 @@ export const DE = {
     theme: { system: "Wie das System", light: "Hell", dark: "Dunkel" },
     pages: {
       editor: "Editor",
+      content: "Inhalte",
       usage: "Verbrauch",
       turns: "Vorgänge",
       approvals: "Freigaben",

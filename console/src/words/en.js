@@ -1,9 +1,11 @@
 /** The words of the console in English. All other languages have the same ones. */
 
 import { AGENT_PAGES_EN } from "./agent-pages-en.js";
+import { CONTENT_EN } from "./content-en.js";
 
 export const EN = {
   ...AGENT_PAGES_EN,
+  ...CONTENT_EN,
   loading: "Loading …",
   tryAgain: "Try again",
   cancel: "Cancel",
@@ -32,6 +34,7 @@ export const EN = {
     theme: { system: "System theme", light: "Light theme", dark: "Dark theme" },
     pages: {
       editor: "Editor",
+      content: "Content",
       usage: "Usage",
       turns: "Turns",
       approvals: "Approvals",

@@ -60,7 +60,7 @@ export class Service {
   }
 
   /**
-   * Send a request. One that may be repeated is, if it fails for a reason that may pass.
+   * Send a request. One that may be repeated, also because it has a name, is if it fails for a reason that may pass.
    *
    * @param {string} method
    * @param {string} path
@@ -68,7 +68,8 @@ export class Service {
    * @returns {Promise<any>}
    */
   request(method, path, options = {}) {
-    const limit = method === "POST" ? 1 : MAX_RESOURCE_FAILURES;
+    const isRepeatable = method !== "POST" || options.headers?.["idempotency-key"];
+    const limit = isRepeatable ? MAX_RESOURCE_FAILURES : 1;
     let attempts = 0;
     const send = async () => {
       attempts += 1;

@@ -1,7 +1,9 @@
 """Content over HTTP: spaces, models, documents by version, lists, restore, change sets, and who may do what."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -162,6 +164,15 @@ def test_rights_are_to_read_to_write_and_to_manage(
     assert other.send("PUT", "shop/main/models/hero", {"kind": "section"}).status == manages
     client.send("PUT", "shop/main/models/hero", {"kind": "section", "title": "Hero"})
     assert other.send("POST", "shop/main/documents/model/hero/versions/1/restore").status == 403
+
+
+def test_a_translated_model_is_defined_as_the_page_about_content_shows(client: ContentClient) -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "content.md"
+    (definition,) = re.findall(r"models/recipe .*?-d '(.*?)'", page.read_text(encoding="utf-8"), re.DOTALL)
+    (document,) = re.findall(r"documents/recipe -d '(.*?)'", page.read_text(encoding="utf-8"))
+    model = client.send("PUT", "shop/main/models/recipe", json.loads(definition)).body["model"]
+    assert (model["i18n"], list(model["fields"])) == (True, ["title", "code"])
+    assert client.send("POST", "shop/main/documents/recipe", json.loads(document)).status == 201
 
 
 def test_another_tenant_finds_nothing(client: ContentClient, resources: Resources) -> None:

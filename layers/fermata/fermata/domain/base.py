@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
+
+from fermata.domain.wire_names import to_wire_name
 
 
 class DomainModel(BaseModel):
     """An immutable value. `to_wire` and `from_wire` convert it to and from the JSON of the API."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, alias_generator=to_wire_name, populate_by_name=True, extra="ignore")
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form: camelCase names; members that are None are left out."""

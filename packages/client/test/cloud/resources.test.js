@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Fermata } from "@fermata/client";
+import { ContentClient } from "@fermata/client/content";
 import { checkSchema } from "../../src/schema.js";
 import { newClient, scripted } from "../support/cloud.js";
 import { FakeService, json } from "../support/fake-service.js";
@@ -66,26 +67,6 @@ const LEFT_OUT = {
   listAgentModels: "for OpenAI's clients",
   showAgentModel: "for OpenAI's clients",
   generate: "for servers",
-  listContentSpaces: "the client of an editor does not ask it",
-  createContentSpace: "the client of an editor does not ask it",
-  listContentModels: "the client of an editor does not ask it",
-  showContentModel: "the client of an editor does not ask it",
-  putContentModel: "the client of an editor does not ask it",
-  removeContentModel: "the client of an editor does not ask it",
-  listDocuments: "the client of an editor does not ask it",
-  createDocument: "the client of an editor does not ask it",
-  showDocument: "the client of an editor does not ask it",
-  changeDocument: "the client of an editor does not ask it",
-  deleteDocument: "the client of an editor does not ask it",
-  listDocumentVersions: "the client of an editor does not ask it",
-  showDocumentVersion: "the client of an editor does not ask it",
-  restoreDocumentVersion: "the client of an editor does not ask it",
-  listChangeSets: "the client of an editor does not ask it",
-  beginChangeSet: "the client of an editor does not ask it",
-  showChangeSet: "the client of an editor does not ask it",
-  discardChangeSet: "the client of an editor does not ask it",
-  changeInChangeSet: "the client of an editor does not ask it",
-  mergeChangeSet: "the client of an editor does not ask it",
 };
 
 test("every operation of the service has a method, and every method an operation", async () => {
@@ -105,6 +86,10 @@ test("every operation of the service has a method, and every method an operation
   for (const resource of Object.values(fermata)) {
     for (const method of Object.values(resource)) await callWithIds(method);
   }
+  const content = new ContentClient({ ...service.options, wait: async () => {} });
+  for (const resource of [content.spaces, ...Object.values(content.space("x", "x"))]) {
+    for (const method of Object.values(resource)) await callWithIds(method, [["x", {}], ["x", "x", {}], ["x", "x", "x", {}], [{}]]);
+  }
   const ignore = () => {};
   await fermata.start({ scope: "x", prompt: "x" }).catch(ignore);
   await fermata.undo("x").catch(ignore);
@@ -121,10 +106,12 @@ test("every operation of the service has a method, and every method an operation
   );
 });
 
+const NAMES = { providerId: "x", credentialId: "x", scope: "x" };
+const ARGUMENTS = [["x", {}, {}], ["x", "x", 1], [NAMES]];
+
 /** Call a method with the id `x` wherever it takes one. */
-async function callWithIds(method) {
-  const named = { providerId: "x", credentialId: "x", scope: "x" };
-  for (const values of [["x", {}, {}], ["x", "x", 1], [named]]) {
+async function callWithIds(method, arguments_ = ARGUMENTS) {
+  for (const values of arguments_) {
     await Promise.resolve()
       .then(() => method(...values))
       .catch(() => {});

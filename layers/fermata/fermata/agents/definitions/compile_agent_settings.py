@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic.alias_generators import to_camel
-
 from fermata.agents.definitions.agent_definition import ConnectionDefinition
 from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.resolve_operators import (
@@ -14,6 +12,7 @@ from fermata.agents.definitions.resolve_operators import (
     iter_operators,
 )
 from fermata.agents.definitions.source_models import PROPERTIES_MODELS, PROVIDER_OPTIONS_KEYS, PropertiesSource
+from fermata.domain.wire_names import to_wire_name
 
 DEFAULT_AGENT_STEPS = 10
 DEFAULT_AGENT_RETRIES = 2
@@ -68,7 +67,7 @@ def add_defaults(properties: dict[str, Any], connection: ConnectionDefinition) -
 def list_type_properties(agent_type: str) -> tuple[str, ...]:
     """Return the names of the properties that only one type of agent has."""
     own = PROPERTIES_MODELS[agent_type].model_fields.keys() - PropertiesSource.model_fields.keys()
-    return tuple(sorted(map(to_camel, own)))
+    return tuple(sorted(map(to_wire_name, own)))
 
 
 def _check_operators(place: Place, written: Mapping[str, Any], problems: ProblemList) -> None:
@@ -82,7 +81,7 @@ def _check_operators(place: Place, written: Mapping[str, Any], problems: Problem
 
 def _check_names(place: Place, agent_type: str, names: set[str], problems: ProblemList) -> None:
     """Refuse unknown properties whose values are operators, which the model of the properties does not see."""
-    known = set(map(to_camel, PropertiesSource.model_fields)) | set(list_type_properties(agent_type))
+    known = set(map(to_wire_name, PropertiesSource.model_fields)) | set(list_type_properties(agent_type))
     for name in sorted(names - known):
         problems.add_error(place.inside(name), f"{name!r} is not known here.")
 

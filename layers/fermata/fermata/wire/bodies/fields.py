@@ -6,16 +6,16 @@ Nothing is coerced: a number is not accepted as a string (decision 0023).
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
 from fermata.aws.uploads import MAX_UPLOAD_REF_CHARS
+from fermata.domain.wire_names import to_wire_name
 
 
 class LenientBody(BaseModel):
     """A body whose unknown members are ignored, because clients of other generations send them."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, alias_generator=to_wire_name, extra="ignore", strict=True)
 
 
 class StrictBody(LenientBody):

@@ -3,13 +3,14 @@
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
-from pydantic.alias_generators import to_camel
+
+from fermata.domain.wire_names import to_wire_name
 
 
 class PlannerFrame(BaseModel):
     """A frame. `_seq` grows from frame to frame and may have gaps."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(alias_generator=to_wire_name, populate_by_name=True, extra="ignore", frozen=True)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form. Members that were not set are left out."""

@@ -3,7 +3,8 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+
+from fermata.domain.wire_names import to_wire_name
 
 InstantField = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """An ISO 8601 instant."""
@@ -13,7 +14,7 @@ UsdField = Annotated[float, Field(ge=0)]
 
 
 class ResponseModel(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel)
+    model_config = ConfigDict(alias_generator=to_wire_name)
 
 
 class ErrorResponse(ResponseModel):

@@ -1,0 +1,68 @@
+/** Compare what documents say, field by field. */
+
+/** @typedef {{field: string, before: any, after: any}} FieldDifference */
+
+/**
+ * List the fields that differ, by their paths: `title`, `status`, `en.body`. An object is compared as a whole.
+ *
+ * @param {Record<string, any> | undefined} before
+ * @param {Record<string, any> | undefined} after
+ * @returns {FieldDifference[]}
+ */
+export function listDifferences(before, after) {
+  const old = flatten(before);
+  const now = flatten(after);
+  const fields = [...new Set([...old.keys(), ...now.keys()])];
+  return fields
+    .map((field) => ({ field, before: old.get(field), after: now.get(field) }))
+    .filter((difference) => toText(difference.before) !== toText(difference.after));
+}
+
+/** @param {Record<string, any> | undefined} document */
+function flatten(document) {
+  /** @type {Map<string, any>} */
+  const fields = new Map();
+  for (const name of ["title", "slug", "status"]) if (document?.[name]) fields.set(name, document[name]);
+  for (const [locale, content] of Object.entries(document?.locales ?? {}))
+    for (const [name, value] of Object.entries(content ?? {})) fields.set(`${locale}.${name}`, value);
+  return fields;
+}
+
+/**
+ * Write a value as people read it: a text as it is, anything else as JSON with its members in order.
+ *
+ * @param {any} value
+ * @returns {string} Empty for no value.
+ */
+export function toText(value) {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(sortMembers(value), null, 2);
+}
+
+/** @param {any} value @returns {any} */
+function sortMembers(value) {
+  if (Array.isArray(value)) return value.map(sortMembers);
+  if (value === null || typeof value !== "object") return value;
+  const names = Object.keys(value).sort();
+  return Object.fromEntries(names.map((name) => [name, sortMembers(value[name])]));
+}
+
+/**
+ * Say what of a document's content has changed, as the service wants it: only changed fields, and null for one that is gone.
+ *
+ * @param {Record<string, Record<string, any>>} before
+ * @param {Record<string, Record<string, any>>} after
+ * @returns {Record<string, Record<string, any>>} Empty if nothing has.
+ */
+export function changedLocales(before, after) {
+  /** @type {Record<string, Record<string, any>>} */
+  const changed = {};
+  for (const locale of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, now] = [before[locale] ?? {}, after[locale] ?? {}];
+    for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
+      if (toText(old[name]) === toText(now[name]) && typeof old[name] === typeof now[name]) continue;
+      changed[locale] = { ...changed[locale], [name]: now[name] ?? null };
+    }
+  }
+  return changed;
+}

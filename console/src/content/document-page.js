@@ -1,0 +1,158 @@
+/** A document: what it says in each language, and its versions. */
+
+import { announce, askInDialog, h, problemView, showLoaded } from "../dom.js";
+import { words } from "../words/index.js";
+import { DocumentForm } from "./document-form.js";
+import { showVersions } from "./document-versions.js";
+import { refreshRegularly } from "./refresh.js";
+
+/** @import { SpaceView } from "../pages/content.js" */
+
+/** Stands for the id of a document that is not stored yet. No id is like it. */
+export const NEW_DOCUMENT = "-";
+const BLANK = { title: "", slug: "", status: "draft", version: 0, locales: {} };
+
+/** @param {HTMLElement} target @param {SpaceView} view @param {string} model @param {string} id */
+export function showDocument(target, view, model, id) {
+  target.append(h("a", { class: "back", href: view.linkTo("documents", model) }, words.content.documents.back));
+  const page = new DocumentPage(view, model, id);
+  target.append(page.element);
+  refreshRegularly(view.context, () => page.refresh());
+  return page.load();
+}
+
+class DocumentPage {
+  /** @type {DocumentForm | undefined} */
+  #form;
+  #isDeleted = false;
+
+  /** @param {SpaceView} view @param {string} model @param {string} id */
+  constructor(view, model, id) {
+    this.view = view;
+    this.model = model;
+    this.id = id;
+    this.body = h("div");
+    this.versions = h("section");
+    this.element = h("div", {}, this.body, this.versions);
+  }
+
+  async load() {
+    const { content, context } = this.view;
+    const options = { signal: context.signal };
+    await showLoaded(
+      this.body,
+      () => Promise.all([content.models.list(options), this.#read()]),
+      ([models, document]) => this.#show(models, document),
+    );
+    if (!this.#isNew) await this.#loadVersions();
+  }
+
+  get #isNew() {
+    return this.id === NEW_DOCUMENT;
+  }
+
+  /** @returns {Promise<any>} The document; undefined if it was deleted. */
+  async #read() {
+    if (this.#isNew) return { ...BLANK, id: crypto.randomUUID() }; // with which the ids of a page's sections begin
+    const { content, context } = this.view;
+    try {
+      return await content.documents.get(this.model, this.id, { signal: context.signal });
+    } catch (error) {
+      if (/** @type {any} */ (error).status !== 404) throw error;
+      const { versions } = await content.documents.versions(
+        this.model,
+        this.id,
+        { limit: 1 },
+        { signal: context.signal },
+      );
+      if (!versions.length) throw error;
+      return undefined;
+    }
+  }
+
+  #loadVersions() {
+    return showVersions(this.versions, this.view, this.model, this.id, () => this.load());
+  }
+
+  /** Show what others have changed, unless something is changed here. */
+  async refresh() {
+    if (this.#isNew || (!this.#form && !this.#isDeleted)) return;
+    const document = await this.#read().catch(() => undefined);
+    if (!document || document.version === this.#form?.document.version) return;
+    if (this.#form?.isChanged()) this.#form.tellChangedMeanwhile(() => this.load());
+    else await this.load();
+  }
+
+  /** @param {any[]} models @param {any} document */
+  #show(models, document) {
+    this.#isDeleted = document === undefined;
+    if (this.#isDeleted) {
+      this.#form = undefined;
+      return h("p", { class: "problem", role: "status" }, words.content.document.deleted);
+    }
+    const model = models.find(({ id }) => id === this.model) ?? { id: this.model, kind: "collection", fields: {} };
+    const form = new DocumentForm(document, model, models, this.view.locales);
+    this.#form = form;
+    const remove = h(
+      "button",
+      { type: "button", class: "button", onclick: () => this.#remove(document) },
+      words.remove,
+    );
+    form.element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#save(form);
+    });
+    const head = h(
+      "header",
+      { class: "page-head" },
+      h("h2", { class: "document-title" }, document.title || this.id),
+      remove,
+    );
+    return [head, form.element];
+  }
+
+  /** @param {DocumentForm} form */
+  async #save(form) {
+    try {
+      const change = form.readChange();
+      if (!this.#isNew && !Object.keys(change).length) {
+        announce(words.content.document.unchanged);
+        return;
+      }
+      form.setBusy(true);
+      await this.#store(form.document, change);
+      announce(words.content.document.saved);
+    } catch (error) {
+      if (/** @type {any} */ (error).status === 412) form.tellChangedMeanwhile(() => this.load());
+      else form.tell(problemView(error), /** @type {any} */ (error).details?.problems);
+    } finally {
+      form.setBusy(false);
+    }
+  }
+
+  /** @param {any} document @param {any} change */
+  async #store({ id, version }, change) {
+    const { content, linkTo } = this.view;
+    if (this.#isNew) {
+      const named = change.locales?.data?.sections ? { ...change, id } : change;
+      const { document } = await content.documents.create(this.model, named);
+      location.hash = linkTo("documents", this.model, document.id);
+      return;
+    }
+    await content.documents.update(this.model, this.id, change, { ifVersion: version });
+    await this.load();
+  }
+
+  /** @param {any} document */
+  async #remove({ title, version }) {
+    const { removeTitle, removeText, removed } = words.content.document;
+    const done = await askInDialog(removeTitle(title || this.id), [h("p", {}, removeText)], {
+      action: words.remove,
+      isDangerous: true,
+      onAction: () => this.view.content.documents.remove(this.model, this.id, { ifVersion: version }),
+    });
+    if (!done) return;
+    announce(removed);
+    await this.load();
+  }
+}

@@ -1,0 +1,207 @@
+"""The content workspace of the console, over the real service."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from fermata.aws.clock import new_id
+from local.cloud import LocalCloud
+from tests.browser.chromium import COLOR_SCHEMES, Chromium
+from tests.browser.console_page import ConsolePage
+
+RECIPE = {
+    "kind": "collection",
+    "i18n": True,
+    "fields": {
+        "title": {"type": "string", "required": True},
+        "servings": {"type": "integer", "min": 1},
+        "vegan": {"type": "boolean"},
+        "steps": {"type": "array", "items": "string"},
+        "course": {"type": "select", "options": ["starter", "main"]},
+        "sources": {"type": "array", "items": {"type": "object", "fields": {"url": {"type": "url"}}}},
+    },
+}
+HERO = {"kind": "section", "i18n": True, "fields": {"headline": {"type": "string"}, "dark": {"type": "boolean"}}}
+STEPS = ["Mix.", "Bake."]
+
+
+class Space:
+    """A site of its own with a model of recipes, changed by requests as another person's program would."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+        self.name = f"site-{new_id().lower().replace('_', '-').strip('-')}-x"
+        self.send("POST", "spaces", {"site": self.name, "locales": ["en", "de"]})
+        self.send("PUT", f"{self.name}/main/models/recipe", RECIPE)
+        self.send("PUT", f"{self.name}/main/models/hero", HERO)
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.client.request(method, path, json=body)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def create(self, model: str, **document: Any) -> dict[str, Any]:
+        created: dict[str, Any] = self.send("POST", f"{self.name}/main/documents/{model}", document)["document"]
+        return created
+
+    def change(self, document: dict[str, Any], **change: Any) -> None:
+        self.send("PATCH", f"{self.name}/main/documents/{document['model']}/{document['id']}", change)
+
+    def read(self, document: dict[str, Any]) -> dict[str, Any]:
+        path = f"{self.name}/main/documents/{document['model']}/{document['id']}"
+        stored: dict[str, Any] = self.send("GET", path)["document"]
+        return stored
+
+
+@pytest.fixture(scope="module")
+def space(cloud: LocalCloud) -> Iterator[Space]:
+    headers = {"Authorization": f"Bearer {cloud.token}"}
+    with httpx.Client(base_url=f"{cloud.url}/admin/api/ai/content", headers=headers, timeout=60) as client:
+        yield Space(client)
+
+
+@pytest.fixture
+def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
+    return browser.run(lambda: ConsolePage(page, cloud))
+
+
+def open_part(console: ConsolePage, space: Space, path: str) -> Page:
+    console.open(f"content/{space.name}/main/{path}")
+    return console.page
+
+
+def expect_accessible(console: ConsolePage) -> None:
+    for scheme in COLOR_SCHEMES:
+        console.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert console.find_accessibility_problems() == []
+
+
+def test_a_document_is_written_in_a_form_of_its_models_fields(console: ConsolePage, space: Space) -> None:
+    page = open_part(console, space, "documents/recipe")
+    page.get_by_role("link", name="New document").click()
+    page.get_by_role("textbox", name="Title", exact=True).fill("Rye bread")
+    english = page.locator("details.fold", has_text="en").first
+    english.get_by_label("title · required").fill("Rye bread")
+    english.get_by_label("servings").fill("4")
+    english.get_by_label("vegan").check()
+    english.get_by_label("steps").fill("Mix.\n\nBake.")
+    english.get_by_label("course").select_option("main")
+    english.get_by_label("sources").fill("{")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".form-problem-place")).to_contain_text("sources: this is not valid JSON.")
+    english.get_by_label("sources").fill('[{"url": "https://rye.example"}]')
+    expect_accessible(console)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name="1 created")).to_be_visible()
+    (stored,) = space.send("GET", f"{space.name}/main/documents/recipe")["documents"]
+    assert space.read(stored)["locales"] == {
+        "en": {
+            "title": "Rye bread",
+            "servings": 4,
+            "vegan": True,
+            "steps": STEPS,
+            "course": "main",
+            "sources": [{"url": "https://rye.example"}],
+        }
+    }
+    assert console.complaints == []
+
+
+def test_what_breaks_the_rules_of_a_model_is_told_with_the_field(console: ConsolePage, space: Space) -> None:
+    recipe = space.create("recipe", title="Soup", locales={"en": {"title": "Soup", "servings": 2}})
+    page = open_part(console, space, f"documents/recipe/{recipe['id']}")
+    page.get_by_label("servings").first.fill("0")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".problems")).to_contain_text("servings")
+    assert space.read(recipe)["version"] == 1
+
+
+def test_what_somebody_else_changes_shows_by_itself(console: ConsolePage, space: Space) -> None:
+    recipe = space.create("recipe", title="Cake", locales={"en": {"title": "Cake"}})
+    page = open_part(console, space, "documents/recipe")
+    expect(page.get_by_role("link", name="Cake")).to_be_visible()
+    space.change(recipe, title="Carrot cake")
+    expect(page.get_by_role("row", name="Carrot cake")).to_have_class("changed")
+
+
+def test_typed_changes_are_kept_when_somebody_else_has_saved(console: ConsolePage, space: Space) -> None:
+    recipe = space.create("recipe", title="Pie", locales={"en": {"title": "Pie"}})
+    page = open_part(console, space, f"documents/recipe/{recipe['id']}")
+    page.get_by_label("title · required").first.fill("Apple pie")
+    space.change(recipe, locales={"en": {"title": "Pear pie"}})
+    expect(page.get_by_role("alert")).to_contain_text("Somebody has changed this document meanwhile.")
+    expect(page.get_by_label("title · required").first).to_have_value("Apple pie")
+    page.get_by_role("button", name="Load the newest version").click()
+    expect(page.get_by_label("title · required").first).to_have_value("Pear pie")
+
+
+def test_a_version_is_compared_and_restored_also_after_a_deletion(console: ConsolePage, space: Space) -> None:
+    recipe = space.create("recipe", title="Tart", locales={"en": {"title": "Tart"}})
+    space.change(recipe, locales={"en": {"title": "Plum tart"}})
+    page = open_part(console, space, f"documents/recipe/{recipe['id']}")
+    page.get_by_role("button", name="Compare 2").click()
+    expect(page.locator(".differences")).to_contain_text("en.title")
+    expect(page.locator(".differences ins")).to_have_text("Plum tart")
+    expect_accessible(console)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("This document was deleted.")).to_be_visible()
+    page.get_by_role("button", name="Restore 1").click()
+    expect(page.get_by_label("title · required").first).to_have_value("Tart")
+    assert space.read(recipe)["version"] == 4
+
+
+def test_the_sections_of_a_page_are_ordered_and_written(console: ConsolePage, space: Space) -> None:
+    page_document = space.create("page", id="home", slug="home", title="Home")
+    page = open_part(console, space, "documents/page/home")
+    for _ in range(2):
+        page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".form-problem-place")).to_have_text("")
+    expect(page.locator(".section-fields")).to_have_count(4)  # two in each language
+    headline = page.locator("details.fold", has_text="en").last.get_by_label("headline")
+    headline.first.fill("Welcome")
+    page.get_by_role("button", name="Move down").first.click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row", name="3 changed")).to_be_visible()
+    stored = space.read(page_document)["locales"]
+    assert stored["en"] == {stored["data"]["sections"][1]["id"]: {"headline": "Welcome"}}
+    assert console.complaints == []
+
+
+def test_a_model_is_created_changed_and_deleted(console: ConsolePage, space: Space) -> None:
+    page = open_part(console, space, "models")
+    expect_accessible(console)
+    page.get_by_role("button", name="New model").click()
+    dialog = page.get_by_role("dialog", name="New model")
+    dialog.locator("input[name=id]").fill("author")
+    dialog.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("row", name="title string required")).to_be_visible()
+    page.get_by_role("textbox", name="Definition").fill('{"kind": "collection", "fields": {"name": {"type": "poem"}}}')
+    page.get_by_role("button", name="Save the model").click()
+    expect(page.get_by_role("alert")).to_contain_text("The model is not valid")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("link", name="recipe")).to_be_visible()
+    expect(page.get_by_role("link", name="author")).to_have_count(0)
+
+
+def test_a_change_set_shows_what_it_changes_and_whose_values_count_is_asked(console: ConsolePage, space: Space) -> None:
+    recipe = space.create("recipe", title="Stew", locales={"en": {"title": "Stew"}})
+    sets = f"{space.name}/main/change-sets"
+    change_set = space.send("POST", sets, {"title": "Winter menu"})["changeSet"]["id"]
+    ours = {"locales": {"en": {"title": "Winter stew"}}}
+    space.send("PATCH", f"{sets}/{change_set}/documents/recipe/{recipe['id']}", ours)
+    space.change(recipe, locales={"en": {"title": "Summer stew"}})
+    page = open_part(console, space, "change-sets")
+    page.get_by_role("link", name="Winter menu").click()
+    expect(page.locator(".differences del")).to_have_text("Stew")
+    expect_accessible(console)
+    page.get_by_role("button", name="Merge", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("Summer stew")
+    page.get_by_role("button", name="Merge, and keep what is here").click()
+    expect(page.get_by_text("merged", exact=True)).to_be_visible()
+    assert space.read(recipe)["locales"]["en"] == {"title": "Winter stew"}
