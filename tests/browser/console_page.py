@@ -14,6 +14,8 @@ window.violations = [];
 const keep = ({violatedDirective, blockedURI}) => violations.push(`${violatedDirective} ${blockedURI}`);
 document.addEventListener("securitypolicyviolation", keep);
 """
+LOAD_TIMEOUT_MS = 60_000
+"""What a page loads is slow on a busy machine, above all what a function answers first."""
 PAGES = (
     "editor",
     "content",
@@ -50,7 +52,7 @@ class ConsolePage:
         """Show a page, and wait until it has loaded what it shows."""
         self.page.goto(f"{self.url}/console/#/{path}")
         self.page.locator(f".page-{path.split('/')[0]} h1").first.wait_for(state="attached")
-        expect(self.page.locator("#page [aria-busy]")).to_have_count(0)
+        expect(self.page.locator("#page [aria-busy]")).to_have_count(0, timeout=LOAD_TIMEOUT_MS)
         if path.startswith("editor"):
             self.page.frame_locator(".canvas iframe.gjs-frame").locator("body").wait_for()
             self.page.locator("fermata-panel textarea").wait_for(state="attached")

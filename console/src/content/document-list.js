@@ -1,6 +1,6 @@
 /** The documents of a model. What has changed since it was shown is marked for a moment. */
 
-import { emptyView, field, h, showLoaded, table } from "../dom.js";
+import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
 import { NEW_DOCUMENT } from "./document-page.js";
@@ -111,7 +111,7 @@ class DocumentList {
       this.#shown = new Map();
       return this.#status ? h("p", { class: "quiet-text" }, noneWithStatus) : emptyView(none, noneText);
     }
-    const heads = [columns.title, columns.slug, columns.status, columns.languages, columns.changed];
+    const heads = [columns.title, columns.slug, columns.status, columns.languages, number(columns.changed)];
     const caption = this.#status ? this.model.title || this.model.id : count(total, formatCount(total));
     const shown = table(
       caption,

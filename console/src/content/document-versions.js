@@ -1,6 +1,6 @@
 /** The versions of a document: what has changed with each, and how one becomes the newest again. */
 
-import { announce, h, number, showLoaded, table } from "../dom.js";
+import { announce, h, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { actionButton } from "../pages/tools.js";
 import { words } from "../words/index.js";
@@ -46,17 +46,16 @@ function versionsTable(versions, view, model, id, onRestored) {
   const { versions: title, columns, current } = words.content.document;
   const newest = versions[0]?.version;
   const rows = versions.map((version) => {
-    const place = h("div");
     const isCurrent = version.version === newest && !version.deleted;
     return [
       formatCount(version.version),
-      h("div", {}, whatOf(version), isCurrent && h("span", { class: "tag" }, current), place),
+      h("div", {}, whatOf(version), isCurrent && h("span", { class: "tag" }, current)),
       byOf(version),
       formatInstant(version.at),
-      h("div", { class: "row-actions" }, ...actionsOf(version, isCurrent, view, model, id, place, onRestored)),
+      h("div", { class: "row-actions" }, ...actionsOf(version, isCurrent, view, model, id, onRestored)),
     ];
   });
-  return table(title, [number(columns.version), columns.what, columns.by, columns.when, columns.actions], rows);
+  return table(title, [columns.version, columns.what, columns.by, columns.when, columns.actions], rows);
 }
 
 /** @param {any} version */
@@ -77,10 +76,9 @@ function byOf({ source, user, turn }) {
  * @param {SpaceView} view
  * @param {string} model
  * @param {string} id
- * @param {HTMLElement} place Where the differences are shown.
  * @param {() => void} onRestored
  */
-function actionsOf({ version, deleted }, isCurrent, { content }, model, id, place, onRestored) {
+function actionsOf({ version, deleted }, isCurrent, { content }, model, id, onRestored) {
   const { compare, restore, restored } = words.content.document;
   const read = async (/** @type {number} */ wanted) => {
     if (wanted < 1) return undefined;
@@ -90,21 +88,20 @@ function actionsOf({ version, deleted }, isCurrent, { content }, model, id, plac
     });
     return found?.deleted ? undefined : found;
   };
-  const toggle = async () => {
-    if (place.childElementCount) {
-      place.replaceChildren();
+  const button = actionButton(compare, String(version), async () => {
+    const row = button.closest("tr");
+    if (row?.nextElementSibling?.classList.contains("difference-row")) {
+      row.nextElementSibling.remove();
       return;
     }
     const [before, after] = await Promise.all([read(version - 1), read(version)]);
-    place.replaceChildren(differenceView(listDifferences(before, after)));
-  };
+    const shown = differenceView(listDifferences(before, after));
+    row?.after(h("tr", { class: "difference-row" }, h("td", { colSpan: row.childElementCount }, shown)));
+  });
   const bringBack = async () => {
     await content.documents.restore(model, id, version);
     announce(restored(version));
     onRestored();
   };
-  return [
-    actionButton(compare, String(version), toggle),
-    !isCurrent && !deleted && actionButton(restore, String(version), bringBack),
-  ];
+  return [button, !isCurrent && !deleted && actionButton(restore, String(version), bringBack)];
 }

@@ -88,7 +88,8 @@ test("every operation of the service has a method, and every method an operation
   }
   const content = new ContentClient({ ...service.options, wait: async () => {} });
   for (const resource of [content.spaces, ...Object.values(content.space("x", "x"))]) {
-    for (const method of Object.values(resource)) await callWithIds(method, [["x", {}], ["x", "x", {}], ["x", "x", "x", {}], [{}]]);
+    for (const method of Object.values(resource))
+      await callWithIds(method, [["x", {}], ["x", "x", {}], ["x", "x", "x", {}], [{}]]);
   }
   const ignore = () => {};
   await fermata.start({ scope: "x", prompt: "x" }).catch(ignore);
