@@ -161,12 +161,14 @@ class ProviderError(FermataError):
         detail: The provider's full message, for logs only.
         window_tokens: The context window that a refused request exceeds, if the provider has said how large it is.
         says_no_images: Whether the provider has said that the model reads no images at all.
+        is_unsent: Whether it is certain that no server has received the request.
     """
 
     tokens: TokenUsage | None = None
     detail: str = ""
     window_tokens: int | None = None
     says_no_images: bool = False
+    is_unsent: bool = False
 
     def __init__(
         self, code: str, message: str, *, retryable: bool, retry_after: float | None = None, status: int | None = None

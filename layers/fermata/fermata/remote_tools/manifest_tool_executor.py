@@ -40,16 +40,24 @@ class AttemptFailed(Exception):
         is_transient: Whether the same request may succeed later.
         was_refused: Whether it is certain that nothing was done, so that any tool may be tried again.
         retry_after: Seconds that the server asks to wait.
+        is_unanswered: Whether the request may have been carried out, and no answer that can be read says so.
     """
 
     def __init__(
-        self, message: str, *, is_transient: bool = False, was_refused: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        is_transient: bool = False,
+        was_refused: bool = False,
+        retry_after: float | None = None,
+        is_unanswered: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.is_transient = is_transient
         self.was_refused = was_refused
         self.retry_after = retry_after
+        self.is_unanswered = is_unanswered
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,16 @@ from fermata.domain.model_io import TokenUsage
 
 @dataclass(frozen=True)
 class PaidRequest:
-    """What a provider has reported of a request that it charges for."""
+    """What a provider has reported of a request that it charges for.
+
+    Attributes:
+        is_estimated: Whether it has not answered, so that the tokens are those that such a request takes mostly.
+    """
 
     provider: str
     model: str
     tokens: TokenUsage
+    is_estimated: bool = False
 
 
 ReportPaidRequest = Callable[[PaidRequest], None]

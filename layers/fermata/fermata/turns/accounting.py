@@ -152,7 +152,9 @@ def build_request_usage(
     )
 
 
-def build_tool_request_usage(resources: Resources, turn: Turn, effect_key: str, paid: PaidRequest) -> RequestUsage:
+def build_tool_request_usage(
+    resources: Resources, turn: Turn, effect_key: str, paid: PaidRequest, *, number_offset: int = 0
+) -> RequestUsage:
     """Return the ledger entry of a request that a tool has paid for (decision 0400).
 
     It has no attempt of the round's request, and the number of its call, so that the call is charged once.
@@ -162,6 +164,7 @@ def build_tool_request_usage(resources: Resources, turn: Turn, effect_key: str, 
         turn: The turn.
         effect_key: Of the call.
         paid: What the provider has reported.
+        number_offset: Is added to the number, for a request whose call gets its result from another one.
     """
     _, round_, call = effect_key.rsplit("/", 2)
     charge = get_image_cost(paid.provider, paid.model, paid.tokens)
@@ -173,7 +176,7 @@ def build_tool_request_usage(resources: Resources, turn: Turn, effect_key: str, 
         turn=turn.id,
         round=int(round_),
         attempt=0,
-        request_number=int(call) + 1,
+        request_number=int(call) + 1 + number_offset,
         provider=paid.provider,
         model=paid.model,
         credential="",
@@ -181,6 +184,9 @@ def build_tool_request_usage(resources: Resources, turn: Turn, effect_key: str, 
         cost=charge.cost,
         price=charge.price,
         is_priced=charge.is_known,
+        is_billable=not paid.is_estimated,
+        is_estimated=paid.is_estimated,
+        outcome="unanswered" if paid.is_estimated else "ok",
         has_budget=turn.has_budget,
         recorded_at=resources.clock.now_iso(),
     )

@@ -22,6 +22,13 @@ from fermata.drivers.transport.url_guard import UrlGuard
 CONNECT_TIMEOUT_SECONDS = 10.0
 KEEPALIVE_SECONDS = 60.0
 MAX_DRAIN_SECONDS = 0.25
+_UNSENT_ERRORS = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.UnsupportedProtocol,
+    httpx.InvalidURL,
+    httpx.LocalProtocolError,
+)
 REQUEST_NAME_HEADER = "x-fermata-request"
 """Which request of which turn this is. It is sent only to servers of the deployment itself (decision 0171)."""
 
@@ -188,9 +195,13 @@ class HttpConnection:
         try:
             yield
         except InvalidRequest as error:
-            raise Failure.BAD_REQUEST.to_error(f"{label} request failed: {error.message}") from None
+            refused = Failure.BAD_REQUEST.to_error(f"{label} request failed: {error.message}")
+            refused.is_unsent = True
+            raise refused from None
         except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise self._to_provider_error(label, error) from error
+            failure = self._to_provider_error(label, error)
+            failure.is_unsent = isinstance(error, _UNSENT_ERRORS)
+            raise failure from error
 
     def _to_provider_error(self, label: str, error: Exception) -> ProviderError:
         if self._scope.is_cancelled:

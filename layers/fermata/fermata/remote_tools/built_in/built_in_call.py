@@ -75,18 +75,19 @@ class BuiltInCall:
         except ProviderError as error:
             reason = error.message.partition(" failed: ")[2] or error.message
             is_transient = is_transient_transport_error(error)
-            raise AttemptFailed(f"{label} did not answer: {reason}", is_transient=is_transient) from error
+            message = f"{label} did not answer: {reason}"
+            raise AttemptFailed(message, is_transient=is_transient, is_unanswered=not error.is_unsent) from error
 
     def _parse(self, label: str, response: ProviderResponse, limit: int) -> Any:
         content = response.read_body(limit + 1)
         if not 200 <= response.status < 300:
             raise self.describe_status(label, response, content)
         if len(content) > limit:
-            raise AttemptFailed(f"{label} answered with more than {limit // 1024} KB.")
+            raise AttemptFailed(f"{label} answered with more than {limit // 1024} KB.", is_unanswered=True)
         try:
             return parse_strict_json(content.decode("utf-8", "replace"))
         except UnreadableJson:
-            raise AttemptFailed(f"{label} answered with what is no JSON.") from None
+            raise AttemptFailed(f"{label} answered with what is no JSON.", is_unanswered=True) from None
 
     def describe_status(self, label: str, response: ProviderResponse, content: bytes) -> AttemptFailed:
         """Return the failure of a response whose status is not a success, without the key."""

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from dataclasses import replace
 from typing import Any
 
 from fermata.domain.image_header import read_image_header
@@ -19,6 +20,18 @@ MAX_REPORTED_TOKENS = 10_000_000
 _SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}
 _RATIOS = {"landscape": "3:2", "square": "1:1", "portrait": "2:3"}
 _QUALITIES = {"draft": "low", "final": "high"}
+CHARACTERS_PER_TOKEN = 4
+_OPENAI_IMAGE_TOKENS = {
+    ("low", "1024x1024"): 272,
+    ("low", "1536x1024"): 400,
+    ("low", "1024x1536"): 408,
+    ("high", "1024x1024"): 4160,
+    ("high", "1536x1024"): 6208,
+    ("high", "1024x1536"): 6240,
+}
+"""Tokens of one image by quality and size, as OpenAI documents them."""
+_GEMINI_IMAGE_TOKENS = 1290
+"""Of an image of about a megapixel, as Google documents it."""
 _OPENAI_COUNTS = ("input_tokens", "output_tokens")
 _GEMINI_COUNTS = ("promptTokenCount", "candidatesTokenCount")
 
@@ -55,6 +68,20 @@ def _read_tokens(answer: Any, member: str, prompt: str, completion: str) -> Toke
     return TokenUsage(prompt=known[0], completion=known[1])
 
 
+def _post(call: BuiltInCall, label: str, url: str, body: Any, headers: dict[str, str], paid: PaidRequest) -> Any:
+    """Send a request. One whose answer is not known is accounted for with what an image takes mostly."""
+    try:
+        return call.post_json(label, url, body, headers, MAX_IMAGE_RESPONSE_BYTES)
+    except AttemptFailed as failure:
+        if failure.is_unanswered:
+            call.report_paid_request(replace(paid, is_estimated=True))
+        raise
+
+
+def _estimate_tokens(call: BuiltInCall, image_tokens: int) -> TokenUsage:
+    return TokenUsage(prompt=len(_describe_image(call)) // CHARACTERS_PER_TOKEN, completion=image_tokens)
+
+
 def _ask_openai(call: BuiltInCall) -> Any:
     arguments = call.arguments
     model = call.options.get("model") or OPENAI_IMAGE_MODEL
@@ -69,8 +96,9 @@ def _ask_openai(call: BuiltInCall) -> Any:
     if arguments.get("background"):
         body["background"] = arguments["background"]
     headers = {"authorization": f"Bearer {call.api_key}"}
-    answer = call.post_json("OpenAI", OPENAI_IMAGES_URL, body, headers, MAX_IMAGE_RESPONSE_BYTES)
-    call.report_paid_request(PaidRequest("openai", model, _read_tokens(answer, "usage", *_OPENAI_COUNTS)))
+    paid = PaidRequest("openai", model, _estimate_tokens(call, _OPENAI_IMAGE_TOKENS[body["quality"], body["size"]]))
+    answer = _post(call, "OpenAI", OPENAI_IMAGES_URL, body, headers, paid)
+    call.report_paid_request(replace(paid, tokens=_read_tokens(answer, "usage", *_OPENAI_COUNTS)))
     try:
         return answer["data"][0]["b64_json"]
     except (KeyError, IndexError, TypeError):
@@ -86,8 +114,9 @@ def _ask_gemini(call: BuiltInCall) -> Any:
     }
     url = f"{GEMINI_MODELS_URL}/{model}:generateContent"
     headers = {"x-goog-api-key": call.api_key}
-    answer = call.post_json("Gemini", url, body, headers, MAX_IMAGE_RESPONSE_BYTES)
-    call.report_paid_request(PaidRequest("gemini", model, _read_tokens(answer, "usageMetadata", *_GEMINI_COUNTS)))
+    paid = PaidRequest("gemini", model, _estimate_tokens(call, _GEMINI_IMAGE_TOKENS))
+    answer = _post(call, "Gemini", url, body, headers, paid)
+    call.report_paid_request(replace(paid, tokens=_read_tokens(answer, "usageMetadata", *_GEMINI_COUNTS)))
     try:
         parts = answer["candidates"][0]["content"]["parts"]
         return next(part["inlineData"]["data"] for part in parts if "inlineData" in part)

@@ -1,5 +1,6 @@
 """Connect the remote tools of a turn to its round: what they are told, and what they have answered before."""
 
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -8,8 +9,11 @@ from typing import Any
 from fermata.agents.definitions.configured_agent import ConfiguredAgent
 from fermata.agents.tool_sources.endpoint_tools import ENDPOINT_PREFIX
 from fermata.agents.tool_sources.mcp_tools import MCP_PREFIX
+from fermata.aws import observability
 from fermata.aws.clock import iso_from_epoch
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, TransactionCanceled
 from fermata.aws.resources import Resources
+from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.blocks import ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import TokenUsage
@@ -33,7 +37,10 @@ from fermata.turns.turn import Turn
 from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.turn_toolset import open_turn_toolset
 from fermata.usage.ledger.ledger_store import RequestUsage
+from fermata.usage.usage_writes import build_request_writes
 
+UNCOMMITTED_NUMBERS = 1000
+"""Greater than the number of any call of a round."""
 CALLBACK_PATH = "/admin/api/ai/tool-callbacks"
 
 
@@ -132,6 +139,29 @@ class TurnRemoteTools:
         """Forget what is in the ledger now."""
         self._paid_requests.clear()
 
+    def store_uncommitted_usages(self, owner: str) -> None:
+        """Write the ledger entries of calls whose results are not stored, because the turn goes on without them.
+
+        Their numbers are of this invocation alone, since another one may store the result of the same call.
+
+        Args:
+            owner: The id of the invocation.
+        """
+        paid, self._paid_requests = self._paid_requests, {}
+        offset = UNCOMMITTED_NUMBERS * (1 + zlib.crc32(owner.encode()))
+        usages = [
+            build_tool_request_usage(self._resources, self._turn, key, request, number_offset=offset)
+            for key, request in paid.items()
+        ]
+        if not usages:
+            return
+        try:
+            self._resources.tables.write_items(*build_request_writes(self._resources, usages))
+        except (ConditionFailed, TransactionCanceled):
+            return  # this write has landed before
+        except AWS_ERRORS as error:
+            observability.log_warning("tool.unaccounted", turn=self._turn.id, requests=len(usages), why=str(error))
+
     def _add_paid_request(self, effect_key: str, paid: PaidRequest) -> None:
         """Note a request. A call that was made again, because its result could not be stored, has cost both."""
         before = self._paid_requests.get(effect_key)
@@ -139,7 +169,8 @@ class TurnRemoteTools:
         total = TokenUsage(
             prompt=tokens.prompt + paid.tokens.prompt, completion=tokens.completion + paid.tokens.completion
         )
-        self._paid_requests[effect_key] = replace(paid, tokens=total)
+        is_estimated = paid.is_estimated and (before is None or before.is_estimated)
+        self._paid_requests[effect_key] = replace(paid, tokens=total, is_estimated=is_estimated)
 
     def abort(self) -> None:
         """End the call under way, because its result is no longer needed."""

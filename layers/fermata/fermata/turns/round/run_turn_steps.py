@@ -77,6 +77,7 @@ def _run_steps(context: TurnContext, connection: ProviderConnection | None) -> N
         while _run_step(context, connection):
             pass
     except LostRace:
+        _account_for_lost_calls(context)
         raise
     except Exception as error:
         with contextlib.suppress(*AWS_ERRORS):
@@ -234,7 +235,13 @@ def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
         take_round(context, context.log.state)
     context.is_before_first_step = False
     context.result_events.clear()
-    outputs = run_server_calls(context, pause)
+    try:
+        outputs = run_server_calls(context, pause)
+    except LostRace:
+        raise
+    except Exception:
+        _account_for_lost_calls(context)
+        raise
     pause = _load_current_pause(context)
     transition = _apply_outputs(context, pause, outputs)
     events = tuple(context.result_events)
@@ -243,6 +250,12 @@ def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
     commit = RoundCommit.for_pause(pause, transition, first_events=events, last_events=last_events)
     _commit_with_tool_usages(context, commit)
     return True
+
+
+def _account_for_lost_calls(context: TurnContext) -> None:
+    """Write the ledger rows of calls that were paid for and whose results are not stored (decision 0435)."""
+    if context.remote_tools:
+        context.remote_tools.store_uncommitted_usages(context.invocation.owner)
 
 
 def _commit_with_tool_usages(context: TurnContext, commit: RoundCommit) -> None:
