@@ -309,6 +309,8 @@ for operation, function in planner.PLANNER_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.handlers:{function}")
 for operation, function in planner.PUBLISH_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.publish_handlers:{function}")
+for operation, function in planner.SITE_HANDLERS:
+    router.handles_by_path(operation, f"fermata.planner_api.site_handlers:{function}")
 for operation, function in (*content.CONTENT_HANDLERS, *content_media.CONTENT_MEDIA_HANDLERS):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
 

@@ -46,6 +46,7 @@ from fermata.wire.operations import (
     credentials,
     generate,
     mcp,
+    planner,
     policies,
     privacy,
     remote_tools,
@@ -402,6 +403,8 @@ def generate_without_conversation(context: RequestContext) -> Response:
 
 for operation, function in content_search.CONTENT_SEARCH_HANDLERS:
     router.handles_by_path(operation, f"fermata.content_api.{function}")
+router.handles_by_path(planner.VARY_BLOCK, "fermata.planner_api.vary_block:vary_block")
+router.handles_by_path(planner.STREAM_VARIATIONS, "fermata.planner_api.vary_block:stream_variations")
 
 handler = make_handler(router)
 prepare_function("dynamodb", "s3", "kms")

@@ -5,6 +5,7 @@ A WSGI application takes the part of API Gateway.
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -77,11 +78,18 @@ OF_CONTENT = ("content", "assets", "content-search", "content-index")
 """First words of paths that name a space."""
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
-MODELS = (
-    b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude-haiku-4-5"}],"has_more":false,'
-    b'"type":"message","role":"assistant","content":[{"type":"text","text":"Fresh bread."}],"stop_reason":"end_turn",'
-    b'"usage":{"input_tokens":3,"output_tokens":2}}'
-)
+VARIATIONS = {"variations": [{"title": "Short", "summary": "Shorter.", "patch": {"heading": "Fresh bread."}}]}
+MODELS = json.dumps(
+    {
+        "data": [{"id": "claude-opus-4-5", "display_name": "Opus"}, {"id": "claude-haiku-4-5"}],
+        "has_more": False,
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": json.dumps(VARIATIONS)}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+    }
+).encode()
 """A list of models which is an answer too, because the provider answers every request with it."""
 
 

@@ -51,6 +51,9 @@ BODIES: dict[str, Any] = {
     "startPlannerChat": {"session": "", "message": "Change the heading"},
     "forecastPlannerChat": {"session": "", "message": "Change the heading"},
     "cancelPlannerChat": {"streamId": ""},
+    "varyBlock": {"session": "", "message": "One shorter variation", "activeBlockId": "b_hero"},
+    "streamVariations": {"session": "", "message": "One shorter variation", "activeBlockId": "b_hero"},
+    "registerSite": {"siteId": "", "name": "Bakery", "previewUrl": "https://bakery.example"},
     "applyOperations": {
         "session": "",
         "ops": [{"op": "update_page_meta", "pageSlug": "/faq", "patch": {"title": "Answers"}}],
@@ -101,6 +104,9 @@ QUERIES: dict[str, dict[str, Any]] = {
     "listPendingPlans": {"session": ""},
     "showPublishDifference": {"session": ""},
     "showPublishLog": {"siteId": ""},
+    "showPublishStatus": {"siteId": ""},
+    "listEditions": {"siteId": ""},
+    "showPlannerCaller": {"session": ""},
     "showPublishedPage": {"siteId": "", "slug": "/"},
 }
 FORGED_AUTHORIZATION = TokenSigner(

@@ -79,3 +79,9 @@ def test_a_response_becomes_a_proxy_response() -> None:
 def test_raw_bytes_are_encoded_in_base64() -> None:
     proxy_response = to_proxy_response(Response(200, raw_body=b"\xff\xd8", headers={"Content-Type": "image/jpeg"}))
     assert (proxy_response["body"], proxy_response["isBase64Encoded"]) == ("/9g=", True)
+
+
+def test_raw_text_is_sent_as_text_because_it_is_no_binary_media_type() -> None:
+    events = Response(200, raw_body=b"data: {}\n\n", headers={"Content-Type": "text/event-stream"})
+    assert to_proxy_response(events)["body"] == "data: {}\n\n"
+    assert not to_proxy_response(events)["isBase64Encoded"]

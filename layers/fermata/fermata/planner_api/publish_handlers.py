@@ -30,6 +30,24 @@ def show_publish_difference(context: RequestContext) -> Response:
     return Response(200, {"hasChanges": any(vars(difference).values()), **vars(difference)})
 
 
+def show_publish_status(context: RequestContext) -> Response:
+    """Respond with the edition that is published."""
+    entries = publishing.list_publish_log(
+        context.resources, context.caller.tenant, make_site_key(read_name(context, "siteId")), 1
+    )
+    if not entries:
+        raise NotFound("Nothing of this site was published yet.")
+    return Response(200, {"status": "ready", **entries[0]})
+
+
+def list_editions(context: RequestContext) -> Response:
+    """Respond with the editions that can be brought back, the newest first."""
+    limit = max(1, read_integer_parameter(context.request, "limit", 30, maximum=publishing.MAX_PUBLISH_LOG))
+    site = make_site_key(read_name(context, "siteId"))
+    kept = publishing.load_published(context.resources, context.caller.tenant, site).kept
+    return Response(200, {"snapshots": [dict(one) for one in kept[:limit]]})
+
+
 def show_publish_log(context: RequestContext) -> Response:
     """Respond with the newest editions of a site, and with which of them can be brought back."""
     limit = max(1, read_integer_parameter(context.request, "limit", 30, maximum=publishing.MAX_PUBLISH_LOG))

@@ -19,7 +19,7 @@ from fermata.turns.approvals.decide_held_plan import apply_held_plan, discard_he
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.idempotency import find_started_turn
 from fermata.turns.start.turn_prompt import TurnPrompt
-from fermata.wire.bodies.planner_requests import PlannerChatBody
+from fermata.wire.bodies.planner_requests import PlannerChatBody, SiteNotesBody
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.planner_result import build_result
 
@@ -187,7 +187,6 @@ def _build_snapshot(resources: Resources, location: DraftLocation, body: Planner
     page = draft.find_page(body.slug)
     capabilities = read_object(body.site_capabilities, "siteCapabilities")
     allows = capabilities.get("allowStructuralEdits") is not False if isinstance(capabilities, dict) else True
-    notes = {name: read_object(getattr(body, name), name) for name in _NOTES}
     snapshot = {
         "slug": body.slug,
         "message": body.message,
@@ -197,12 +196,22 @@ def _build_snapshot(resources: Resources, location: DraftLocation, body: Planner
         "activeBlockId": body.active_block_id,
         "activeBlockType": body.active_block_type,
         "activeEditablePath": body.active_editable_path,
-        "notes": {name: note for name, note in notes.items() if note},
+        "notes": read_site_notes(body),
         "blockTypes": _list_block_types(read_object(body.components_manifest, "componentsManifest")),
         "pages": [{"slug": one.slug, "title": one.title} for one in draft.pages],
         "page": page.to_wire() if page else None,
     }
     return {name: value for name, value in snapshot.items() if value is not None}
+
+
+def read_site_notes(body: SiteNotesBody) -> dict[str, Any]:
+    """Return what an editor says about its site, by name.
+
+    Raises:
+        InvalidRequest: A member that holds JSON is none.
+    """
+    notes = {name: read_object(getattr(body, name), name) for name in _NOTES}
+    return {name: note for name, note in notes.items() if note}
 
 
 _NOTES = ("site_purpose", "site_hosting", "business_context", "site_context")

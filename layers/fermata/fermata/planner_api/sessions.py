@@ -11,6 +11,7 @@ from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import create_conversation, get_conversation
 from fermata.domain.caller import Caller
+from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Gone, InvalidRequest, NotFound
 from fermata.limits.count_use import count_single_use
 from fermata.limits.usage_counters import Use
@@ -64,6 +65,36 @@ def open_session(resources: Resources, caller: Caller, session: str, site: str |
     return DraftLocation(caller.tenant, conversation_id)
 
 
+def find_session(resources: Resources, caller: Caller, session: str, site: str | None) -> DraftLocation | None:
+    """Return where the draft of a session is, without beginning one; None for a session that is not there.
+
+    Args:
+        resources: Of the process.
+        caller: The user of the session.
+        session: As `open_session` takes it.
+        site: As `open_session` takes it.
+    """
+    conversation_id = make_session_conversation_id(caller, session, site)
+    try:
+        get_conversation(resources, caller, conversation_id)
+    except NotFound:
+        return None
+    return DraftLocation(caller.tenant, conversation_id)
+
+
+def read_session_key(caller: Caller, conversation: Conversation) -> tuple[str, str] | None:
+    """Return the session and the site of a conversation; None if it is none of a session, or was given another title.
+
+    Args:
+        caller: The user of the conversation.
+        conversation: One of the planner.
+    """
+    site, _, session = conversation.title.rpartition("::")
+    if conversation.id != make_session_conversation_id(caller, session, site):
+        return None
+    return session, make_site_key(site)
+
+
 def open_counted_session(context: RequestContext, session: str, site: str | None) -> DraftLocation:
     """Return where the draft of a session is. What the request changes counts as bytes that its caller stores.
 
@@ -88,6 +119,15 @@ def count_bytes(context: RequestContext, size: int) -> None:
     count_single_use(context.resources, context.caller, context.caller_limits, new_id(), Use(stored_bytes=size))
 
 
+def count_prompt(context: RequestContext) -> None:
+    """Count a request that asks a model.
+
+    Raises:
+        TooManyRequests: The user or the tenant has sent as many as may be sent.
+    """
+    count_single_use(context.resources, context.caller, context.caller_limits, new_id(), Use(prompts=1))
+
+
 def _require_conversation(resources: Resources, caller: Caller, conversation_id: str) -> None:
     try:
         get_conversation(resources, caller, conversation_id)
@@ -106,7 +146,20 @@ def read_name(context: RequestContext, name: str) -> str | None:
         InvalidRequest: It is no name.
     """
     text = context.request.query.get(name)
-    if text is not None and not _NAME.fullmatch(text):
+    return text if text is None else require_name(text, name)
+
+
+def require_name(text: str, name: str) -> str:
+    """Return a session or a site as it was sent.
+
+    Args:
+        text: What was sent.
+        name: The parameter.
+
+    Raises:
+        InvalidRequest: It is no name.
+    """
+    if not _NAME.fullmatch(text):
         raise InvalidRequest(f"'{name}' must be a name of letters, digits and ._:-")
     return text
 

@@ -205,6 +205,22 @@ def _delete_dropped_editions(resources: Resources, before: PublishedSite, editio
         resources.tables.write_items(*(Delete(table, before.pk, key) for key in part))
 
 
+def delete_published(resources: Resources, tenant: str, site: str) -> bool:
+    """Delete all that is published of a site, its head first. Returns whether there was something.
+
+    Args:
+        resources: Of the process.
+        tenant: The tenant's name.
+        site: The site.
+    """
+    table, pk = resources.settings.conversations_table, site_partition(tenant, site)
+    keys = sorted(resources.tables.query_sort_keys(table, pk), key=lambda key: key != PUBLISHED_HEAD)
+    for start in range(0, len(keys), _PAGES_PER_WRITE):
+        part = keys[start : start + _PAGES_PER_WRITE]
+        resources.tables.write_items(*(Delete(table, pk, key) for key in part))
+    return bool(keys)
+
+
 def _log_key(number: int) -> str:
     return f"p#log#{number:010d}"
 

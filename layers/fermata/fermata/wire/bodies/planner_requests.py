@@ -22,7 +22,16 @@ class SessionBody(LenientBody):
     site_id: SessionName | None = None
 
 
-class PlannerChatBody(SessionBody):
+class SiteNotesBody(SessionBody):
+    """What an editor says about its site."""
+
+    site_purpose: JsonOrText | None = None
+    site_hosting: JsonOrText | None = None
+    business_context: JsonOrText | None = None
+    site_context: JsonOrText | None = None
+
+
+class PlannerChatBody(SiteNotesBody):
     """A prompt of a session, or what becomes of the plan that waits in it."""
 
     slug: PageSlug = "/"
@@ -37,10 +46,25 @@ class PlannerChatBody(SessionBody):
     continuation_chain_id: ResourceId | None = None
     components_manifest: JsonOrText | None = None
     site_capabilities: JsonOrText | None = None
-    site_purpose: JsonOrText | None = None
-    site_hosting: JsonOrText | None = None
-    business_context: JsonOrText | None = None
-    site_context: JsonOrText | None = None
+
+
+class VariationsBody(SiteNotesBody):
+    """A block, and what is to be different in its variations. Other members of a chat may be there."""
+
+    slug: PageSlug = "/"
+    message: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PLANNER_MESSAGE_CHARACTERS, pattern=r"\S")]
+    active_block_id: ResourceId
+
+
+class RegisterSiteBody(LenientBody):
+    """A site as the editors of a workspace show it. `config` may have anything."""
+
+    site_id: SessionName
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    preview_url: Annotated[str, StringConstraints(max_length=2000, pattern=r"^https?://")] | None = None
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    purpose: Annotated[str, StringConstraints(max_length=4000)] | None = None
+    config: Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
 class ChatForecastBody(SessionBody):

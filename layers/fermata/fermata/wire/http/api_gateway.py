@@ -31,9 +31,12 @@ def source_from_context(context: Mapping[str, Any]) -> str:
 
 
 def to_proxy_response(response: Response) -> dict[str, Any]:
-    """Convert a response to the result that a proxy function returns. A raw body is encoded in base64."""
+    """Convert a response to the result that a proxy function returns. A raw body that is no text is encoded in base64.
+
+    API Gateway decodes base64 only for the media types that it is told are binary.
+    """
     content = response.to_bytes()
-    is_binary = response.raw_body is not None
+    is_binary = response.raw_body is not None and not response.headers.get("Content-Type", "").startswith("text/")
     return {
         "statusCode": response.status,
         "headers": dict(response.headers),

@@ -9,8 +9,10 @@ from fermata.wire.bodies.planner_requests import (
     OperationsBody,
     PlannerChatBody,
     PublishBody,
+    RegisterSiteBody,
     RestoreBody,
     RestoreEditionBody,
+    VariationsBody,
 )
 from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, IDEMPOTENCY_KEY, make_integer_parameter
@@ -104,6 +106,40 @@ CANCEL_CHAT = Operation(
     body=CancelChatBody,
     responses=(SuccessResponse("What has become of it.", "CancelledChatResponse"),),
     errors={404: "There is no such chat."},
+)
+_VARIATION_ERRORS = {
+    402: "A budget of the workspace or of the user is used up. The error says when it renews.",
+    404: "There is no such block in the session, or the credential of the session is gone.",
+    409: "The credential's key can no longer be decrypted.",
+    422: "The model has written no variation that can be applied.",
+    429: "The user or the workspace has reached a limit of prompts. The error says which.",
+    502: "The provider refuses the request.",
+    503: "The provider failed.",
+}
+VARY_BLOCK = Operation(
+    name="varyBlock",
+    function="credentials",
+    method="POST",
+    path=f"{PLANNER_PATH}/chat/variations",
+    capabilities=_CAN_WRITE,
+    summary="Let a model write variations of a block",
+    description="Three, or as many as the message asks for, up to twelve. The draft is not changed: one is applied by "
+    "the operation `update_props` with its patch. The request counts as a prompt, and against budgets.",
+    body=VariationsBody,
+    responses=(SuccessResponse("The variations.", "VariationsResponse"),),
+    errors=_VARIATION_ERRORS,
+)
+STREAM_VARIATIONS = Operation(
+    name="streamVariations",
+    function="credentials",
+    method="POST",
+    path=f"{PLANNER_PATH}/chat/variations/stream",
+    capabilities=_CAN_WRITE,
+    summary="Let a model write variations of a block, as events",
+    description="The event `variations_ready` has the members of `varyBlock`, and `done` follows. Both come together.",
+    body=VariationsBody,
+    responses=(SuccessResponse("The events.", media_type=EVENT_STREAM),),
+    errors=_VARIATION_ERRORS,
 )
 LIST_PENDING_PLANS = Operation(
     name="listPendingPlans",
@@ -259,6 +295,91 @@ SHOW_PUBLISH_LOG = Operation(
     parameters=(SITE, make_integer_parameter("limit", "The greatest number of editions.", 0, 200)),
     responses=(SuccessResponse("The editions, the newest first.", "PublishLogResponse"),),
 )
+SHOW_PUBLISH_STATUS = Operation(
+    name="showPublishStatus",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/publish/status",
+    capabilities=CAN_CHAT,
+    summary="See which edition of a site is published",
+    parameters=(SITE,),
+    responses=(SuccessResponse("The edition.", "PublishedResponse"),),
+    errors={404: "Nothing of the site was published yet."},
+)
+LIST_EDITIONS = Operation(
+    name="listEditions",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/restore/snapshots",
+    capabilities=CAN_CHAT,
+    summary="List the editions of a site that can be brought back",
+    parameters=(SITE, make_integer_parameter("limit", "The greatest number of editions.", 0, 200)),
+    responses=(SuccessResponse("The editions, the newest first.", "SnapshotListResponse"),),
+)
+LIST_SITES = Operation(
+    name="listSites",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/sites",
+    capabilities=CAN_CHAT,
+    summary="List the sites of the workspace that are registered",
+    responses=(SuccessResponse("The sites.", "SiteListResponse"),),
+)
+REGISTER_SITE = Operation(
+    name="registerSite",
+    function="api",
+    method="POST",
+    path=f"{PLANNER_PATH}/sites/register",
+    capabilities=_CAN_WRITE,
+    summary="Register a site, or change what is registered of it",
+    description="For lists of editors. Sessions and editions need no registered site.",
+    body=RegisterSiteBody,
+    responses=(SuccessResponse("The site.", "RegisteredSiteResponse"),),
+    errors={
+        409: "There are too many sites, or another request has registered this one at the same moment.",
+        413: "The settings are too large.",
+    }
+    | _STORES_MUCH,
+)
+REMOVE_SITE = Operation(
+    name="removeSite",
+    function="api",
+    method="DELETE",
+    path=f"{PLANNER_PATH}/sites/{{siteId}}",
+    capabilities=_CAN_WRITE,
+    summary="Remove a site and what is published of it",
+    description="Drafts stay with their sessions.",
+    parameters=(RequestParameter("siteId", "The site.", _NAME, required=True, location="path"),),
+    responses=(SuccessResponse("It is removed.", "OkResponse"),),
+    errors={404: "There is no such site."},
+)
+LIST_SESSIONS = Operation(
+    name="listPlannerSessions",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/sessions",
+    capabilities=CAN_CHAT,
+    summary="List the sessions of the caller",
+    description="Without those whose conversation was given another title.",
+    parameters=(
+        RequestParameter("cursor", "`nextCursor` of the page before.", {"type": "string"}),
+        make_integer_parameter("limit", "The greatest number of sessions on the page.", 0, 100),
+    ),
+    responses=(SuccessResponse("The sessions, those that were used last first.", "PlannerSessionListResponse"),),
+)
+SHOW_CALLER = Operation(
+    name="showPlannerCaller",
+    function="api",
+    method="GET",
+    path=f"{PLANNER_PATH}/whoami",
+    capabilities=CAN_CHAT,
+    summary="See who asks, and what is in a session",
+    parameters=(
+        RequestParameter("session", "A session; it is not begun.", _NAME),
+        SITE,
+    ),
+    responses=(SuccessResponse("The caller.", "PlannerCallerResponse"),),
+)
 SHOW_PUBLISHED_PAGE = Operation(
     name="showPublishedPage",
     function="api",
@@ -300,8 +421,18 @@ PLANNER_HANDLERS: tuple[tuple[Operation, str], ...] = (
 PUBLISH_HANDLERS: tuple[tuple[Operation, str], ...] = (
     (SHOW_PUBLISH_DIFFERENCE, "show_publish_difference"),
     (PUBLISH, "publish"),
+    (SHOW_PUBLISH_STATUS, "show_publish_status"),
     (SHOW_PUBLISH_LOG, "show_publish_log"),
+    (LIST_EDITIONS, "list_editions"),
     (SHOW_PUBLISHED_PAGE, "show_published_page"),
     (RESTORE_EDITION, "restore_edition"),
 )
-"""Which functions of `planner_api/handlers.py` and `publish_handlers.py` handle the operations of `api`."""
+SITE_HANDLERS: tuple[tuple[Operation, str], ...] = (
+    (LIST_SITES, "list_sites"),
+    (REGISTER_SITE, "register_site"),
+    (REMOVE_SITE, "remove_site"),
+    (LIST_SESSIONS, "list_sessions"),
+    (SHOW_CALLER, "show_caller"),
+)
+"""Which functions of `planner_api/handlers.py`, `publish_handlers.py` and `site_handlers.py` handle the operations of
+`api`."""

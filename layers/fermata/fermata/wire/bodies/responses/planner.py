@@ -167,6 +167,88 @@ class PublishedResponse(EditionView):
     status: Literal["ready"]
 
 
+class SnapshotView(ResponseModel):
+    """An edition that can be brought back."""
+
+    number: CountField
+    edition: str
+    at: InstantField
+    slugs: list[str]
+
+
+class SnapshotListResponse(ResponseModel):
+    """The editions that can be brought back, the newest first."""
+
+    snapshots: list[SnapshotView]
+
+
+class BlockVariationView(ResponseModel):
+    """A variation. `patch` is that of the operation `update_props` that applies it."""
+
+    id: str
+    title: str
+    summary: str
+    patch: dict[str, Any]
+    changed_keys: list[str]
+
+
+class VariationsResponse(ResponseModel):
+    """Variations of a block, as it was when they were written."""
+
+    status: Literal["ok"]
+    summary: str
+    block_id: str
+    block_type: str
+    page_slug: str
+    base_props: dict[str, Any]
+    variations: list[BlockVariationView]
+    planner_source: Literal["llm"]
+    usage: dict[str, Any]
+
+
+class RegisteredSiteResponse(ResponseModel):
+    """The site as it is registered now. `config` has its `id`, and what was sent."""
+
+    status: Literal["registered", "unchanged"]
+    site_id: str
+    config: dict[str, Any]
+    warnings: list[str]
+
+
+class SiteListResponse(ResponseModel):
+    """The sites that are registered, each with its `id`, and what was sent."""
+
+    sites: list[dict[str, Any]]
+
+
+class PlannerSessionView(ResponseModel):
+    """A session of the caller."""
+
+    session: str
+    site_id: str
+    conversation_id: str
+    updated_at: InstantField
+
+
+class PlannerSessionListResponse(ResponseModel):
+    sessions: list[PlannerSessionView]
+    next_cursor: str | None = None
+
+
+class PlannerCallerResponse(ResponseModel):
+    """Who asks. What is in a session is there if the request names one."""
+
+    tenant: str
+    user: str
+    capabilities: list[str]
+    site_id: str
+    published_page_count: CountField
+    session: str | None = None
+    slugs: list[str] | None = None
+    page_count: CountField | None = None
+    preview_version: CountField | None = None
+
+
 class PublishLogResponse(ResponseModel):
     """`restorable`: the numbers of the editions whose pages are kept."""
 
