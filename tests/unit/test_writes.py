@@ -45,6 +45,7 @@ UNCONDITIONAL: dict[str, str] = {
     "plans/drafts/publishing.py:_write_pages": "its key is of one edition, and its content the same each time",
     "plans/drafts/publishing.py:_flip_head": "stands beside the site's number",
     "plans/drafts/publishing.py:_delete_dropped_editions": "deletes an edition that is not kept",
+    "plans/drafts/publishing.py:delete_published": "deletes what no head names, since the head went first",
     "plans/drafts/draft_store.py:_write_change": "deletes beside the draft's version what no version leads to",
     "plans/drafts/draft_store.py:_build_page_writes": "stands beside the draft's version",
     "plans/drafts/draft_store.py:_build_history_put": "stands beside the draft's version",

@@ -22,12 +22,12 @@ from fermata.wire.http.routing import RequestContext
 MAX_LISTED_SESSIONS = 100
 
 
-def list_sites(context: RequestContext) -> Response:
+def show_sites(context: RequestContext) -> Response:
     """Respond with the sites of the workspace that are registered."""
     return Response(200, {"sites": site_registry.list_sites(context.resources, context.caller.tenant)})
 
 
-def register_site(context: RequestContext) -> Response:
+def post_site(context: RequestContext) -> Response:
     """Register a site, or change what is registered of it."""
     body = context.parse_body(RegisterSiteBody)
     count_bytes(context, len(context.request.body))
@@ -43,7 +43,7 @@ def _to_settings(body: RegisterSiteBody) -> dict[str, Any]:
     return {**body.config, **{name: value for name, value in known.items() if value is not None}}
 
 
-def remove_site(context: RequestContext) -> Response:
+def delete_site(context: RequestContext) -> Response:
     """Remove a site and what is published of it."""
     site, caller = make_site_key(require_name(context.path_parameters["siteId"], "siteId")), context.caller
     site_registry.remove_site(context.resources, caller.tenant, site)

@@ -1,4 +1,4 @@
-"""What an image has cost is in the ledger, whatever becomes of the turn that has asked for it."""
+"""The cost of an image is in the ledger, whatever becomes of the turn that has asked for it."""
 
 import base64
 import threading

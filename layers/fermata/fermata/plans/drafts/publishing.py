@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.aws.dynamodb_items_and_writes import Delete, Item, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
 from fermata.plans.drafts.draft_rows import DraftLocation, dump_page, load_page
@@ -212,13 +212,22 @@ def delete_published(resources: Resources, tenant: str, site: str) -> bool:
         resources: Of the process.
         tenant: The tenant's name.
         site: The site.
+
+    Raises:
+        Conflict: Somebody publishes the site at the same moment.
     """
-    table, pk = resources.settings.conversations_table, site_partition(tenant, site)
-    keys = sorted(resources.tables.query_sort_keys(table, pk), key=lambda key: key != PUBLISHED_HEAD)
+    table, published = resources.settings.conversations_table, load_published(resources, tenant, site)
+    pk, read, names = published.pk, {":read": published.number}, {"#number": "number"}
+    if published.number:
+        try:
+            resources.tables.write_items(Delete(table, pk, PUBLISHED_HEAD, "#number = :read", read, names))
+        except ConditionFailed:
+            raise Conflict("Somebody publishes this site at this moment. Try again.") from None
+    keys = [key for key in resources.tables.query_sort_keys(table, pk) if key != PUBLISHED_HEAD]
     for start in range(0, len(keys), _PAGES_PER_WRITE):
         part = keys[start : start + _PAGES_PER_WRITE]
         resources.tables.write_items(*(Delete(table, pk, key) for key in part))
-    return bool(keys)
+    return bool(published.number or keys)
 
 
 def _log_key(number: int) -> str:

@@ -5,6 +5,7 @@ t#<tenant>#sites    <site>    what its editors show of it: name, address of the 
 A draft or an edition needs no registered site.
 """
 
+import contextlib
 import json
 from typing import Any
 
@@ -82,11 +83,14 @@ def remove_site(resources: Resources, tenant: str, site: str) -> None:
         NotFound: It is neither registered, nor is anything of it published.
     """
     table, pk = resources.settings.conversations_table, sites_partition(tenant)
-    is_registered = resources.tables.get_item(table, pk, site) is not None
+    registered = resources.tables.get_item(table, pk, site)
     was_published = delete_published(resources, tenant, site)
-    if not (is_registered or was_published):
+    if registered is None and not was_published:
         raise NotFound("There is no such site.")
-    resources.tables.write_items(Delete(table, pk, site))
+    if registered is not None:
+        was, names = {":was": registered["number"]}, {"#number": "number"}
+        with contextlib.suppress(ConditionFailed):  # it was registered again
+            resources.tables.write_items(Delete(table, pk, site, "#number = :was", was, names))
 
 
 def _to_site_view(item: Item) -> dict[str, Any]:

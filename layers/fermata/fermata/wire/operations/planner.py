@@ -351,7 +351,7 @@ REMOVE_SITE = Operation(
     description="Drafts stay with their sessions.",
     parameters=(RequestParameter("siteId", "The site.", _NAME, required=True, location="path"),),
     responses=(SuccessResponse("It is removed.", "OkResponse"),),
-    errors={404: "There is no such site."},
+    errors={404: "There is no such site.", 409: "Somebody publishes it at the same moment."},
 )
 LIST_SESSIONS = Operation(
     name="listPlannerSessions",
@@ -428,9 +428,9 @@ PUBLISH_HANDLERS: tuple[tuple[Operation, str], ...] = (
     (RESTORE_EDITION, "restore_edition"),
 )
 SITE_HANDLERS: tuple[tuple[Operation, str], ...] = (
-    (LIST_SITES, "list_sites"),
-    (REGISTER_SITE, "register_site"),
-    (REMOVE_SITE, "remove_site"),
+    (LIST_SITES, "show_sites"),
+    (REGISTER_SITE, "post_site"),
+    (REMOVE_SITE, "delete_site"),
     (LIST_SESSIONS, "list_sessions"),
     (SHOW_CALLER, "show_caller"),
 )
