@@ -1,9 +1,10 @@
 """Push the agents of a tenant: compile them, check what only the service knows, store their files, replace the list."""
 
 import base64
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from fermata.agents.definitions.agent_definition import AgentDefinition, ConnectionDefinition
@@ -20,7 +21,7 @@ from fermata.agents.definitions.definition_store import (
 )
 from fermata.agents.definitions.resolve_operators import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.tenant_secrets import list_secret_views
-from fermata.agents.files.bundle_store import PushedFile, name_bundle, store_bundle
+from fermata.agents.files.bundle_store import PushedFile, keep_file_times, name_bundle, store_bundle
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
 from fermata.credentials.base_urls import make_url_guard
@@ -93,12 +94,13 @@ def push_agents(resources: Resources, caller: Caller, push: AgentPush) -> Pushed
         InvalidRequest: There are too many agents, or one is too large.
         Conflict: The agents have another version, or another request changes them at the same time.
     """
+    before = read_agent_list(resources, caller.tenant)
+    push = _keep_times(resources, caller.tenant, before, push)
     compiled = _compile(caller.tenant, push)
     problems = (*compiled.errors, *_check_addresses(resources, compiled))
     if problems:
         raise InvalidAgents(problems)
     definitions = dict(compiled.definitions)
-    before = read_agent_list(resources, caller.tenant)
     expected = before.version if push.expected_version is None else push.expected_version
     changes = compare_agents(resources, caller, before, definitions)
     differences = _compare_definitions(resources, caller.tenant, before, definitions, changes.changed)
@@ -167,6 +169,19 @@ def _compare_definitions(
 def _shorten(value: Any) -> Any:
     text = value if isinstance(value, str) else json.dumps(value)
     return value if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+
+
+def _keep_times(resources: Resources, tenant: str, before: AgentList, push: AgentPush) -> AgentPush:
+    """Return the push with the times of files that are stored already, so that a fresh checkout changes nothing."""
+    if not push.folders:
+        return push
+    stored = (load_definition(resources, tenant, f"{name}@{entry.version}") for name, entry in before.agents.items())
+    bundles = {one.files.base_path: one.files.bundle for one in stored if one.files}
+    folders = dict(push.folders)
+    for base_path in folders.keys() & bundles.keys():
+        with contextlib.suppress(InvalidRequest):  # the compiler says at which agent the files cannot be stored
+            folders[base_path] = keep_file_times(resources, tenant, folders[base_path], bundles[base_path])
+    return replace(push, folders=folders)
 
 
 def _compile(tenant: str, push: AgentPush) -> CompiledFiles:

@@ -8,7 +8,7 @@ same files make the same objects, and a bundle that is stored again stores nothi
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -113,6 +113,26 @@ def name_bundle(tenant: str, files: Sequence[PushedFile]) -> str:
     index, packs = _make_packs(sorted(files, key=lambda file: file.path))
     keys = [build_blob_key(folder, pack) for pack in packs]
     return build_blob_key(folder, encode_json({"v": 1, "packs": keys, "files": index}))
+
+
+def keep_file_times(
+    resources: Resources, tenant: str, files: Sequence[PushedFile], stored: str
+) -> Sequence[PushedFile]:
+    """Return files with the times of a stored bundle, if they are its files. A fresh checkout changes only times.
+
+    Args:
+        resources: The bucket.
+        tenant: The tenant's name.
+        files: The files that are pushed.
+        stored: The key of the bundle.
+    """
+    known = {(file.path, file.size): file for file in open_bundle(resources, stored).bundle.files}
+    dated = [_date_file(file, known.get((file.path, len(file.content)))) for file in files]
+    return dated if name_bundle(tenant, dated) == stored else files
+
+
+def _date_file(file: PushedFile, known: BundleFile | None) -> PushedFile:
+    return replace(file, modified_ms=known.modified_ms, created_ms=known.created_ms) if known else file
 
 
 def _make_packs(files: Sequence[PushedFile]) -> tuple[list[list[Any]], list[bytes]]:
