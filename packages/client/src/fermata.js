@@ -50,6 +50,7 @@ export class Fermata {
     model,
     snapshot,
     revision,
+    context,
     idempotencyKey,
     browserTools,
     ...options
@@ -62,7 +63,8 @@ export class Fermata {
     const words = images?.length ? { content: await contentOf(prompt, images) } : { prompt };
     const tools = isMute ? { browserTools: false } : {};
     const content = { conversationId: conversation, ...words, ...tools, snapshot: state.snapshot };
-    const body = await this.#service.fit({ ...content, revision: revision ?? state.revision }, signal);
+    const page = { revision: revision ?? state.revision, context: context ?? (await executor?.context?.()) };
+    const body = await this.#service.fit({ ...content, ...page }, signal);
     const start = { path: pathOf("chat", scope), body, idempotencyKey: idempotencyKey ?? newKey() };
     const isDoubtful = idempotencyKey !== undefined;
     const members = { fermata: this, service: this.#service, start, conversationId: conversation, scope, isDoubtful };

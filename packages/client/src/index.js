@@ -9,6 +9,7 @@ export { Turn } from "./turn.js";
 /** @typedef {import("./types.js").Executor} Executor */
 /** @typedef {import("./types.js").FermataOptions} FermataOptions */
 /** @typedef {import("./types.js").FollowOptions} FollowOptions */
+/** @typedef {import("./types.js").PageContext} PageContext */
 /** @typedef {import("./types.js").PromptImage} PromptImage */
 /** @typedef {import("./types.js").ReceiptStore} ReceiptStore */
 /** @typedef {import("./types.js").StartOptions} StartOptions */

@@ -11,11 +11,15 @@ import { pathOf } from "./transport.js";
 const RETRY_DELAY = 5000;
 /** A request can be repeated for as long as its turn waits for it, which is far less. */
 const MAX_RECEIPT_AGE = 2 * 24 * 3600 * 1000;
-/** The schema of the call that takes an edit back. It is never offered to a model, so no list has it. */
-const RESTORE = {
-  name: "restore",
-  capability: "write",
-  inputSchema: { type: "object", properties: { patch: { type: "object" } }, required: ["patch"] },
+/**
+ * Tools that are in no list of a scope: the call that takes an edit back is never offered to a model, and fields of a page
+ * only to agents that were told of some.
+ *
+ * @type {Record<string, Pick<import("./service.js").Tool, "capability" | "inputSchema">>}
+ */
+const UNLISTED_TOOLS = {
+  restore: { capability: "write", inputSchema: schemaOf("patch") },
+  "update-page-state": { capability: "read", inputSchema: schemaOf("updates") },
 };
 const NOT_BEGUN = "The turn ended before the editor began.";
 const UNKNOWN_OUTCOME =
@@ -217,7 +221,7 @@ export class ToolDispatcher {
 
   /** @param {string} name */
   async #findTool(name) {
-    if (name === RESTORE.name) return RESTORE;
+    if (Object.hasOwn(UNLISTED_TOOLS, name)) return UNLISTED_TOOLS[name];
     this.#scope ??= await this.#service.scopeOf(this.#bridgeId);
     return (await this.#service.toolsOf(this.#scope)).get(name);
   }
@@ -278,6 +282,15 @@ export class ToolDispatcher {
   #keyOf(effectKey) {
     return `${this.#bridgeId} ${effectKey}`;
   }
+}
+
+/**
+ * Return the schema of an input with one member, which is an object.
+ *
+ * @param {string} name
+ */
+function schemaOf(name) {
+  return { type: "object", properties: { [name]: { type: "object" } }, required: [name] };
 }
 
 /**

@@ -47,12 +47,24 @@
  */
 
 /**
+ * What a page says of itself to an agent of the workspace. It may read `sharedState`, and unless `sharedStateReadOnly`, write
+ * its fields with the tool `update-page-state`.
+ *
+ * @typedef {object} PageContext
+ * @property {string} [pageId]
+ * @property {Record<string, any>} [urlQuery]
+ * @property {Record<string, any>} [sharedState]
+ * @property {boolean} [sharedStateReadOnly]
+ */
+
+/**
  * The editor's side: it carries out tool requests on its document.
  *
  * @typedef {object} Executor
  * @property {(call: ToolCall) => ToolOutput | Promise<ToolOutput>} execute Carries out one request. An exception becomes a
  *   failed result that the model reads.
  * @property {() => EditorState | Promise<EditorState>} [snapshot] Is sent with prompts and results.
+ * @property {() => PageContext | Promise<PageContext>} [context] Is sent with prompts. `withPageState` makes one.
  * @property {readonly string[]} [tools] The tools that it can carry out. Requests for other tools are refused in words.
  */
 
@@ -121,6 +133,7 @@
  * @property {string | {credentialId: string, modelId: string}} [model] The model of the conversation from now on.
  * @property {any} [snapshot] In place of what the executor's `snapshot()` returns.
  * @property {string} [revision] In place of what the executor's `snapshot()` returns.
+ * @property {PageContext} [context] In place of what the executor's `context()` returns.
  * @property {boolean} [browserTools] Whether somebody carries out tool requests: by default, whether there is an executor.
  *   Without, the agent can only talk.
  * @property {string} [idempotencyKey] A key that was used before joins the turn that it started.

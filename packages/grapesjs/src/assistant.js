@@ -7,11 +7,12 @@ export class Assistant {
   /**
    * @param {any} editor
    * @param {GrapesExecutor} executor
-   * @param {{client?: any, scope?: string}} options
+   * @param {{client?: any, scope?: string, extendExecutor?: (executor: GrapesExecutor) => any}} options
    */
-  constructor(editor, executor, { client, scope = "site" }) {
+  constructor(editor, executor, { client, scope = "site", extendExecutor }) {
     this.editor = editor;
     this.executor = executor;
+    this.turnExecutor = extendExecutor ? extendExecutor(executor) : executor;
     this.scope = scope;
     this.givenClient = client;
     /** @type {Promise<any> | undefined} */
@@ -34,7 +35,7 @@ export class Assistant {
    */
   async ask(options) {
     const client = await this.client();
-    const turn = await client.start({ scope: this.scope, executor: this.executor, ...options });
+    const turn = await client.start({ scope: this.scope, executor: this.turnExecutor, ...options });
     this.editor.trigger("fermata:turn", { turn });
     return turn;
   }

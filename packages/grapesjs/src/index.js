@@ -13,6 +13,8 @@ export { createExecutor, GrapesExecutor };
  * @property {HTMLElement | false} [panel] the panel's element; `<fermata-panel>` where it is loaded; false for none
  * @property {Record<string, any>} [panelOptions] properties to set on the panel
  * @property {string} [scope] the assistant to ask; `site` by default
+ * @property {(executor: GrapesExecutor) => any} [extendExecutor] returns an executor that carries out further tools, such as
+ *   `withPageState` of `@fermata/client/page-state`
  * @property {boolean} [parserCss] false keeps the editor's own CSS parser, which drops shorthands with `var()`
  * @property {boolean} [runScripts] the canvas runs scripts that a model has written; false by default
  * @property {number} [undoSteps] how many changes the editor's undo keeps at least

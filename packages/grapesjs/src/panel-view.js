@@ -94,8 +94,8 @@ export class PanelView {
 
   /** @param {HTMLElement} element */
   #connect(element) {
-    const { executor, scope } = this.assistant;
-    Object.assign(element, { scope, executor, ...this.options.panelOptions });
+    const { turnExecutor, scope } = this.assistant;
+    Object.assign(element, { scope, executor: turnExecutor, ...this.options.panelOptions });
     this.assistant.client().then(
       (client) => Object.assign(element, { client }),
       (error) => this.editor.log(`fermata: ${error.message}`, { level: "warning", ns: "fermata" }),

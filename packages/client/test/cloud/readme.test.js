@@ -28,6 +28,7 @@ function setUpPage() {
       executor: made,
       html: '<main uid="root"></main>',
       revision: undefined,
+      fill() {},
       insert(_parentId, html) {
         this.html += html;
         return "n1";

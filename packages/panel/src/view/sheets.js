@@ -120,7 +120,8 @@ export class HistorySheet extends Sheet {
 
   async #more() {
     const cursor = this.#cursor;
-    this.#cursor = undefined; // pressed twice, it would list them twice
+    if (!cursor) return; // it was pressed twice
+    this.#cursor = undefined;
     try {
       const page = await this.context.session.listConversations({ cursor });
       this.#conversations = [...this.#conversations, ...page.conversations];

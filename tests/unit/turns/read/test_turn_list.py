@@ -125,6 +125,18 @@ def test_a_list_ends_with_the_first_month_of_the_ledger(stage: Stage) -> None:
     assert list_all(stage) == []
 
 
+def test_a_page_before_which_no_turn_is_says_that_it_is_the_last(stage: Stage) -> None:
+    turn = run_turn(stage)
+    page = list_tenant_turns(stage.resources, stage.caller, "", 50)
+    assert ([view["bridgeId"] for view in page["turns"]], "nextCursor" in page) == ([turn], False)
+    stage.pass_time(200 * 86_400)
+    newest = run_turn(stage)
+    page = list_tenant_turns(stage.resources, stage.caller, "", 50)
+    assert [view["bridgeId"] for view in page["turns"]] == [newest]
+    older = list_tenant_turns(stage.resources, stage.caller, page["nextCursor"], 50)
+    assert ([view["bridgeId"] for view in older["turns"]], "nextCursor" in older) == ([turn], False)
+
+
 def test_a_report_says_what_happened_when_and_what_each_request_used(stage: Stage) -> None:
     turn = stage.start_turn("Add a footer")
     call = tool_call_block("insertHtml", parentId="root", html="<p>x</p>" * 1_000)

@@ -22,6 +22,8 @@ RECENT_CURSOR_PATTERN = re.compile(r"\d{4}-\d{2}(-\d{2}T[0-9:.]{8,15}Z#[A-Za-z0-
 _ROWS_PER_READ = 200
 _READS_PER_PAGE = 3
 """Months without a turn that one page skips."""
+_MONTHS_AHEAD = 12
+"""Months before a page in which a row is looked for, so that the last page says that it is the last."""
 
 
 class RecentTurn(NamedTuple):
@@ -56,7 +58,18 @@ def read_recent_turns(resources: Resources, tenant: str, cursor: str, limit: int
         if position is None or turns:
             break
         turns, position = _read_part(resources, tenant, position, limit)
-    return RecentTurnsPage(turns, position)
+    return RecentTurnsPage(turns, _skip_empty_months(resources, tenant, position))
+
+
+def _skip_empty_months(resources: Resources, tenant: str, position: str | None) -> str | None:
+    """Return a position as it is, or if it is that of a whole month, that of the next month which has rows."""
+    for _ in range(_MONTHS_AHEAD):
+        if position is None or len(position) > len("2026-01"):
+            break
+        if read_month_rows(resources, tenant, position, limit=1, start_after=None):
+            break
+        position = _previous_month(position)
+    return position
 
 
 def _read_part(resources: Resources, tenant: str, position: str, limit: int) -> tuple[list[RecentTurn], str | None]:
