@@ -183,7 +183,7 @@ export function table(caption, columns, rows) {
   const toRow = (/** @type {any[]} */ cells) =>
     h("tr", {}, ...cells.map((cell, index) => h("td", { class: kind(index) }, cell)));
   const body = h("tbody", {}, ...rows.slice(0, FIRST_ROWS).map(toRow));
-  const whole = h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, ...head)), body);
+  const whole = h("table", {}, h("caption", {}, h("span", {}, caption)), h("thead", {}, h("tr", {}, ...head)), body);
   const view = h("div", { class: "table", tabIndex: 0, role: "group", "aria-label": caption }, whole);
   if (rows.length > FIRST_ROWS) view.append(moreRowsButton(rows.slice(FIRST_ROWS), body, toRow));
   return view;

@@ -39,6 +39,30 @@ def test_a_tap_adds_a_block_on_a_phone(console: ConsolePage) -> None:
     expect(canvas_of(page).locator("blockquote")).to_have_count(1)
 
 
+def test_on_a_phone_the_blocks_and_the_assistant_are_shown_one_at_a_time(console: ConsolePage) -> None:
+    page = console.page
+    page.set_viewport_size({"width": 360, "height": 720})
+    console.open("editor")
+    tools, assistant = (page.get_by_role("button", name=name, exact=True) for name in ("Tools", "Assistant"))
+    assistant.click()
+    tools.click()
+    page.get_by_role("button", name="Quote").click()
+    expect(canvas_of(page).locator("blockquote")).to_have_count(1)
+    expect(assistant).to_have_attribute("aria-pressed", "false")
+    assistant.click()
+    expect(tools).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_dialog_closes_when_its_page_is_left(console: ConsolePage) -> None:
+    page = console.page
+    console.open("tools")
+    page.get_by_role("button", name="Register a tool").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.evaluate("location.hash = '#/providers'")
+    expect(page.get_by_role("heading", name="Providers")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_layers_are_opened_and_chosen_with_keys(console: ConsolePage) -> None:
     page = console.page
     console.open("editor")
@@ -46,9 +70,11 @@ def test_layers_are_opened_and_chosen_with_keys(console: ConsolePage) -> None:
     layers = page.get_by_role("tabpanel", name="Layers").get_by_role("button")
     layers.first.focus()
     page.keyboard.press("ArrowRight")
+    expect(layers.first).to_have_attribute("aria-expanded", "true")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator(".gjs-layer.gjs-selected")).to_have_count(1)
+    expect(page.get_by_role("tabpanel", name="Layers").get_by_role("button", pressed=True)).to_have_count(1)
     assert console.find_accessibility_problems() == []
 
 

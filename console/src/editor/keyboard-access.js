@@ -47,9 +47,29 @@ export function addKeys(blocks, layers) {
       layer.setAttribute("tabindex", "0");
       layer.setAttribute("role", "button");
     }
+    for (const layer of layers.querySelectorAll(LAYER)) describeLayer(layer);
   };
-  new MutationObserver(mark).observe(layers, { childList: true, subtree: true });
+  new MutationObserver(mark).observe(layers, { childList: true, subtree: true, attributeFilter: ["class"] });
   mark();
+}
+
+/**
+ * Say whether a layer is chosen, and whether the layers in it are shown.
+ *
+ * @param {Element} layer
+ */
+function describeLayer(layer) {
+  const { classList } = layer.parentElement ?? layer;
+  const isEmpty = classList.contains("gjs-layer-no-chld") || !layer.querySelector("[data-toggle-open]");
+  setIfChanged(layer, "aria-pressed", String(classList.contains("gjs-selected")));
+  setIfChanged(layer, "aria-expanded", isEmpty ? null : String(classList.contains("open")));
+}
+
+/** @param {Element} element @param {string} name @param {string | null} value */
+function setIfChanged(element, name, value) {
+  if (element.getAttribute(name) === value) return;
+  if (value === null) element.removeAttribute(name);
+  else element.setAttribute(name, value);
 }
 
 /** @param {KeyboardEvent} event @param {string} selector */

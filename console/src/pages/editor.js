@@ -165,17 +165,25 @@ class EditorView {
       const own = iconButton(shape, words.editor.devices[shape], choose, { "aria-pressed": String(id === "desktop") });
       return own;
     });
-    const toggle = (/** @type {any} */ shape, /** @type {string} */ label, /** @type {string} */ name) => {
-      const button = iconButton(shape, label, () => {
-        const isHidden = workbench.classList.toggle(name);
-        button.setAttribute("aria-pressed", String(!isHidden));
-        editor.refresh();
-      });
-      button.setAttribute("aria-pressed", String(!workbench.classList.contains(name)));
-      return button;
+    const show = (/** @type {string} */ name) => {
+      const isHidden = workbench.classList.toggle(name);
+      const isAlone = !isHidden && matchMedia(NARROW).matches; // there the two lie above the canvas, and each other
+      for (const other of Object.keys(toggles)) if (isAlone && other !== name) workbench.classList.add(other);
+      tell();
+      editor.refresh();
     };
+    /** @type {Record<string, HTMLElement>} */
+    const toggles = {
+      "no-tools": iconButton("blocks", words.editor.tools, () => show("no-tools")),
+      "no-agent": iconButton("agent", words.editor.assistant, () => show("no-agent")),
+    };
+    const tell = () => {
+      for (const [name, button] of Object.entries(toggles))
+        button.setAttribute("aria-pressed", String(!workbench.classList.contains(name)));
+    };
+    tell();
     this.toolbar?.append(
-      toggle("blocks", words.editor.tools, "no-tools"),
+      toggles["no-tools"],
       h(
         "button",
         { type: "button", class: "site-button", "aria-haspopup": "dialog", onclick: () => this.#chooseSite() },
@@ -193,7 +201,7 @@ class EditorView {
         iconButton("redo", words.editor.redo, () => editor.UndoManager.redo()),
       ),
       iconButton("download", words.editor.exportIt, () => exportSite(editor, this.site)),
-      toggle("agent", words.editor.assistant, "no-agent"),
+      toggles["no-agent"],
     );
   }
 

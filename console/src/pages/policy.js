@@ -31,7 +31,7 @@ function view(policy, context, body) {
   const { turnCost, turnCostHint, wait, waitHint, rules, rulesHint, save, setBy } = words.policy;
   const form = h(
     "form",
-    { class: "budget-form" },
+    { class: "policy-form" },
     h("fieldset", {}, h("legend", {}, words.policy.ask), ...SWITCHES.map((name) => switchOf(name, policy[name]))),
     field(turnCost, numberInput("turnCostUsd", policy.turnCostUsd), turnCostHint),
     field(wait, numberInput("waitHours", policy.waitSeconds && policy.waitSeconds / SECONDS_PER_HOUR), waitHint),
@@ -67,7 +67,13 @@ function numberInput(name, value) {
 
 /** @param {any[]} rules */
 function rulesInput(rules) {
-  return h("textarea", { name: "rules", rows: RULE_LINES, spellcheck: false, value: rules.map(lineOf).join("\n") });
+  return h("textarea", {
+    name: "rules",
+    class: "code",
+    rows: RULE_LINES,
+    spellcheck: false,
+    value: rules.map(lineOf).join("\n"),
+  });
 }
 
 /** A rule without the conditions that every call meets, on one line. @param {any} rule */

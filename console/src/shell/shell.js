@@ -76,6 +76,7 @@ export class Shell {
     const { signal } = this.#stop;
     document.title = `${words.shell.pages[page.path]} · Fermata`;
     this.#markLink(page);
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // it asked for the page before
     const target = h("div", { class: `page page-${page.path}` });
     this.main.replaceChildren(target);
     const open = (/** @type {string} */ to) => {

@@ -68,7 +68,12 @@ export class Composer {
     const isBusy = Boolean(state.running) || state.isStarting;
     if (!isBusy) this.#isStopping = false;
     const isLocked = state.lock !== null;
-    setText(this.modelLabel, state.modelInfo?.label ?? state.model?.modelId ?? words.chooseModel);
+    setText(
+      this.modelLabel,
+      state.modelInfo?.label ??
+        state.model?.modelId ??
+        (state.lock === "chooseModel" ? words.chooseModel : words.model),
+    );
     this.text.disabled = isLocked && state.lock !== "signedOut";
     this.attachButton.disabled = isLocked;
     this.modelButton.disabled = isLocked && state.lock !== "chooseModel";
