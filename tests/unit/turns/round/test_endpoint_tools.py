@@ -30,14 +30,16 @@ def stage(staged: MakeStage) -> Stage:
     return staged(fermata_stage="local")
 
 
-def start(stage: Stage, server: ScriptedToolServer, *, confirm: bool = False, **endpoint: Any) -> None:
+def start(
+    stage: Stage, server: ScriptedToolServer, *, confirm: bool = False, display: Any = None, **endpoint: Any
+) -> None:
     """Start a turn of an agent with the endpoint `reporting/query-data`, which its model knows as `query_data`."""
     endpoint_id = "reporting/query-data"
     described = {"id": endpoint_id, "description": "Queries.", "payloadSchema": SCHEMA, "url": server.url} | endpoint
     definition = make_definition(
         credential=stage.credential.id,
         properties={"repairToolCall": True},
-        tools=[{"endpointId": endpoint_id, "name": "query_data", "confirm": confirm}],
+        tools=[{"endpointId": endpoint_id, "name": "query_data", "confirm": confirm, "display": display}],
         endpoints={endpoint_id: described},
     )
     push_definitions(stage.resources, ADA, definition)
@@ -173,3 +175,20 @@ def test_the_state_of_the_page_can_be_updated_where_the_client_shares_some(
         stage.run_workflow()
         names = [spec.name for spec in stage.driver.requests[-1].tools]
         assert names == ["query_data", *(["update-page-state"] if offered else [])]
+
+
+def test_a_result_is_shown_as_its_agent_says_and_a_failed_one_is_not(stage: Stage, server: ScriptedToolServer) -> None:
+    start(stage, server, display={"type": "Statistic", "title": "Price"})
+    server.script_answer({"price": 7})
+    call = tool_call_block("query_data", sku="A1")
+    stage.script_replies(reply_with_calls(call, tool_call_block("query_data", sku=7)), "Done.")
+    stage.run_workflow()
+    [part] = [event for event in stage.events() if event.type == "dataPart"]
+    assert (part.name, part.part_id) == ("data-display", f"display-reporting/query-data-{call.tool_call_id}")
+    assert part.data == {
+        "toolCallId": call.tool_call_id,
+        "toolName": "query_data",
+        "display": {"type": "Statistic", "title": "Price"},
+        "output": {"price": 7},
+        "input": {"sku": "A1"},
+    }

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
-from fermata.domain.events import CancelledEvent, ErrorEvent
+from fermata.domain.events import CancelledEvent, ErrorEvent, Event
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.approvals.expire_approvals import expire_approvals
 from fermata.turns.await_remote_results import await_remote_results, build_expired_output
@@ -246,7 +246,8 @@ def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
     transition = _apply_outputs(context, pause, outputs)
     events = tuple(context.result_events)
     is_over = context.log.state.is_stopping or context.log.state.after_events(events).is_answered
-    last_events = () if is_over else build_next_round_started(context, transition.pause)
+    next_round = () if is_over else build_next_round_started(context, transition.pause)
+    last_events = (*_list_display_parts(context, transition), *next_round)
     commit = RoundCommit.for_pause(pause, transition, first_events=events, last_events=last_events)
     _commit_with_tool_usages(context, commit)
     return True
@@ -256,6 +257,15 @@ def _account_for_lost_calls(context: TurnContext) -> None:
     """Write the ledger rows of calls that were paid for and whose results are not stored (decision 0435)."""
     if context.remote_tools:
         context.remote_tools.store_uncommitted_usages(context.invocation.owner)
+
+
+def _list_display_parts(context: TurnContext, transition: Transition) -> tuple[Event, ...]:
+    """Return how the results of an agent's tools are displayed. Nobody follows the turn of a sub-agent."""
+    if not context.agent.connection or context.turn.parent:
+        return ()
+    from fermata.turns.round.display_parts import build_display_parts  # most turns have a built-in agent
+
+    return build_display_parts(context, transition)
 
 
 def _commit_with_tool_usages(context: TurnContext, commit: RoundCommit) -> None:
