@@ -17,6 +17,7 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.git.git_remote import GitRemote, put_git_remote
 from fermata.content.model_store import create_space
 from fermata.conversations import conversation_store
 from fermata.credentials import last_used, scope_defaults
@@ -121,6 +122,7 @@ def write_content(resources: Resources, caller: Caller) -> None:
     post = DocumentContent(title="Bread", slug="bread", locales={"en": {"body": "bread of the bakery " * 2_000}})
     create_document(resources, space, "post", author, post)
     leave_change_open(resources, space, author)
+    put_git_remote(resources, space, GitRemote(url="https://1.1.1.1/shop.git", username="ada"), "password-of-git")
 
 
 def run_edited_turn(stage: Stage) -> None:

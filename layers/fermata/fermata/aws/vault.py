@@ -9,7 +9,9 @@ from botocore.exceptions import ClientError
 if TYPE_CHECKING:
     from types_boto3_kms import KMSClient
 
-SecretPurpose = Literal["provider-key", "caller-secret", "host-secret", "tool-secret", "caller-authorization"]
+SecretPurpose = Literal[
+    "provider-key", "caller-secret", "host-secret", "tool-secret", "caller-authorization", "git-password"
+]
 SECRET_CACHE_SECONDS = 300
 _UNDECRYPTABLE_CODES = {
     "DisabledException",

@@ -1,9 +1,9 @@
 """Merge a change set: all of its documents in one transaction, or none of them and a list of the conflicts."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set import ChangedDocument, ChangeSet
+from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import (
     MAX_CHANGE_SET_ATTEMPTS,
     ChangeSetContents,
@@ -12,7 +12,8 @@ from fermata.content.change_sets.change_set_store import (
     read_change_set,
     require_open,
 )
-from fermata.content.change_sets.merge_contents import FieldConflict, Preference, merge_contents
+from fermata.content.change_sets.merge_contents import FieldConflict, Preference
+from fermata.content.change_sets.merge_documents import merge_documents
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import ChangeOptions, build_next_version, check_content
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
@@ -25,10 +26,6 @@ from fermata.content.documents.read_document import (
     read_write_basis,
 )
 from fermata.domain.errors import Conflict, ServiceUnavailable
-
-WHOLE_DOCUMENT = "document"
-"""The path of a conflict about whether a document exists."""
-_EMPTY = DocumentContent()
 
 
 class MergeRefused(Conflict):
@@ -45,14 +42,6 @@ class MergeRefused(Conflict):
                 for key, found in conflicts.items()
             ]
         }
-
-
-class _Outcome(NamedTuple):
-    """What becomes of a document: its content (None deletes it), or nothing, or conflicts."""
-
-    content: DocumentContent | None = None
-    is_unchanged: bool = False
-    conflicts: tuple[FieldConflict, ...] = ()
 
 
 def merge_change_set(
@@ -106,7 +95,8 @@ def _try_merge(
     basis = read_write_basis(resources, space, {key.model for key in keys} | parts, heads=keys)
     bases, currents = _read_versions(resources, space, contents, basis)
     outcomes = {
-        one.key: _decide_outcome(bases.get(one.key), currents.get(one.key), one, prefer) for one in contents.documents
+        one.key: merge_documents(_read_content(bases, one.key), _read_content(currents, one.key), one.content, prefer)
+        for one in contents.documents
     }
     conflicts = {key: outcome.conflicts for key, outcome in outcomes.items() if outcome.conflicts}
     if conflicts:
@@ -142,25 +132,6 @@ def _read_versions(
     return bases, currents
 
 
-def _decide_outcome(
-    base: DocumentVersion | None, current: DocumentVersion | None, changed: ChangedDocument, prefer: Preference | None
-) -> _Outcome:
-    before = base.content if base else None
-    theirs, ours = current.content if current else None, changed.content
-    if ours == theirs:
-        return _Outcome(is_unchanged=True)
-    if theirs == before:
-        return _Outcome(ours)
-    if ours is None or theirs is None:
-        if prefer is None:
-            conflict = FieldConflict(WHOLE_DOCUMENT, _name_state(before), _name_state(theirs), _name_state(ours))
-            return _Outcome(conflicts=(conflict,))
-        return _Outcome(ours) if prefer == "ours" else _Outcome(is_unchanged=True)
-    merged = merge_contents(before or _EMPTY, theirs, ours, prefer)
-    if merged.conflicts:
-        return _Outcome(conflicts=merged.conflicts)
-    return _Outcome(merged.content, is_unchanged=merged.content == theirs)
-
-
-def _name_state(content: DocumentContent | None) -> Any:
-    return "deleted" if content is None else "changed"
+def _read_content(versions: Mapping[DocumentKey, DocumentVersion], key: DocumentKey) -> DocumentContent | None:
+    version = versions.get(key)
+    return version.content if version else None

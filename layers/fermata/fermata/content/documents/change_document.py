@@ -199,8 +199,7 @@ def build_next_version(
     now = resources.clock.now_iso()
     is_new = before is None or before.is_deleted
     action: VersionAction = "create" if is_new and options.action == "update" else options.action
-    is_imported = author.source == "import"
-    if content is not None and content.status is ContentStatus.PUBLISHED and not is_imported:
+    if content is not None and author.source != "import" and _becomes_published(before, content):
         content = content.with_status(content.status, now)
     return DocumentVersion(
         model=key.model,
@@ -217,6 +216,11 @@ def build_next_version(
         change_set=options.change_set,
         content=content,
     )
+
+
+def _becomes_published(before: DocumentVersion | None, content: DocumentContent) -> bool:
+    status = before.content.status if before and before.content else ContentStatus.DRAFT
+    return content.status is ContentStatus.PUBLISHED and status is not ContentStatus.PUBLISHED
 
 
 def create_document(

@@ -1,0 +1,1 @@
+"""Moves a space to a Git repository and back, also with somebody else committing meanwhile."""

@@ -1,0 +1,207 @@
+"""Read the newest files of a branch, and commit changes on top of it. Objects are kept in memory."""
+
+import io
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dulwich.errors import GitProtocolError, HangupException, SendPackError
+from dulwich.object_store import MemoryObjectStore, ObjectStoreGraphWalker, commit_tree_changes, tree_lookup_path
+from dulwich.objects import Blob, Commit, ShaFile, Tree
+from dulwich.pack import pack_objects_to_data
+
+from fermata.content.git.git_errors import GitHeadMoved, GitRejected, GitUnavailable
+from fermata.content.git.git_http_client import GuardedGitClient
+
+MAX_CONTENT_FILE_BYTES = 4 * 1024 * 1024
+_FILE_MODE = 0o100644
+_LARGE_BLOBS = b"blob:limit=4m"
+"""Servers that know it leave larger files out. They hold no content."""
+
+
+class CommitAuthor(NamedTuple):
+    """Whom a commit names."""
+
+    name: str
+    email: str
+
+    @property
+    def line(self) -> bytes:
+        """The author as Git writes it, without what would end the line or the name."""
+        name = "".join(letter for letter in self.name if letter.isprintable() and letter not in "<>") or "Fermata"
+        return f"{name.strip()} <{self.email}>".encode()
+
+
+@dataclass(frozen=True)
+class FetchedBranch:
+    """A branch as it was read.
+
+    Attributes:
+        ref: Its full name.
+        head: Its newest commit; empty if the repository has no such branch.
+        base: The commit that the next one follows: the head, or that of the default branch; empty for none.
+        store: The objects of that commit.
+    """
+
+    ref: bytes
+    head: Any
+    base: Any
+    store: MemoryObjectStore
+
+    @property
+    def tree(self) -> Any:
+        """The folder of the repository; None without a commit."""
+        if not self.base:
+            return None
+        commit = self.store[self.base]
+        assert isinstance(commit, Commit)
+        return commit.tree
+
+
+def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
+    """Fetch the newest commit of a branch, without its history.
+
+    Raises:
+        GitUnavailable: The server did not answer as a Git server does.
+        GitAccessRefused: It refuses the credentials.
+    """
+    ref = b"refs/heads/" + branch.encode()
+    found: dict[str, Any] = {}
+
+    def choose(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:
+        found["head"] = refs.get(ref, b"")
+        found["base"] = found["head"] or refs.get(b"HEAD", b"")
+        return [found["base"]] if found["base"] else []
+
+    store, pack = MemoryObjectStore(), io.BytesIO()
+    walker = ObjectStoreGraphWalker([], lambda _sha: [])
+    try:
+        client.fetch_pack(b"", choose, walker, pack.write, depth=1, filter_spec=_LARGE_BLOBS)
+        if pack.tell():
+            file, commit, _abort = store.add_pack()
+            file.write(pack.getvalue())
+            commit()
+    except (GitProtocolError, HangupException, ValueError, KeyError, AssertionError) as error:
+        raise GitUnavailable("The Git server did not send what it should: the pack cannot be read.") from error
+    return FetchedBranch(ref, found.get("head", b""), found.get("base", b""), store)
+
+
+def read_branch_files(branch: FetchedBranch, root: str, folders: Iterable[str]) -> dict[str, str]:
+    """Return the texts of files in some folders, by their paths from `root`.
+
+    Args:
+        branch: The branch.
+        root: The folder of the project in the repository; empty for the whole repository.
+        folders: Paths from `root`, with a slash at their end.
+
+    Raises:
+        GitUnavailable: A file is no text in UTF-8, or too large.
+    """
+    if branch.tree is None:
+        return {}
+    files: dict[str, str] = {}
+    for folder in folders:
+        place = f"{root}/{folder}".strip("/")
+        try:
+            mode, sha = tree_lookup_path(branch.store.__getitem__, branch.tree, place.encode())
+        except (KeyError, AttributeError):
+            continue
+        if stat.S_ISDIR(mode):
+            files |= dict(_iter_texts(branch.store, sha, folder))
+    return files
+
+
+def _iter_texts(store: MemoryObjectStore, tree: Any, folder: str) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each file. Links and submodules are no files."""
+    for entry in store.iter_tree_contents(tree):
+        path = folder + entry.path.decode("utf-8", "replace")
+        if not stat.S_ISREG(entry.mode) or not path.endswith((".json", ".md")):
+            continue
+        try:
+            data = store[entry.sha].as_raw_string()
+            if len(data) > MAX_CONTENT_FILE_BYTES:
+                raise KeyError(path)
+            yield path, data.decode()
+        except KeyError:
+            raise GitUnavailable(f"{path} has more than {MAX_CONTENT_FILE_BYTES >> 20} MB.") from None
+        except UnicodeDecodeError:
+            raise GitUnavailable(f"{path} is no text in UTF-8.") from None
+
+
+def push_changes(
+    client: GuardedGitClient,
+    branch: FetchedBranch,
+    changes: Mapping[str, str | None],
+    author: CommitAuthor,
+    message: str,
+    seconds: int,
+) -> str:
+    """Push one commit that changes files, on top of the branch as it was read. Return its hash.
+
+    Args:
+        client: Of the repository.
+        branch: As it was read.
+        changes: The texts of files by their paths from the repository's root; None deletes one.
+        author: Whom the commit names.
+        message: What it says.
+        seconds: When it is made, in seconds since 1970.
+
+    Raises:
+        GitHeadMoved: Somebody has committed since the branch was read.
+        GitRejected: The server does not take the commit.
+        GitUnavailable: It is not known whether the commit has arrived.
+    """
+    commit, objects = _build_commit(branch, changes, author, message, seconds)
+    expected = branch.head
+
+    def update(refs: dict[Any, Any]) -> dict[Any, Any]:
+        if refs.get(branch.ref, b"") != expected:
+            raise GitHeadMoved
+        return {branch.ref: commit.id}
+
+    try:
+        result = client.send_pack(b"", update, lambda *_args, **_named: pack_objects_to_data(objects))
+    except SendPackError as error:
+        raise GitRejected(f"The Git server does not take the commit: {_to_text(error)}.") from error
+    except (GitProtocolError, HangupException, AssertionError) as error:
+        raise GitUnavailable(f"The Git server did not confirm the push: {_to_text(error)}.") from error
+    refusal = (result.ref_status or {}).get(branch.ref)
+    if refusal:
+        if fetch_branch(client, branch.ref.decode().removeprefix("refs/heads/")).head != expected:
+            raise GitHeadMoved
+        raise GitRejected(
+            f"The Git server does not take the commit: {refusal}. Push to another branch, or let its rules allow it."
+        )
+    return commit.id.decode()
+
+
+def _to_text(error: Exception) -> str:
+    text = error.args[0] if error.args else type(error).__name__
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+
+
+def _build_commit(
+    branch: FetchedBranch, changes: Mapping[str, str | None], author: CommitAuthor, message: str, seconds: int
+) -> tuple[Commit, Sequence[ShaFile]]:
+    """Return a commit, and all objects that are new with it."""
+    store, known = branch.store, set(branch.store)
+    entries: list[Any] = []
+    for path, text in sorted(changes.items()):
+        if text is None:
+            entries.append((path.encode(), None, None))
+            continue
+        blob = Blob.from_string(text.encode())
+        store.add_object(blob)
+        entries.append((path.encode(), _FILE_MODE, blob.id))
+    before = store[branch.tree] if branch.tree else Tree()
+    assert isinstance(before, Tree)
+    commit = Commit()
+    commit.tree = commit_tree_changes(store, before, entries)
+    commit.parents = [branch.base] if branch.base else []
+    commit.author = commit.committer = author.line
+    commit.author_time = commit.commit_time = seconds
+    commit.author_timezone = commit.commit_timezone = 0
+    commit.encoding, commit.message = b"UTF-8", message.encode()
+    store.add_object(commit)
+    return commit, [store[sha] for sha in set(store) - known]

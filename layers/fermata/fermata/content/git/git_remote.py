@@ -1,0 +1,190 @@
+"""Keep the Git repository of a space: its address, its branch, its sealed password, and what was synchronised last.
+
+g#remote   the repository
+"""
+
+import json
+import re
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, ItemKey, Put, TransactionCanceled
+from fermata.aws.resources import Resources
+from fermata.aws.security_events import log_refused_address
+from fermata.aws.vault import SecretUndecryptable
+from fermata.content.content_space import SpaceKey, read_space
+from fermata.content.git.git_errors import GitAccessRefused
+from fermata.domain.base import RecordModel
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.drivers.transport.url_guard import UrlGuard
+
+REMOTE_SORT_KEY = "g#remote"
+MAX_PASSWORD_BYTES = 2000
+_BRANCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){0,5}")
+_ROOT_FOLDER = re.compile(r"(?:[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}(?:/[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}){0,8})?")
+
+
+class GitRemote(RecordModel):
+    """A repository.
+
+    Attributes:
+        root: The folder of the project in it; empty for the whole repository.
+        username: With which the password is sent; empty for a repository that asks for none.
+        commit: The commit with which the space was synchronised last.
+        base: The blob with the files of that commit.
+        synced_at: When that was.
+    """
+
+    url: str
+    branch: str = "main"
+    root: str = ""
+    username: str = ""
+    version: int = 1
+    commit: str = ""
+    base: str = ""
+    synced_at: str = ""
+
+    def to_view(self) -> dict[str, Any]:
+        """Return the JSON form for people."""
+        return self.to_known(exclude=frozenset({"base"}))
+
+
+def put_git_remote(
+    resources: Resources,
+    space: SpaceKey,
+    remote: GitRemote,
+    password: str | None,
+) -> GitRemote:
+    """Say which repository belongs to a space. What was synchronised stays known while the address does.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        remote: The repository.
+        password: The password or token; None keeps that of the same address and user.
+
+    Raises:
+        InvalidRequest: The address, the branch or the folder is none; or the password is too long.
+        AddressRefused: The address may not be reached.
+        Conflict: Somebody else has changed it at the same moment.
+    """
+    read_space(resources, space)
+    _check_remote(resources, remote, password)
+    before = _read_item(resources, space)
+    known = _parse_item(before) if before else None
+    same_place = known is not None and (known.url, known.branch, known.root) == (remote.url, remote.branch, remote.root)
+    kept = {"commit": known.commit, "base": known.base, "synced_at": known.synced_at} if known and same_place else {}
+    stored = remote.model_copy(update={**kept, "version": known.version + 1 if known else 1})
+    item = _make_item(resources, space, stored)
+    if password:
+        item["sealed"] = resources.vault.seal_secret(
+            password, purpose="git-password", tenant=space.tenant, name=_name_seal(space, remote)
+        )
+    elif before and "sealed" in before and known and (known.url, known.username) == (remote.url, remote.username):
+        item["sealed"] = before["sealed"]
+    _store(resources, item, known)
+    return stored
+
+
+def _check_remote(resources: Resources, remote: GitRemote, password: str | None) -> None:
+    guard = UrlGuard(loopback=resources.settings.is_loopback_allowed, on_refusal=log_refused_address)
+    guard.check_url_and_host(remote.url)
+    if not _BRANCH_NAME.fullmatch(remote.branch) or ".." in remote.branch or remote.branch.endswith((".lock", ".")):
+        raise InvalidRequest("'branch' is not the name of a branch.")
+    if not _ROOT_FOLDER.fullmatch(remote.root):
+        raise InvalidRequest("'root' is a folder of the repository, such as apps/web.")
+    if any(not letter.isprintable() or letter == ":" for letter in remote.username):
+        raise InvalidRequest("'username' has neither a colon nor characters that are not printed.")
+    if password and len(password.encode()) > MAX_PASSWORD_BYTES:
+        raise InvalidRequest(f"A password has at most {MAX_PASSWORD_BYTES} bytes.")
+
+
+def read_git_remote(resources: Resources, space: SpaceKey) -> GitRemote:
+    """Return the repository of a space.
+
+    Raises:
+        NotFound: It has none.
+    """
+    item = _read_item(resources, space)
+    if item is None:
+        raise NotFound(f"The site {space.name} is not connected to a Git repository.")
+    return _parse_item(item)
+
+
+def open_git_password(resources: Resources, space: SpaceKey, remote: GitRemote) -> str:
+    """Return the password of a repository; empty for none.
+
+    Raises:
+        GitAccessRefused: It can no longer be opened.
+    """
+    item = _read_item(resources, space)
+    if item is None or "sealed" not in item:
+        return ""
+    try:
+        return resources.vault.open_secret(
+            bytes(item["sealed"]), purpose="git-password", tenant=space.tenant, name=_name_seal(space, remote)
+        )
+    except SecretUndecryptable as error:
+        raise GitAccessRefused("The password of the repository can no longer be opened. Enter it again.") from error
+
+
+def delete_git_remote(resources: Resources, space: SpaceKey) -> None:
+    """Forget the repository of a space, with its password. Content stays as it is."""
+    resources.tables.write_items(Delete(resources.settings.content_table, space.pk, REMOTE_SORT_KEY))
+
+
+def record_sync(resources: Resources, space: SpaceKey, remote: GitRemote, commit: str, files: dict[str, str]) -> None:
+    """Remember with which commit a space agrees. If somebody else does so at the same moment, theirs stays.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        remote: The repository as it was read.
+        commit: The commit.
+        files: The files of the project in it.
+    """
+    base = resources.blobs.put_compressed_json(space.folder, files)
+    update = {"commit": commit, "base": base, "synced_at": resources.clock.now_iso(), "version": remote.version + 1}
+    item = _make_item(resources, space, remote.model_copy(update=update))
+    before = _read_item(resources, space)
+    if before is None:
+        return
+    if "sealed" in before:
+        item["sealed"] = before["sealed"]
+    try:
+        _store(resources, item, remote)
+    except Conflict:
+        return  # an older base only makes the next merge compare more
+
+
+def _name_seal(space: SpaceKey, remote: GitRemote) -> str:
+    """Bind a password to the address and the user for which it was entered."""
+    return f"git {space.site} {space.environment} {remote.username} {remote.url}"
+
+
+def _remote_key(resources: Resources, space: SpaceKey) -> ItemKey:
+    return ItemKey(resources.settings.content_table, space.pk, REMOTE_SORT_KEY)
+
+
+def _read_item(resources: Resources, space: SpaceKey) -> Item | None:
+    return resources.tables.get_item_by_key(_remote_key(resources, space))
+
+
+def _make_item(resources: Resources, space: SpaceKey, remote: GitRemote) -> Item:
+    key = _remote_key(resources, space)
+    data = remote.model_dump(mode="json", exclude={"version"})
+    return {"pk": key.pk, "sk": key.sk, "v": 1, "version": remote.version, "data": json.dumps(data, ensure_ascii=False)}
+
+
+def _parse_item(item: Item) -> GitRemote:
+    return GitRemote.model_validate({**json.loads(item["data"]), "version": item["version"]})
+
+
+def _store(resources: Resources, item: Item, before: GitRemote | None) -> None:
+    table, condition = resources.settings.content_table, "" if before is None else "#version = :read"
+    values = {} if before is None else {":read": before.version}
+    names = {} if before is None else {"#version": "version"}
+    put = Put(table, item, if_absent=before is None, condition=condition, values=values, names=names)
+    try:
+        resources.tables.write_items(put)
+    except (ConditionFailed, TransactionCanceled):
+        raise Conflict("Somebody else has just changed the repository of this site. Try again.") from None

@@ -1,0 +1,224 @@
+"""Pull a space from its repository, and push it there; merge first if somebody else has committed meanwhile.
+
+Both begin with what space and repository had in common when they were synchronised last, which is kept. So either may
+be repeated at any moment: what has arrived already is no change.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.aws.resources import Resources
+from fermata.aws.security_events import log_refused_address
+from fermata.content.change_sets.merge_contents import Preference
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.document import ContentAuthor
+from fermata.content.files.canonical_json import parse_json_file
+from fermata.content.files.file_layout import MODELS_FOLDER, ROOT, find_documents_folder
+from fermata.content.files.model_files import parse_model_file
+from fermata.content.files.parse_project import parse_project_files
+from fermata.content.files.project_files import ContentProject, FileTree, format_project_files
+from fermata.content.files.read_project import make_project, read_whole_space
+from fermata.content.files.write_project import write_project
+from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, fetch_branch, push_changes, read_branch_files
+from fermata.content.git.git_errors import GitHeadMoved
+from fermata.content.git.git_http_client import GitCredentials, GuardedGitClient
+from fermata.content.git.git_remote import GitRemote, open_git_password, read_git_remote, record_sync
+from fermata.content.git.merge_projects import Conflicts, merge_projects
+from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
+from fermata.drivers.transport.http_connection import HttpConnection
+from fermata.drivers.transport.url_guard import UrlGuard
+
+MAX_PUSH_ATTEMPTS = 4
+_REQUEST_SECONDS = 60.0
+DEFAULT_COMMIT_AUTHOR = CommitAuthor("Fermata", "fermata@localhost")
+
+
+class SyncConflict(Conflict):
+    """Space and repository have changed the same fields. `details` lists them; nothing was changed."""
+
+    code = "mergeConflict"
+
+    def __init__(self, conflicts: Conflicts) -> None:
+        names = ", ".join(f"{key.model}/{key.id}" for key in list(conflicts)[:10])
+        super().__init__(
+            f"The repository and the site have changed the same fields of {names}. Say whose values count."
+        )
+        self.details = {
+            "conflicts": [
+                {"model": key.model, "id": key.id, "fields": [one.to_view() for one in found]}
+                for key, found in conflicts.items()
+            ]
+        }
+
+
+@dataclass(frozen=True)
+class SyncSummary:
+    """What has happened.
+
+    Attributes:
+        commit: The newest commit of the branch.
+        pulled: How many documents and models of the space have changed.
+        pushed: How many files of the repository have changed.
+        ignored: Files of the repository that nothing was made of.
+    """
+
+    commit: str
+    pulled: int = 0
+    pushed: int = 0
+    ignored: tuple[str, ...] = ()
+
+    def to_view(self) -> dict[str, Any]:
+        """Return the JSON form for people."""
+        return {
+            "commit": self.commit,
+            "pulled": self.pulled,
+            "pushed": self.pushed,
+            "ignored": list(self.ignored[:100]),
+        }
+
+
+@dataclass(frozen=True)
+class _RepositoryState:
+    """The project of a repository, and its files as they are there."""
+
+    branch: FetchedBranch
+    files: FileTree
+    project: ContentProject | None
+
+    @property
+    def commit(self) -> str:
+        return bytes(self.branch.base).decode()
+
+
+def pull_repository(
+    resources: Resources, space: SpaceKey, author: ContentAuthor, prefer: Preference | None = None
+) -> SyncSummary:
+    """Merge the newest commit of the repository into the space.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        author: Who does it.
+        prefer: Whose values count in a conflict: `theirs` are those of the repository.
+
+    Raises:
+        NotFound: The space has no repository, or there is no project in it.
+        SyncConflict: Both have changed the same fields; nothing was changed.
+        UnreadableFile: A file of the repository cannot be read.
+        ContentRefused: A document breaks the rules of its model.
+    """
+    remote = read_git_remote(resources, space)
+    with _open_client(resources, space, remote) as client:
+        state = _fetch_state(client, remote)
+    if state.project is None or not state.branch.head:
+        raise NotFound(f"The repository has no branch {remote.branch} with a {ROOT}config.json. Push to it first.")
+    summary = _merge_into_space(resources, space, remote, state, author, prefer)
+    record_sync(resources, space, remote, state.commit, state.files)
+    return summary
+
+
+def push_repository(
+    resources: Resources,
+    space: SpaceKey,
+    author: ContentAuthor,
+    message: str,
+    prefer: Preference | None = None,
+    committer: CommitAuthor = DEFAULT_COMMIT_AUTHOR,
+) -> SyncSummary:
+    """Commit what the space says to the repository. What others have committed is merged into the space first.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        author: Who does it.
+        message: What the commit says.
+        prefer: Whose values count in a conflict: `theirs` are those of the repository.
+        committer: Whom the commit names.
+
+    Raises:
+        NotFound: The space has no repository.
+        SyncConflict: Both have changed the same fields; nothing was changed.
+        GitRejected: The server does not take the commit.
+        ServiceUnavailable: Others have committed in each of `MAX_PUSH_ATTEMPTS` attempts.
+    """
+    pulled = 0
+    for _ in range(MAX_PUSH_ATTEMPTS):
+        remote = read_git_remote(resources, space)
+        with _open_client(resources, space, remote) as client:
+            state = _fetch_state(client, remote)
+            if state.project is not None and state.commit != remote.commit:
+                pulled += _merge_into_space(resources, space, remote, state, author, prefer).pulled
+            ours = format_project_files(make_project(read_whole_space(resources, space)))
+            changes = _list_changes(state, ours, remote.root)
+            try:
+                commit = state.commit
+                if changes or not state.branch.head:
+                    seconds = int(resources.clock.time())
+                    commit = push_changes(client, state.branch, changes, committer, message, seconds)
+            except GitHeadMoved:
+                continue
+        record_sync(resources, space, remote, commit, ours)
+        ignored = state.project.ignored if state.project else ()
+        return SyncSummary(commit, pulled, len(changes), ignored)
+    raise ServiceUnavailable("Others are committing to this branch. Try again.", retry_after=2)
+
+
+@contextmanager
+def _open_client(resources: Resources, space: SpaceKey, remote: GitRemote) -> Iterator[GuardedGitClient]:
+    password = open_git_password(resources, space, remote)
+    credentials = GitCredentials(remote.username, password) if remote.username or password else None
+    guard = UrlGuard(loopback=resources.settings.is_loopback_allowed, on_refusal=log_refused_address)
+    connection = HttpConnection(stall_seconds=_REQUEST_SECONDS, total_seconds=_REQUEST_SECONDS, guard=guard)
+    try:
+        yield GuardedGitClient(remote.url, connection, credentials)
+    finally:
+        connection.close()
+
+
+def _fetch_state(client: GuardedGitClient, remote: GitRemote) -> _RepositoryState:
+    branch = fetch_branch(client, remote.branch)
+    files = read_branch_files(branch, remote.root, [ROOT])
+    models = [path for path in files if path.startswith(MODELS_FOLDER) and path.endswith(".json")]
+    folders = {
+        find_documents_folder(parse_model_file(files[path], path)).path
+        for path in models
+        if "content_path" in parse_json_file(files[path], path)
+    }
+    files |= read_branch_files(branch, remote.root, sorted(folders))
+    has_project = f"{ROOT}config.json" in files
+    return _RepositoryState(branch, files, parse_project_files(files) if has_project else None)
+
+
+def _merge_into_space(
+    resources: Resources,
+    space: SpaceKey,
+    remote: GitRemote,
+    state: _RepositoryState,
+    author: ContentAuthor,
+    prefer: Preference | None,
+) -> SyncSummary:
+    assert state.project is not None
+    base = parse_project_files(resources.blobs.get_json(remote.base)) if remote.base else None
+    ours = make_project(read_whole_space(resources, space))
+    if base is None and not ours.documents:
+        base = ours  # a space that says nothing yet has changed nothing either
+    merged = merge_projects(base, state.project, ours, prefer)
+    if merged.conflicts:
+        raise SyncConflict(merged.conflicts)
+    importer = author._replace(source="import")
+    written = write_project(resources, space, merged.project, importer)
+    return SyncSummary(state.commit, written.written + written.deleted + written.models, ignored=state.project.ignored)
+
+
+def _list_changes(state: _RepositoryState, ours: FileTree, root: str) -> dict[str, str | None]:
+    """Return the files that differ in what they say, by their paths from the root of the repository.
+
+    A file that says the same in another form stays as it is. A file that nothing was made of is left alone.
+    """
+    theirs = format_project_files(state.project) if state.project else {}
+    prefix = f"{root}/" if root else ""
+    changes: dict[str, str | None] = {prefix + path: text for path, text in ours.items() if theirs.get(path) != text}
+    gone = [path for path in theirs if path not in ours and path in state.files]
+    return changes | {prefix + path: None for path in gone}
