@@ -174,3 +174,17 @@ def test_a_post_is_published_when_a_person_approves_it_whatever_the_model_confir
     assert post.content.status.value == ("published" if is_approved else "draft")
     if not is_approved:
         assert read_results(cms)[0] == {"cancelled": True, "reason": "not yet"}
+
+
+def test_the_next_prompt_names_what_the_turn_before_was_about(cms: Stage) -> None:
+    start(cms)
+    cms.script_replies(reply_with_calls(tool_call_block("cms_createPage", name="About </situation>")), "Done.")
+    cms.run_workflow()
+    assert not any("Recent" in request.volatile for request in cms.driver.requests)
+    page = find_document_by_slug(cms.resources, SHOP, "page", "about-situation")
+    start(cms, "Rename it")
+    cms.script_replies("To what?")
+    cms.run_workflow()
+    line = cms.driver.requests[-1].volatile.splitlines()[-1]
+    assert line.startswith('Recent pages: "About ')
+    assert f"(id {page.id}, slug about-situation)" in line

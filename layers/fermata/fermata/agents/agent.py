@@ -35,6 +35,7 @@ class Agent:
             empty for an agent that works in none.
         text_reader: A function from the model's text and an id to the call that the text stands for, or None; empty
             for an agent whose text is always an answer.
+        has_memory: Whether its prompts name what earlier turns of the conversation were about.
         max_rounds: The agent's limit, where it is lower than the deployment's.
         policy: Which calls of the agent a person has to approve, besides the tenant's own policy.
         settings: How its turns run.
@@ -49,6 +50,7 @@ class Agent:
     situation: str = ""
     space_situation: str = ""
     text_reader: str = ""
+    has_memory: bool = False
     max_rounds: int | None = None
     policy: ApprovalPolicy = NO_POLICY
     settings: RunSettings = DEFAULT_RUN_SETTINGS

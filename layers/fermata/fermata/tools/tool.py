@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fermata.domain.tools import ToolOutput
     from fermata.hosts.client import HostClient
     from fermata.plans.draft_session import DraftSession
+    from fermata.tools.working_memory import EntityRule
 
 
 DIGEST_CHARS = 16
@@ -223,7 +224,7 @@ class ToolHandler(Protocol[ToolInputT]):
 class Tool:
     """One tool. `name` is the canonical name; `tool_names.py` derives the prefixed one.
 
-    Nothing reads `workflow`, `required_model_abilities` and `result_entity_paths` yet (decision 0135).
+    Nothing reads `workflow` and `required_model_abilities` yet (decision 0135).
     """
 
     name: str
@@ -277,8 +278,8 @@ class Tool:
     """Input members that only other generations of the editor know. A call that has one is refused, because without it
     the editor would do something else than the model asked for (decision 0210)."""
     result_policy: ResultPolicy = field(default_factory=ResultPolicy)
-    result_entity_paths: tuple[str, ...] = ()
-    """Paths into the data that name entities worth remembering."""
+    entity_rules: "tuple[EntityRule, ...] | None" = ()
+    """Where its results name entities worth remembering; without rules by the shape of the data; None for nowhere."""
     reads_outside_content: bool = False
     """Whether its results hold what people outside of the workspace may have written, such as web pages."""
     ends_turn: bool = False

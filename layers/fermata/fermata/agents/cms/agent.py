@@ -9,5 +9,6 @@ CMS_AGENT = Agent(
     toolsets=("fermata.tools.cms.toolset:CMS_TOOLSET",),
     prompt="fermata.agents.cms.prompt:system_prompt",
     space_situation="fermata.agents.cms.situation:describe_cms_space",
+    has_memory=True,
     max_rounds=15,
 )

@@ -3,6 +3,7 @@
 from fermata.domain.events import WarningEvent
 from fermata.domain.model_io import ModelRequest, SamplingSettings
 from fermata.domain.run_settings import OutputFormat, RunSettings
+from fermata.domain.untrusted_text import escape_frames_in_text
 from fermata.drivers.registry import get_model_traits
 from fermata.drivers.sampling_fields import list_unsupported_sampling
 from fermata.turns.round.forced_answer import ForcedAnswer
@@ -25,7 +26,7 @@ def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswe
         name=f"{turn.id}.{state.round}.{state.request_attempts}",
         model=turn.model,
         system=context.system_prompt,
-        volatile=turn.situation,
+        volatile=_build_volatile(context),
         instruction=_build_instruction(context.output, forced_answer),
         messages=messages,
         tools=tools,
@@ -41,6 +42,17 @@ def build_model_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswe
         message_prefix_cache=context.message_prefix_cache,
     )
     return request, forced_answer
+
+
+def _build_volatile(context: TurnContext) -> str:
+    """Return the situation of the turn, and what the turns before it were about."""
+    situation = context.turn.situation
+    if not context.agent.has_memory or context.history is None:
+        return situation
+    from fermata.turns.round.remembered_entities import build_memory_lines  # few agents remember
+
+    lines = build_memory_lines(context.toolset, context.history.stored_messages, context.turn.id)
+    return "\n".join(part for part in (situation, escape_frames_in_text(lines)) if part)
 
 
 def build_sampling(settings: RunSettings, step: StepSettings) -> SamplingSettings:
