@@ -45,7 +45,7 @@ def _run_and_raise_supersession(resources: Any, invocation: Any, connection: Any
         resources.workflow.resume_execution(invocation.token, "finish")
 
 
-def _forget_supersession(log: Any) -> None:
+def forget_supersession(log: Any) -> None:
     if log.state.phase == "ended":
         raise TurnEnded
 
@@ -133,7 +133,7 @@ MUTANTS: dict[str, Mutation] = {
     "an ended turn goes on": replace(f"{LOG}._check_may_write", _never),
     "an entry that others wrote is not read": replace(f"{LOG}.accept_entry", _never),
     "an entry of others is taken for the own one": replace("fermata.turns.turn_log.new_id", lambda _size=21: _ENTRY_ID),
-    "a lost race is not final": replace(f"{LOG}._check_may_write", _forget_supersession),
+    "a lost race is not final": replace(f"{LOG}._check_may_write", forget_supersession),
     "a pause changes whatever its version is": drop_condition("bridges", "p#"),
     "a superseded function fails": replace(
         "tests.chaos.platform_invocations.run_turn_steps", _run_and_raise_supersession

@@ -5,7 +5,9 @@ import itertools
 import pytest
 
 from tests.chaos.campaign import FIXED_SEEDS, run_seed
+from tests.chaos.covered_rules import COVERED_RULES, CoveredRule
 from tests.chaos.mutants import CATCHING_SEEDS, MUTANTS
+from tests.chaos.mutations import Mutation
 from tests.chaos.planted_bugs import PLANTED_BUGS
 
 pytestmark = pytest.mark.exhaustive
@@ -27,6 +29,21 @@ def test_the_judge_notices_a_planted_bug(bug: str, monkeypatch: pytest.MonkeyPat
     plant(monkeypatch)
     seeds = itertools.chain([first_seed], range(MAX_SEEDS))
     assert any(run_seed(seed).problems for seed in seeds), f"not noticed: {bug}"
+
+
+@pytest.mark.parametrize("name", COVERED_RULES)
+def test_a_rule_that_others_cover_keeps_its_promise_without_them(name: str) -> None:
+    """Without those that cover it, the promise is kept as long as the rule is there."""
+    rule = COVERED_RULES[name]
+    assert not any(rule.broken_promise in problem for problem in _list_problems(rule, rule.drop_cover))
+    assert any(rule.broken_promise in problem for problem in _list_problems(rule, rule.drop_cover, rule.drop))
+
+
+def _list_problems(rule: CoveredRule, *mutations: Mutation) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        for mutate in mutations:
+            mutate(patch)
+        return run_seed(rule.seed, rule.kind).problems
 
 
 def test_every_catching_seed_is_that_of_a_mutant() -> None:
