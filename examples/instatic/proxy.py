@@ -23,10 +23,10 @@ from starlette.routing import Route
 
 from .aws_duties import CancelUnreadTurns, ShortenLargeResults
 
-AI_PATH = "/admin/api/ai/"
-WHO_AM_I_PATH = "/admin/api/me"
-"""Where the CMS answers {id, displayName, capabilities} for its session cookie. Change it to what yours has."""
+AI_PATH, WHO_AM_I_PATH = "/admin/api/ai/", "/admin/api/me"
+"""The second is where the CMS answers {id, displayName, capabilities} for its session. Change it to what yours has."""
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+AWS_DUTIES = [Middleware(CancelUnreadTurns), Middleware(ShortenLargeResults)]
 NOT_FORWARDED = (b"host", b"connection", b"transfer-encoding", b"content-length", b"accept-encoding")
 
 
@@ -34,33 +34,35 @@ def make_proxy(cms_url: str, fermata_url: str, issuer: str, secret: str) -> Star
     """Make the proxy; `issuer` and `secret` are those of the tenant (`fermata tenant add`)."""
     http = httpx.AsyncClient(timeout=60, trust_env=False)  # Fermata is never silent for more than 15 seconds
 
-    async def forward(request: Request) -> Response:
-        base_url = cms_url
-        headers = httpx.Headers([pair for pair in request.headers.raw if pair[0] not in NOT_FORWARDED])
-        if request.url.path.startswith(AI_PATH):
-            session = await http.get(cms_url + WHO_AM_I_PATH, headers={"cookie": headers.get("cookie", "")})
-            if session.status_code != 200:
-                return JSONResponse({"error": "Unauthorized"}, 401)
-            # In this cookie, and not in a header, because Fermata then compares the browser's Origin with the tenant's.
-            headers["cookie"] = f"fermata_session={sign_token(session.json(), issuer, secret)}"
-            base_url, headers["fermata-disconnects"] = fermata_url, "cancel"
-        url = f"{base_url}{request.url.path}?{request.url.query}"
-        forwarded = http.build_request(request.method, url, headers=headers, content=await request.body())
-        answer = await http.send(forwarded, stream=True)
-        chunks = answer.aiter_raw()  # as they arrive
-        response = StreamingResponse(chunks, answer.status_code, background=BackgroundTask(answer.aclose))
-        response.raw_headers = [pair for pair in answer.headers.raw if pair[0].lower() not in NOT_FORWARDED]
-        return response
+    async def answer(request: Request) -> Response:
+        if not request.url.path.startswith(AI_PATH):
+            return await forward(http, request, cms_url)
+        me = await http.get(cms_url + WHO_AM_I_PATH, headers={"cookie": request.headers.get("cookie", "")})
+        if me.status_code != 200:
+            return JSONResponse({"error": "Unauthorized"}, 401)
+        # In a cookie, and not as a bearer token: Fermata then compares the browser's Origin with those of the tenant.
+        token = {"cookie": f"fermata_session={sign_token(me.json(), issuer, secret)}"}
+        return await forward(http, request, fermata_url, **token, **{"fermata-disconnects": "cancel"})
 
     @asynccontextmanager
     async def close_connections(_app: Starlette) -> AsyncIterator[None]:
         async with http:
             yield
 
-    aws_duties = [Middleware(CancelUnreadTurns), Middleware(ShortenLargeResults)]
-    return Starlette(
-        routes=[Route("/{path:path}", forward, methods=METHODS)], middleware=aws_duties, lifespan=close_connections
-    )
+    routes = [Route("/{path:path}", answer, methods=METHODS)]
+    return Starlette(routes=routes, middleware=AWS_DUTIES, lifespan=close_connections)
+
+
+async def forward(http: httpx.AsyncClient, request: Request, base_url: str, **other_headers: str) -> Response:
+    """Forward a request, and its answer as it arrives."""
+    headers = httpx.Headers([pair for pair in request.headers.raw if pair[0] not in NOT_FORWARDED])
+    headers.update(other_headers)
+    url = f"{base_url}{request.scope['raw_path'].decode()}?{request.url.query}"  # as it was encoded
+    sent = http.build_request(request.method, url, headers=headers, content=await request.body())
+    answer = await http.send(sent, stream=True)
+    response = StreamingResponse(answer.aiter_raw(), answer.status_code, background=BackgroundTask(answer.aclose))
+    response.raw_headers = [pair for pair in answer.headers.raw if pair[0].lower() not in NOT_FORWARDED]
+    return response
 
 
 def sign_token(user: dict[str, Any], issuer: str, secret: str) -> str:

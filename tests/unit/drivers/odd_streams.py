@@ -445,6 +445,12 @@ ODD_STREAMS = {
         "Hello.",
         "Let me see.",
     ),
+    **{
+        f"reasoning in the member {name}": Odd(
+            encode(chat.make_chunk({name: "Hm."}), chat.make_chunk({"content": "Hello."}), STOP, DONE), "Hello.", "Hm."
+        )
+        for name in ("thinking", "reasoning_text")
+    },
     "the same reasoning in three members": Odd(
         encode(
             chat.make_chunk({
@@ -603,6 +609,7 @@ ODD_STREAMS = {
             ("<seed:think>", "</seed:think>"),
             ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
             ("[THINK]", "[/THINK]"),
+            ("<reasoning>", "</reasoning>"),
         )
     },
     **{

@@ -9,7 +9,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from fermata.domain.json_repairs import blank_misplaced_characters, strip_fence, translate_notation, unescape
+from fermata.domain.json_repairs import (
+    blank_misplaced_characters,
+    strip_doubled_braces,
+    strip_fence,
+    translate_notation,
+    unescape,
+)
 from fermata.domain.surrogates_and_infinities import to_storable_json
 
 MAX_QUOTED_CHARS = 500
@@ -30,7 +36,7 @@ class UnreadableJson(ValueError):
 
 
 def read_plain_json(text: str) -> Any:
-    """Return the storable value that the text plainly means; nothing for an empty text is an empty object.
+    """Return the storable value that the text plainly means; an empty text, or one that is encoded, is an empty object.
 
     Beyond JSON, these are read: raw line ends and tabs in strings, line ends written as two characters between members,
     a comma before a closing bracket, surplus closing brackets, a Markdown fence, words before or behind an object, the
@@ -41,6 +47,8 @@ def read_plain_json(text: str) -> Any:
         UnreadableJson: The text is incomplete, contradicts itself, is no JSON or has too many members.
     """
     value = _read(text, 0)
+    if isinstance(value, str) and not value.strip():
+        return {}
     return to_storable_json(value) if "\\ud" in text.lower() else value
 
 
@@ -106,7 +114,7 @@ def _unwrap(value: Any, depth: int) -> Any:
 
 
 def _read_repaired(text: str, depth: int) -> Any:
-    plain = strip_fence(text)
+    plain = strip_doubled_braces(strip_fence(text))
     try:
         return _read_values(blank_misplaced_characters(plain), depth)
     except (ValueError, RecursionError) as error:

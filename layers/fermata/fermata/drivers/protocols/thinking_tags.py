@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.model_io import ModelResponse, ReasoningDelta, StreamPart, TextDelta
 
-_NAMES = ("think", "thinking", "thought", "seed:think")
+_NAMES = ("think", "thinking", "thought", "reasoning", "seed:think")
 _OPENING_TAGS = (
     *(f"<{name}>" for name in _NAMES),
     "[think]",

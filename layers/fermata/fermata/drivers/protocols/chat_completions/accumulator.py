@@ -14,6 +14,7 @@ from fermata.drivers.protocols.chat_completions.request import (
     EXTRA_CONTENT_FIELD,
     REASONING_DETAILS_FIELD,
     REASONING_FIELDS,
+    REASONING_TEXT_FIELDS,
 )
 from fermata.drivers.protocols.cumulative_text import CumulativeText
 from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
@@ -212,7 +213,7 @@ class ChatAccumulator:
     def _fold_reasoning(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
         """Fold reasoning, which servers may send in several fields: all are stored, one is shown."""
         shown = ""
-        for name in ("reasoning_content", "reasoning"):
+        for name in REASONING_TEXT_FIELDS:
             deltas = self._reasoning_deltas.setdefault(name, CumulativeText())
             if text := deltas.add(as_written_text(delta.get(name))):
                 self._reasoning.setdefault(name, []).append(text)

@@ -20,7 +20,8 @@ from fermata.drivers.protocols.shared_encoding import (
 )
 
 REASONING_DETAILS_FIELD = "reasoning_details"
-REASONING_FIELDS = ("reasoning_content", "reasoning", REASONING_DETAILS_FIELD)
+REASONING_TEXT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+REASONING_FIELDS = (*REASONING_TEXT_FIELDS, REASONING_DETAILS_FIELD)
 """Where servers put a model's reasoning."""
 EXTRA_CONTENT_FIELD = "extra_content"
 """Where some servers put the signature of a call."""
