@@ -1,5 +1,6 @@
 """A call that needs a person is held until one decides: once, and about exactly that call."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.domain.events import ApprovalDecidedEvent, ToolResultEvent
 from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed
 from fermata.turns.approvals.decide_approval import decide_approval
+from tests.stored_rows import read_table
 from tests.unit.turns import invariants
 from tests.unit.turns.approvals.bakery import ASKER, HEAD_BAKER, NO, YES, Bakery, make_bake_tool, make_sell_tool
 from tests.unit.turns.stage import OK, reply_with_calls, tool_call_block
@@ -280,14 +282,23 @@ def test_the_turn_shows_its_approvals_after_a_reload(bakery: Bakery) -> None:
     assert "approvals" not in bakery.stage.show_turn()
 
 
-def test_a_held_turn_costs_one_wait(bakery: Bakery) -> None:
+def test_a_turn_that_is_held_for_a_week_costs_its_rows_and_one_wait(bakery: Bakery) -> None:
     bakery.ask_for(("bake", 3))
-    sent = list(bakery.stage.workflow.sent)
+    sent, rows = list(bakery.stage.workflow.sent), read_all_rows(bakery)
     for _ in range(7):
         bakery.stage.pass_time(DAY - 60)
         bakery.stage.recover_turn()
     assert bakery.stage.workflow.sent == sent
     assert [next_state for _, next_state, _ in sent] == ["hold"]
+    assert read_all_rows(bakery) == rows
+    kinds = Counter(row["sk"].split("#")[0] for row in bakery.stage.stored_items(bakery.stage.turn.pk))
+    assert (kinds["turn"], kinds["p"], kinds["a"]) == (1, 1, 1)
+
+
+def read_all_rows(bakery: Bakery) -> list[Any]:
+    """Return everything that is stored of turns, conversations and usage."""
+    settings = bakery.stage.resources.settings
+    return [read_table(table) for table in (settings.bridges_table, settings.conversations_table, settings.usage_table)]
 
 
 def test_every_request_is_decided_or_its_turn_is_over(bakery: Bakery) -> None:
