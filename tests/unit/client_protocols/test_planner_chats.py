@@ -79,3 +79,33 @@ def test_a_key_of_another_chat_is_refused(chats: PlannerChats) -> None:
     chats.script_plan("One")
     assert chats.post("k", message="Change the heading").status_code == 200
     assert chats.post("k", message="Change it again").status_code == 409
+
+
+def test_a_plan_that_is_only_planned_waits_and_is_applied_once_by_its_id(chats: PlannerChats) -> None:
+    chats.script_plan("One")
+    held = chats.post(message="Change the heading", executionMode="plan_only").json()
+    assert (held["status"], "previewVersion" in held) == ("plan_ready", False)
+    plan = held["pendingPlanId"]
+    other = chats.post(executionMode="apply_pending_plan", pendingPlanId="other")
+    assert (other.status_code, other.json()["status"]) == (409, "validation_error")
+    applied = [chats.post(executionMode="apply_pending_plan", pendingPlanId=plan) for _ in range(2)]
+    assert [one.status_code for one in applied] == [200, 200]
+    assert [one.json()["status"] for one in applied] == ["applied", "applied"]
+    assert applied[0].json()["previewVersion"] == applied[1].json()["previewVersion"]
+
+
+def test_without_a_plan_that_waits_there_is_nothing_to_apply_unless_a_message_asks_for_one(chats: PlannerChats) -> None:
+    nothing = chats.post(executionMode="apply_pending_plan", message=" ")
+    assert (nothing.status_code, nothing.json()["status"]) == (409, "needs_clarification")
+    chats.script_plan("One")
+    afresh = chats.post(executionMode="apply_pending_plan", message="Change the heading")
+    assert (afresh.status_code, afresh.json()["status"]) == (200, "applied")
+
+
+def test_a_plan_that_waits_is_dropped_by_its_id(chats: PlannerChats) -> None:
+    chats.script_plan("One")
+    plan = chats.post(message="Change the heading", executionMode="plan_only").json()["pendingPlanId"]
+    assert chats.post(executionMode="discard_pending_plan", pendingPlanId="other").status_code == 409
+    dropped = chats.post(executionMode="discard_pending_plan", pendingPlanId=plan)
+    assert (dropped.status_code, dropped.json()["status"]) == (200, "canceled")
+    assert chats.post(executionMode="apply_pending_plan", pendingPlanId=plan).status_code == 409
