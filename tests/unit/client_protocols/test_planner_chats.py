@@ -1,11 +1,15 @@
 """Chats of the planner that are sent again: the same Idempotency-Key means the same chat, whatever the draft is now."""
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from fermata.credentials import scope_defaults
+from fermata.planner_api.sessions import open_session
+from fermata.turns.start.start_turn import start_turn
+from fermata.turns.turn_log import read_end_type
 from tests.unit.client_protocols.conftest import Json, Requester
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
@@ -73,6 +77,22 @@ def test_a_repeated_request_does_not_apply_the_plan_that_it_has_made(chats: Plan
     first = chats.post("k", **asked)
     again = chats.post("k", **asked)
     assert (first.json()["status"], again.json()) == ("plan_ready", first.json())
+
+
+@pytest.mark.parametrize(("choice", "status"), [("reject", 409), ("interrupt", 200)])
+def test_a_chat_says_whether_it_ends_the_one_that_runs(
+    chats: PlannerChats, monkeypatch: pytest.MonkeyPatch, choice: str, status: int
+) -> None:
+    workflow: Any = chats.stage.workflow
+    with monkeypatch.context() as patch:
+        patch.setattr(type(workflow), "start_execution", lambda *_, **__: None)
+        location = open_session(chats.stage.resources, chats.stage.caller, "s", None)
+        prompt = replace(chats.stage.make_prompt("Slow"), scope="planner", conversation_id=location.conversation)
+        running = start_turn(chats.stage.resources, chats.stage.caller, prompt).turn
+    chats.script_plan("One")
+    answer = chats.post(message="Change the heading", whenBusy=choice)
+    assert answer.status_code == status, answer.text
+    assert read_end_type(chats.stage.resources, running) == (None if status == 409 else "cancelled")
 
 
 def test_a_key_of_another_chat_is_refused(chats: PlannerChats) -> None:

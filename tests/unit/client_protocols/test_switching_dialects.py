@@ -119,6 +119,31 @@ def test_a_prompt_of_another_dialect_ends_the_turn_that_waits_for_a_client(
     assert stage.turn.id != waiting.id
 
 
+class RequesterWithHeader:
+    """Sends each request with a header that says what becomes of a busy conversation."""
+
+    def __init__(self, requester: Requester, choice: str) -> None:
+        self.requester, self.choice = requester, choice
+
+    def send(self, method: str, path: str, **members: Any) -> httpx.Response:
+        return self.requester.send(method, path, headers={"Fermata-When-Busy": self.choice}, **members)
+
+
+@pytest.mark.parametrize("dialect", WAITING)
+@pytest.mark.parametrize(("choice", "status"), [("reject", 409), ("interrupt", 200), ("enqueue", 400)])
+def test_a_chat_client_says_whether_its_prompt_ends_the_running_turn(
+    dialect: str, choice: str, status: int, stage: Stage, requester: Requester
+) -> None:
+    conversation = stage.new_conversation().id
+    stage.script_replies(reply_with_calls(tool_call_block("site_read_document")), "Here.")
+    assert DIALECTS[dialect](requester, conversation, "Read it").status_code == 200
+    waiting = stage.turn
+    careful: Any = RequesterWithHeader(requester, choice)
+    response = DIALECTS[dialect](careful, conversation, "Never mind")
+    assert response.status_code == status, response.text
+    assert (stage.turn.id == waiting.id) == (status != 200)
+
+
 HUGE = "x" * (MAX_PROMPT_CHARACTERS + 1)
 
 

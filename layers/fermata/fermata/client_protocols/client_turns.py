@@ -21,6 +21,7 @@ from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log
 from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import SnapshotBody
 from fermata.wire.http.routing import RequestContext
+from fermata.wire.http.when_busy_header import is_interrupting
 
 TURN_ID_CHARS = 21
 MAX_REPEATED_STARTS = 20
@@ -87,7 +88,7 @@ def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: C
         limits=context.caller_limits,
         body_bytes=len(context.request.body),
         authorization=context.authorization,
-        interrupts=True,
+        interrupts=is_interrupting(context),
         has_browser_tools=request.has_browser_tools,
         protocol=request.protocol,
         client_tools=request.client_tools,

@@ -167,6 +167,7 @@ def build_prompt(
         thinking_tokens=limits.thinking_tokens,
         limits=context.caller_limits,
         body_bytes=len(context.request.body),
+        interrupts=body.when_busy == "interrupt",
         authorization=context.authorization,
     )
 

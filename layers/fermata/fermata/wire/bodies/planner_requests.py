@@ -32,7 +32,10 @@ class SiteNotesBody(SessionBody):
 
 
 class PlannerChatBody(SiteNotesBody):
-    """A prompt of a session, or what becomes of the plan that waits in it."""
+    """A prompt of a session, or what becomes of the plan that waits in it.
+
+    `when_busy` says what happens while another turn of the session runs: the chat is refused, or ends that turn.
+    """
 
     slug: PageSlug = "/"
     message: Annotated[str, StringConstraints(max_length=MAX_PLANNER_MESSAGE_CHARACTERS)] = ""
@@ -42,6 +45,7 @@ class PlannerChatBody(SiteNotesBody):
     active_block_type: ResourceId | None = None
     active_editable_path: ResourceId | None = None
     execution_mode: ExecutionMode = "auto"
+    when_busy: Literal["reject", "interrupt"] = "reject"
     pending_plan_id: ResourceId | None = None
     continuation_chain_id: ResourceId | None = None
     components_manifest: JsonOrText | None = None

@@ -27,7 +27,8 @@ from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _ALLOWED_HEADERS = (
-    "accept, authorization, content-type, fermata-tool-names, idempotency-key, if-match, if-none-match, x-request-id"
+    "accept, authorization, content-type, fermata-tool-names, fermata-when-busy, idempotency-key, if-match, "
+    "if-none-match, x-request-id"
 )
 _EXPOSED_HEADERS = "etag, retry-after, x-request-id"
 _PREFLIGHT_SECONDS = "600"

@@ -3,7 +3,7 @@
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.chat_clients import AguiRunBody, UiChatBody
 from fermata.wire.http.messages import EVENT_STREAM
-from fermata.wire.operations.common import CAN_CHAT, IDEMPOTENCY_KEY
+from fermata.wire.operations.common import CAN_CHAT, IDEMPOTENCY_KEY, WHEN_BUSY
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
 _AGENT_ID = RequestParameter(
@@ -42,7 +42,7 @@ _ERRORS = {
     400: "The body is not as described, or says something about a call that is not so.",
     402: "A budget has less left than the request may cost. The error says how much, and when the budget renews.",
     404: "There is no such agent.",
-    409: "A decision or a result came too late, or the message to go back to is gone.",
+    409: "A decision or a result came too late, the message to go back to is gone, or the header wants no turn ended.",
     410: "The chat was deleted, or an upload has expired.",
     422: "The model cannot do what is asked, or the agent cannot run here.",
     429: "The user or the workspace has reached a limit. The error says which.",
@@ -62,7 +62,7 @@ CHAT_ON_PAGE = Operation(
     capabilities=CAN_CHAT,
     summary="Ask an agent on a page, from a client of the AI SDK",
     description=_CHAT_DESCRIPTION,
-    parameters=(_PAGE_PATH, _CONVERSATION, _SDK, IDEMPOTENCY_KEY),
+    parameters=(_PAGE_PATH, _CONVERSATION, _SDK, IDEMPOTENCY_KEY, WHEN_BUSY),
     body=UiChatBody,
     responses=(_UI_STREAM,),
     errors=_ERRORS,
@@ -90,7 +90,7 @@ CHAT_WITH_AGENT = Operation(
     description=f"{_CHAT_DESCRIPTION} A client that neither accepts `{EVENT_STREAM}` nor sends a `trigger` gets the "
     "text alone. The response begins with the first piece of the answer, so that an early failure has a status "
     "of its own.",
-    parameters=(_AGENT_ID, _CONVERSATION, _SDK, IDEMPOTENCY_KEY),
+    parameters=(_AGENT_ID, _CONVERSATION, _SDK, IDEMPOTENCY_KEY, WHEN_BUSY),
     body=UiChatBody,
     responses=(_UI_STREAM,),
     errors=_ERRORS | {502: "The provider has failed before it has said anything."},
@@ -127,7 +127,7 @@ RUN_AGUI = Operation(
     summary="Run an agent, from a client of AG-UI",
     description="The thread is a conversation; its messages are read for what is new. A run ends with the calls that "
     "the front end runs, or with interrupts for approvals, and the next run of the thread goes on.",
-    parameters=(_AGENT_ID, IDEMPOTENCY_KEY),
+    parameters=(_AGENT_ID, IDEMPOTENCY_KEY, WHEN_BUSY),
     body=AguiRunBody,
     responses=(SuccessResponse("The events of the run.", media_type=EVENT_STREAM),),
     errors=_ERRORS,

@@ -4,6 +4,7 @@ from typing import get_args
 
 from fermata.domain.caller import Capability
 from fermata.domain.dialect import ToolNameVariant
+from fermata.wire.http.when_busy_header import WHEN_BUSY_CHOICES, WHEN_BUSY_HEADER
 from fermata.wire.operations.operation import RequestParameter, SuccessResponse
 from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
 
@@ -24,6 +25,12 @@ IDEMPOTENCY_KEY = RequestParameter(
     "Idempotency-Key",
     "The same key with the same body joins the turn it started; good for a day.",
     {"type": "string", "maxLength": 200},
+    location="header",
+)
+WHEN_BUSY = RequestParameter(
+    WHEN_BUSY_HEADER,
+    "What becomes of a prompt while another turn of the conversation runs: it ends that turn, or is refused (409).",
+    {"type": "string", "enum": list(WHEN_BUSY_CHOICES), "default": WHEN_BUSY_CHOICES[0]},
     location="header",
 )
 TOOL_NAMES = RequestParameter(

@@ -2,7 +2,7 @@
 
 from fermata.wire.bodies.openai_requests import ChatCompletionBody, ResponseBody
 from fermata.wire.http.messages import EVENT_STREAM
-from fermata.wire.operations.common import CAN_CHAT, IDEMPOTENCY_KEY
+from fermata.wire.operations.common import CAN_CHAT, IDEMPOTENCY_KEY, WHEN_BUSY
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
 OPENAI_PATH = "/v1"
@@ -26,7 +26,7 @@ CREATE_CHAT_COMPLETION = Operation(
     error_model=_ERROR_MODEL,
     summary="Ask an agent, as a chat completion",
     description=f"`model` is the id of an agent. Its own tools run unseen; `tools` are those of the client. {_STREAM}",
-    parameters=(IDEMPOTENCY_KEY,),
+    parameters=(IDEMPOTENCY_KEY, WHEN_BUSY),
     body=ChatCompletionBody,
     responses=(SuccessResponse("The completion.", "ChatCompletionResponse", stream_media_type=EVENT_STREAM),),
     errors=_ERRORS,
@@ -40,7 +40,7 @@ CREATE_RESPONSE = Operation(
     error_model=_ERROR_MODEL,
     summary="Ask an agent, as a response",
     description=f"`model` is the id of an agent. `previous_response_id` goes on with its conversation. {_STREAM}",
-    parameters=(IDEMPOTENCY_KEY,),
+    parameters=(IDEMPOTENCY_KEY, WHEN_BUSY),
     body=ResponseBody,
     responses=(SuccessResponse("The response.", "OpenAIResponse", stream_media_type=EVENT_STREAM),),
     errors=_ERRORS,
