@@ -12,7 +12,7 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ClientProtocol
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import OutputFormat
-from fermata.domain.tools import ClientTool
+from fermata.domain.tools import ClientTool, DirectCall
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.start.turn_prompt import TurnPrompt, compute_content_identity
@@ -50,6 +50,7 @@ class ClientRequest:
     cut_after: str | None = None
     runs_confirmed_tools: bool = False
     output: OutputFormat | None = None
+    direct_call: DirectCall | None = None
 
 
 def start_client_turn(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> StartedTurn:
@@ -97,6 +98,7 @@ def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: C
         cut_after=request.cut_after,
         runs_confirmed_tools=request.runs_confirmed_tools,
         output=request.output,
+        direct_call=request.direct_call,
     )
 
 

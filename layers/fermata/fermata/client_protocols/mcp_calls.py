@@ -11,7 +11,7 @@ from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
-from fermata.client_protocols.mcp_tools import EditorTool, find_agent_of_tool, find_editor_tool
+from fermata.client_protocols.mcp_tools import EditorTool, find_agent_of_tool, find_direct_tool, find_editor_tool
 from fermata.conversations.conversation_store import create_conversation
 from fermata.domain.blocks import TextBlock, ToolCallBlock
 from fermata.domain.caller import Caller
@@ -71,6 +71,10 @@ def open_mcp_call(context: RequestContext, name: str, arguments: Mapping[str, An
     resources, caller = context.resources, context.caller
     if found := find_editor_tool(caller, name):
         return _open_editor_call(context, found, arguments)
+    if direct := find_direct_tool(resources, caller, name):
+        from fermata.client_protocols.mcp_direct_calls import open_direct_call  # most calls are for the editor
+
+        return open_direct_call(context, direct, arguments)
     if scope := find_agent_of_tool(resources, caller, name):
         return _ask_agent(context, scope, arguments)
     raise UnknownTool(name)

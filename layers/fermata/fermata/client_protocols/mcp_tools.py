@@ -1,5 +1,6 @@
 """List what an MCP client may call: the tools of the editors, and the agents of the workspace (decision 0378)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import NEWEST_GENERATION, EditorGeneration
 from fermata.tools.tool import Access, Execution, Tool
 from fermata.tools.tool_names import get_prefixed_name
+from fermata.turns.direct_tools import DirectTool, list_direct_tools
 
 EDITOR_TOOL_SCOPES = ("site", "content")
 AGENT_TOOL_PREFIX = "ask_"
@@ -33,7 +35,8 @@ class EditorTool:
 def list_mcp_tool_views(resources: Resources, caller: Caller) -> list[dict[str, Any]]:
     """Return the tools as the protocol describes them, those of the editors first."""
     editor_tools = [_describe_tool(tool) for scope in EDITOR_TOOL_SCOPES for tool in _list_editor_tools(caller, scope)]
-    return editor_tools + _describe_agents(resources, caller)
+    direct_tools = [_describe_tool(one.tool) for one in _list_direct_tools(resources, caller)]
+    return editor_tools + direct_tools + _describe_agents(resources, caller)
 
 
 def find_editor_tool(caller: Caller, name: str, generation: EditorGeneration = NEWEST_GENERATION) -> EditorTool | None:
@@ -49,6 +52,18 @@ def find_editor_tool(caller: Caller, name: str, generation: EditorGeneration = N
             if name == get_prefixed_name(tool):
                 return EditorTool(scope, tool)
     return None
+
+
+def find_direct_tool(resources: Resources, caller: Caller, name: str) -> DirectTool | None:
+    """Return the tool with this name that a turn calls without a model; None for any other name."""
+    return next((one for one in _list_direct_tools(resources, caller) if get_prefixed_name(one.tool) == name), None)
+
+
+def _list_direct_tools(resources: Resources, caller: Caller) -> Iterator[DirectTool]:
+    """Yield these tools without those that the endpoint carries out itself."""
+    for one in list_direct_tools(resources, caller, EDITOR_TOOL_SCOPES):
+        if one.is_remote or not _can_be_called(one.scope, one.tool):
+            yield one
 
 
 def find_agent_of_tool(resources: Resources, caller: Caller, name: str) -> str:

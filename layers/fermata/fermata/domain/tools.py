@@ -80,6 +80,13 @@ class ClientTool(DomainModel):
     input_schema: dict[str, Any] = Field(default_factory=dict)
 
 
+class DirectCall(DomainModel):
+    """A call of a tool that a turn makes without asking a model (decision 0444). `tool_name` is the canonical one."""
+
+    tool_name: str
+    input: dict[str, Any] = Field(default_factory=dict)
+
+
 _SUB_AGENT_MEMBERS = frozenset({"_subAgent", "agentId", "text"})
 
 

@@ -21,7 +21,7 @@ from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, E
 from fermata.domain.errors import NotFound
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import OutputFormat
-from fermata.domain.tools import ClientTool
+from fermata.domain.tools import ClientTool, DirectCall
 from fermata.turns.next_invocation_hint import InvocationHint
 
 OPEN_SHARDS = 4
@@ -124,6 +124,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """Whether tools that an agent's definition lets ask run unasked, because there is no page to ask on."""
     output: OutputFormat | None = None
     """The form that its client has asked its answer to have (decision 0440)."""
+    direct_call: DirectCall | None = None
+    """The call that the turn makes in place of asking a model."""
     mcp_pin: str = ""
     """The key of what the MCP servers of its agent have listed (decision 0375); empty for none."""
     mcp_warnings: tuple[str, ...] = ()
@@ -227,6 +229,7 @@ _OMITTED_WHEN_EMPTY = (
     "written_ms",
     "runs_confirmed_tools",
     "output",
+    "direct_call",
     "mcp_pin",
     "mcp_warnings",
 )

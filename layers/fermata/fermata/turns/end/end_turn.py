@@ -197,7 +197,8 @@ class _EndCommit:
     def _request_usages(self, before: TurnState) -> tuple[RequestUsage, ...]:
         """Return the usage of the final round; a request without usage is estimated (decision 0006)."""
         usages = self._final_round.request_usages
-        if not before.has_open_request or self._final_round.accounts_for_open_request:
+        is_open = before.has_open_request and self._turn.direct_call is None
+        if not is_open or self._final_round.accounts_for_open_request:
             return usages
         return (
             *usages,

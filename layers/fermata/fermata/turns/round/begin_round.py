@@ -48,7 +48,7 @@ def begin_round(context: TurnContext) -> None:
 
 
 def _estimate_open_request(context: TurnContext, state: TurnState) -> tuple[RequestUsage, ...]:
-    if not state.has_open_request:
+    if not state.has_open_request or context.turn.direct_call is not None:
         return ()
     return (estimate_dead_request(context.resources, context.turn, state, outcome="died"),)
 

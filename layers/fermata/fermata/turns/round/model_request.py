@@ -86,6 +86,10 @@ def send_model_request(context: TurnContext, connection: ProviderConnection) -> 
     Raises:
         TurnEnded, Superseded: Noticed before the request was sent, or while the response was streamed.
     """
+    if context.turn.direct_call is not None:
+        from fermata.turns.round.direct_call import answer_direct_call  # most turns ask a model
+
+        return answer_direct_call(context, context.turn.direct_call)
     try:
         _check_history_fits(context)
         endpoint = _open_endpoint(context)

@@ -65,7 +65,7 @@ class TurnBuilder:
         if self.prompt.output and agent.settings.output:
             raise InvalidRequest(OWN_OUTPUT_MESSAGE)
         withheld_tools = self._list_withheld_tools(agent)
-        has_budget = self._is_budgeted(chosen_model)
+        has_budget = self.prompt.direct_call is None and self._is_budgeted(chosen_model)
         turn = self._build_row(agent, chosen_model, situation).model_copy(
             update={
                 "withheld_tools": withheld_tools,
@@ -106,6 +106,7 @@ class TurnBuilder:
             client_tools=prompt.client_tools or (),
             runs_confirmed_tools=prompt.runs_confirmed_tools,
             output=prompt.output,
+            direct_call=prompt.direct_call,
             situation=shorten_text(situation, MAX_SITUATION_CHARS),
             max_rounds=count_max_rounds(settings.max_rounds, agent, prompt.max_rounds),
             thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,

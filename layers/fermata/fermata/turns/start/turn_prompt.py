@@ -13,7 +13,7 @@ from fermata.domain.blocks import Block
 from fermata.domain.dialect import OLDEST_GENERATION, ClientProtocol, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import OutputFormat
-from fermata.domain.tools import ClientTool
+from fermata.domain.tools import ClientTool, DirectCall
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
 from fermata.limits.usage_counters import Use
 from fermata.turns.start.normalize_prompt_images import compute_block_identity
@@ -70,6 +70,8 @@ class TurnPrompt:
     """Whether tools that an agent's definition lets ask run unasked."""
     output: OutputFormat | None = None
     """The form that the answer has to have, where the agent prescribes none."""
+    direct_call: DirectCall | None = None
+    """The call that the turn makes in place of asking a model."""
     has_queued_prompts: bool = False
     """Whether further prompts wait behind this one."""
     build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes
