@@ -24,12 +24,14 @@ class ChangeSet(RecordModel):
     """A change set.
 
     Attributes:
+        branch: Its name as a branch of the studio; empty for one that has none.
         documents: How many documents it changes.
         user: Who has begun it. It is an attribute of its own in the row, which the erasure of a user renames.
     """
 
     id: str
     title: str = ""
+    branch: str = ""
     status: ChangeSetStatus = "open"
     version: int = 1
     documents: int = 0

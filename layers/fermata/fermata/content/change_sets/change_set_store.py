@@ -40,22 +40,37 @@ class ChangeSetContents:
     documents: tuple[ChangedDocument, ...] = ()
 
 
-def begin_change_set(resources: Resources, space: SpaceKey, title: str, author: ContentAuthor) -> ChangeSet:
-    """Begin an empty change set.
+def begin_change_set(
+    resources: Resources,
+    space: SpaceKey,
+    title: str,
+    author: ContentAuthor,
+    *,
+    branch: str = "",
+    change_set_id: str = "",
+) -> ChangeSet:
+    """Begin an empty change set, or return the one that an earlier copy of the request has begun.
 
     Args:
         resources: Of the process.
         space: The space.
         title: What it is for.
         author: Who begins it.
+        branch: Its name as a branch; empty for none.
+        change_set_id: The same for every repetition of the request; a new one without it.
 
     Raises:
         NotFound: There is no such space.
         TooManyRequests: Too many wait to be merged.
     """
     read_space(resources, space)
-    require_healthy(sum(one.status == "open" for one in list_change_sets(resources, space)))
-    change_set = ChangeSet(id=new_id(), title=title, created_at=resources.clock.now_iso(), user=author.user)
+    known = list_change_sets(resources, space)
+    for one in known:
+        if one.id == change_set_id:
+            return one
+    require_healthy(sum(one.status == "open" for one in known))
+    now = resources.clock.now_iso()
+    change_set = ChangeSet(id=change_set_id or new_id(), title=title, branch=branch, created_at=now, user=author.user)
     resources.tables.write_items(
         Put(resources.settings.content_table, change_set_to_item(space, change_set), if_absent=True)
     )

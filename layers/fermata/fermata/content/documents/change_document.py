@@ -152,6 +152,11 @@ def check_content(
 ) -> tuple[DocumentContent | None, tuple[ContentProblem, ...]]:
     """Validate what a document says from now on, and count its parts.
 
+    Args:
+        content: What it says; None if it is deleted.
+        key: The document.
+        basis: Its models, and the locales of its space.
+
     Raises:
         NotFound: A model does not exist.
         ContentRefused: It breaks the rules of its model.

@@ -44,7 +44,13 @@ def format_own_record(content: DocumentContent, model: ContentModel, document_id
 
 
 def derive_title(model: ContentModel, content: DocumentContent, locale: str) -> str:
-    """Return the title that follows from the content: the field that the model names, in the default locale."""
+    """Return the title that follows from the content: the field that the model names, in the default locale.
+
+    Args:
+        model: The model.
+        content: The document.
+        locale: The default locale.
+    """
     name = (model.model_extra or {}).get("title_field")
     fields = content.get_locale(locale) if model.i18n else content.get_locale("data")
     value = fields.get(name) if isinstance(name, str) else None

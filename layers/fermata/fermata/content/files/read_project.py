@@ -23,6 +23,7 @@ HIDDEN_MODELS = frozenset({PROJECT_MODEL.id, VOCABULARY_MODEL.id})
 """Models of which no file is made, because their documents are files of their own."""
 MAX_PROJECT_DOCUMENTS = 20_000
 CONFIG_VERSION = 1
+CACHED_SPACE_SECONDS = 600
 _BUILT_IN = {model.id: model for model in BUILT_IN_MODELS}
 _BATCH = 1000
 
@@ -63,12 +64,45 @@ def read_whole_space(resources: Resources, space: SpaceKey) -> WholeSpace:
         PayloadTooLarge: It has more than `MAX_PROJECT_DOCUMENTS` documents.
     """
     record = read_space(resources, space)
-    heads = read_all_heads(resources, space)
-    models = {key.id: model_state_from_item(head) for key, head in heads.items() if key.model == META_MODEL}
-    wanted = [(key, int(head["version"])) for key, head in heads.items() if key.model != META_MODEL]
+    return _refresh(resources, space, record, read_all_heads(resources, space), WholeSpace(record))
+
+
+def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
+    """Return a space as it is now. Of what this process has read before, only what has changed since is read again.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+
+    Raises:
+        NotFound: There is no such space.
+        PayloadTooLarge: It has more than `MAX_PROJECT_DOCUMENTS` documents.
+    """
+    record, heads = read_space(resources, space), read_all_heads(resources, space)
+    known = resources.cache.get_value(("whole space", space))
+    found = _refresh(resources, space, record, heads, known or WholeSpace(record))
+    resources.cache.put_value(("whole space", space), CACHED_SPACE_SECONDS, found)
+    return found
+
+
+def _refresh(
+    resources: Resources, space: SpaceKey, record: ContentSpace, heads: dict[DocumentKey, Item], known: WholeSpace
+) -> WholeSpace:
+    models: dict[str, ModelState] = {}
     versions: dict[DocumentKey, DocumentVersion] = {}
-    for start in range(0, len(wanted), _BATCH):
-        found = read_versions_at_once(resources, space, wanted[start : start + _BATCH])
+    for key, head in heads.items():
+        version = known.versions.get(key)
+        if key.model == META_MODEL:
+            state = known.models.get(key.id)
+            is_same = state and (state.version, state.documents) == (head["version"], head.get("documents", 0))
+            models[key.id] = state if state and is_same else model_state_from_item(head)
+        elif version is not None and version.version == head["version"]:
+            versions[key] = version
+    changed = [
+        (key, int(head["version"])) for key, head in heads.items() if key.model != META_MODEL and key not in versions
+    ]
+    for start in range(0, len(changed), _BATCH):
+        found = read_versions_at_once(resources, space, changed[start : start + _BATCH])
         versions |= {key: version for (key, _), version in found.items()}
     return WholeSpace(record, models, versions)
 

@@ -25,7 +25,13 @@ class UniqueValues:
                     owners.setdefault(format_unique_value(value), []).append(entry_id)
 
     def find_other_owner(self, field: str, value: Any, entry_id: str) -> str | None:
-        """Return the id of another entry that has the value in this field, or None."""
+        """Return the id of another entry that has the value in this field, or None.
+
+        Args:
+            field: The field.
+            value: The value.
+            entry_id: The entry that may have it.
+        """
         owners = self._owners.get(field, {}).get(format_unique_value(value), [])
         return next((owner for owner in owners if owner != entry_id), None)
 

@@ -1,0 +1,79 @@
+"""Find images and other assets of the project, and change what is said of them, for the tools of the studio."""
+
+from typing import Any
+
+from fermata.content.built_in_models import ASSET_MODEL
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.documents.change_document import delete_document, update_document
+from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.domain.errors import NotFound
+from fermata.tools.studio.studio_access import StudioAccess
+
+
+def search_media(arguments: dict[str, Any], access: StudioAccess) -> list[dict[str, Any]]:
+    """Return assets by a text of their name, alternative text or tags, by tags and by media type."""
+    query, tags = str(arguments.get("query") or "").casefold(), set(arguments.get("tags") or ())
+    media_type, limit = arguments.get("type") or "", arguments.get("limit", 10)
+    found = []
+    for asset_id, content in _list_assets(access).items():
+        fields = content.get_locale(DEFINITION_LOCALE)
+        own_tags = set(fields.get("tags") or ())
+        texts = (fields.get("filename"), fields.get("alt"), *own_tags)
+        matches = not query or any(query in str(text).casefold() for text in texts if text)
+        if matches and tags <= own_tags and str(fields.get("mediaType", "")).startswith(media_type):
+            found.append(_describe_asset(asset_id, content))
+    return found[:limit]
+
+
+def get_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Return an asset."""
+    return _describe_asset(arguments["assetId"], _find_asset(arguments["assetId"], access))
+
+
+def update_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Change the alternative text, the tags or the focal point of an asset. It is stored at once."""
+    _find_asset(arguments["assetId"], access)
+    fields: dict[str, Any] = {name: arguments[name] for name in ("alt", "tags", "focalPoint") if name in arguments}
+    opened, key = access.opened, DocumentKey(ASSET_MODEL.id, arguments["assetId"])
+    written = update_document(
+        opened.resources,
+        opened.space,
+        key,
+        opened.author,
+        lambda content: content.with_fields(DEFINITION_LOCALE, fields),
+        opened.build_options(),
+    )
+    return _describe_asset(key.id, written.version.content or DocumentContent())
+
+
+def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Delete an asset, and say which entries still name it. It can be restored."""
+    asset_id = arguments["assetId"]
+    if not access.opened.has_been_done():
+        _find_asset(asset_id, access)
+    used = [
+        f"{key.model}/{key.id}"
+        for key, version in access.whole.versions.items()
+        if key.model != ASSET_MODEL.id and version.content and asset_id in repr(version.content.locales)
+    ]
+    opened = access.opened
+    key = DocumentKey(ASSET_MODEL.id, asset_id)
+    delete_document(opened.resources, opened.space, key, opened.author, opened.build_options())
+    return {"deleted": True, "usedIn": used[:50]}
+
+
+def _list_assets(access: StudioAccess) -> dict[str, DocumentContent]:
+    return access.list_entries(ASSET_MODEL)
+
+
+def _find_asset(asset_id: str, access: StudioAccess) -> DocumentContent:
+    assets = _list_assets(access)
+    if asset_id not in assets:
+        raise NotFound(f"There is no asset {asset_id}. search_media finds assets.")
+    return assets[asset_id]
+
+
+def _describe_asset(asset_id: str, content: DocumentContent) -> dict[str, Any]:
+    fields = dict(content.get_locale(DEFINITION_LOCALE))
+    dimensions = {name: fields[name] for name in ("width", "height") if name in fields}
+    return {"id": asset_id, **fields, "dimensions": dimensions or None}

@@ -1,0 +1,145 @@
+"""Begin a project, and change its models and languages, for the tools of the studio."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
+from fermata.content.content_space import LOCALE_CODE, change_space_locales
+from fermata.content.documents.change_document import change_document, delete_document
+from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.files.read_project import CONFIG_VERSION, PROJECT_KEY, PROJECT_MODEL
+from fermata.content.model_store import delete_model, model_to_content, put_model
+from fermata.domain.errors import Conflict, InvalidRequest
+from fermata.tools.studio.branch_writes import ChangeContent, finish_branch, open_branch, write_documents
+from fermata.tools.studio.content_tools import copy_entry
+from fermata.tools.studio.schema_health import iter_schema_warnings
+from fermata.tools.studio.studio_access import StudioAccess
+
+_DOCUMENTS_AT_ONCE = 16
+
+
+def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Begin a project: its settings and its first models. It is merged at once."""
+    locales, domains = arguments["locales"], arguments["domains"]
+    if not all(LOCALE_CODE.fullmatch(one) for one in locales):
+        raise InvalidRequest("'locales' are codes such as en or pt-BR.")
+    models = [_parse_studio_model(one) for one in arguments.get("models") or ()]
+    opened = access.opened
+    branch = open_branch(access, "new", "init")
+    change_space_locales(opened.resources, opened.space, locales)
+    key = DocumentKey(META_MODEL, PROJECT_MODEL.id)
+    change_document(opened.resources, opened.space, key, opened.author, lambda *_: model_to_content(PROJECT_MODEL))
+    for model in models:
+        put_model(opened.resources, opened.space, model.to_wire(), opened.author)
+    config = {
+        "version": CONFIG_VERSION,
+        "stack": arguments["stack"],
+        "workflow": "auto-merge",
+        "domains": domains,
+        "locales": {"default": locales[0], "supported": list(dict.fromkeys(locales))},
+    }
+    # The settings come last: with them, the project is active.
+    own = DocumentContent(title="Project").with_fields(DEFINITION_LOCALE, {"config": config})
+    change_document(opened.resources, opened.space, PROJECT_KEY, opened.author, lambda *_: own)
+    files = ["config", "vocabulary", *(f"model/{model.id}" for model in models)]
+    return finish_branch(access, "init_project", branch, files, [])
+
+
+def save_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Create a model, or change one. Fields that are not named stay, and one that is null is removed."""
+    before = access.whole.models.get(arguments["id"])
+    known = before.model.to_wire() if before else {}
+    fields = {**known.get("fields", {}), **(arguments.get("fields") or {})}
+    kept = {name: field for name, field in fields.items() if field is not None}
+    model = _parse_studio_model({**known, **arguments, "fields": kept})
+    blocking = [
+        one for one in iter_schema_warnings(model, {**access.models, model.id: model}) if one.severity != "warning"
+    ]
+    errors = [{"field": one.field, "severity": "error", "kind": one.kind, "message": one.message} for one in blocking]
+    if errors:
+        return {"branch": "", "commitSha": "", "filesChanged": [], "valid": False, "errors": errors, "merged": False}
+    opened = access.opened
+    branch = open_branch(access, "model", model.id)
+    put_model(opened.resources, opened.space, model.to_wire(), opened.author, opened.build_options())
+    written = finish_branch(access, "save_model", branch, [f"model/{model.id}"], [])
+    breaking = list_breaking_changes(before.model, model) if before else []
+    return written | ({"breakingChanges": breaking} if breaking else {})
+
+
+def _parse_studio_model(definition: Mapping[str, Any]) -> ContentModel:
+    members = {name: value for name, value in definition.items() if name != "name"}
+    return parse_content_model({**members, "title": definition.get("name") or definition.get("title", "")})
+
+
+def list_breaking_changes(before: ContentModel, after: ContentModel) -> list[str]:
+    """Return what of a change may break readers of the content."""
+    found = []
+    if before.kind is not after.kind:
+        found.append("kind")
+    if before.i18n != after.i18n:
+        found.append("i18n")
+    for name, field in before.fields.items():
+        now = after.fields.get(name)
+        if now is None:
+            found.append(f"{name}: removed")
+        elif now.type is not field.type:
+            found.append(f"{name}: type")
+    for name, field in after.fields.items():
+        was = before.fields.get(name)
+        if field.required and (was is None or not was.required):
+            found.append(f"{name}: required")
+    return found
+
+
+def delete_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Delete a model with all of its content, unless others point to it. Every version can be restored."""
+    model = access.require_model(arguments["model"])
+    users = [
+        f"{other.id}.{name}"
+        for other in access.models.values()
+        for name, field in other.fields.items()
+        if model.id in field.model and other.id != model.id
+    ]
+    if users:
+        return {"deleted": False, "referencedBy": users}
+    if arguments.get("confirm") is not True:
+        count = len(access.list_entries(model))
+        message = f"Delete {model.id} with {count} entries? Ask the user, and call again with confirm."
+        return {"deleted": False, "requiresConfirmation": True, "message": message, "referencedBy": []}
+    opened = access.opened
+    branch = open_branch(access, "model", model.id)
+    for entry_id in access.list_entries(model):
+        delete_document(opened.resources, opened.space, DocumentKey(model.id, entry_id), opened.author)
+    delete_model(opened.resources, opened.space, model.id, opened.author, opened.build_options())
+    return finish_branch(access, "delete_model", branch, [f"model/{model.id}"], []) | {"deleted": True}
+
+
+def add_locale(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Add a language to the project, with a copy of the content of another one if that is asked for."""
+    locale, supported = arguments["locale"], access.whole.record.locales
+    if locale in supported:
+        raise Conflict(f"The project has the locale {locale} already.")
+    source = arguments.get("copyFrom")
+    if source is not None and source not in supported:
+        raise InvalidRequest(f"The project has no locale {source}. It has {', '.join(supported)}.")
+    opened = access.opened
+    changes: dict[DocumentKey, ChangeContent] = {}
+    for model in access.models.values() if source else ():
+        for name, content in access.list_entries(model).items() if model.i18n else ():
+            if content.get_locale(str(source)):
+                changes[DocumentKey(model.id, name)] = partial(copy_entry, str(source), locale)
+    record = change_space_locales(opened.resources, opened.space, [*supported, locale])
+    fresh = StudioAccess(opened, access.permissions, access.ui_context)
+    written: dict[str, Any] = {"branch": "", "valid": True, "errors": [], "merged": True, "filesChanged": ["config"]}
+    if changes:
+        written = _copy_in_parts(fresh, changes, locale)
+    return written | {"locales": list(record.locales)}
+
+
+def _copy_in_parts(access: StudioAccess, changes: dict[DocumentKey, ChangeContent], locale: str) -> dict[str, Any]:
+    """Write as many documents as one branch holds; say how many are left for copy_locale."""
+    first = dict(list(changes.items())[:_DOCUMENTS_AT_ONCE])
+    written = write_documents(access, "add_locale", first, target="locale", locale=locale)
+    left = len(changes) - len(first)
+    return written | ({"notCopied": left} if left else {})

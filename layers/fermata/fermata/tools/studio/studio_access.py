@@ -1,0 +1,160 @@
+"""Open the project of a turn for the caller of a tool: what it holds, what the caller may do, and its phase."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fermata.content.change_sets.change_set import ChangeSet
+from fermata.content.change_sets.change_set_store import list_change_sets
+from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
+from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.files.read_project import HIDDEN_MODELS, PROJECT_KEY, WholeSpace, read_cached_space
+from fermata.content.opened_space import OpenedSpace
+from fermata.domain.caller import Capability
+from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.tools.studio.phase_guard import derive_project_phase
+from fermata.tools.studio.project_permissions import ProjectPermissions, resolve_member_permissions
+from fermata.tools.studio.tool_rules import ProjectPhase
+from fermata.tools.tool import ToolContext, ToolFailure
+
+REVIEW_WORKFLOW = "review"
+
+
+def resolve_caller_permissions(capabilities: frozenset[str]) -> ProjectPermissions:
+    """Return what a caller may do in the projects of the workspace, by its rights (decision 0423)."""
+    if Capability.CONTENT in capabilities:
+        return resolve_member_permissions("admin", None)
+    if Capability.WRITE_CONTENT in capabilities:
+        return resolve_member_permissions("member", {"role": "editor"})
+    if Capability.READ_CONTENT in capabilities:
+        role = "reviewer" if Capability.APPROVE in capabilities else "viewer"
+        return resolve_member_permissions("member", {"role": role})
+    return resolve_member_permissions("member", None)
+
+
+@dataclass(frozen=True)
+class StudioAccess:
+    """A project, opened for one call.
+
+    Attributes:
+        ui_context: What the user has open: `activeModelId`, `activeLocale`, `activeEntryId`.
+    """
+
+    opened: OpenedSpace
+    permissions: ProjectPermissions
+    ui_context: Mapping[str, Any]
+
+    @cached_property
+    def whole(self) -> WholeSpace:
+        """The models and documents of the project."""
+        return read_cached_space(self.opened.resources, self.opened.space)
+
+    @cached_property
+    def branches(self) -> list[ChangeSet]:
+        """The change sets that wait, the newest first."""
+        found = list_change_sets(self.opened.resources, self.opened.space)
+        return [one for one in found if one.status == "open"]
+
+    @cached_property
+    def phase(self) -> ProjectPhase:
+        """The phase of the project."""
+        return find_project_phase(self.whole, [one.branch for one in self.branches])
+
+    @property
+    def workflow(self) -> str:
+        """Whether changes of editors wait for a review."""
+        return str(self.config.get("workflow") or "auto-merge")
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The settings of the project."""
+        found = self.whole.settings.get("config")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def models(self) -> dict[str, ContentModel]:
+        """The models that the caller may see, by id. Built-in ones are among them when they are used."""
+        allowed = self.permissions.allowed_models
+        return {
+            name: state.model
+            for name, state in self.whole.models.items()
+            if name not in HIDDEN_MODELS
+            and (state.documents or not state.model.built_in)
+            and (allowed is None or name in allowed)
+        }
+
+    def require_model(self, model_id: str) -> ContentModel:
+        """Return a model that the caller may see.
+
+        Raises:
+            NotFound: There is none.
+        """
+        if model_id not in self.models:
+            raise NotFound(f"There is no model {model_id}. list_models lists them.")
+        return self.models[model_id]
+
+    def choose_locale(self, arguments: Mapping[str, Any]) -> str:
+        """Return the locale that is meant: that of the input, or the one that the user has open, or the default.
+
+        Raises:
+            InvalidRequest: The project has no such locale, or the caller may not use it.
+        """
+        supported = self.whole.record.locales
+        locale = arguments.get("locale") or self.ui_context.get("activeLocale") or supported[0]
+        if locale not in supported:
+            raise InvalidRequest(f"The project has no locale {locale}. It has {', '.join(supported)}.")
+        if self.permissions.allowed_locales is not None and locale not in self.permissions.allowed_locales:
+            raise InvalidRequest("locale_not_allowed")
+        return str(locale)
+
+    def place_of(self, model: ContentModel, locale: str) -> str:
+        """Return under which name a document has the content of a locale."""
+        return locale if model.i18n else DEFINITION_LOCALE
+
+    def list_entries(self, model: ContentModel) -> dict[str, DocumentContent]:
+        """Return the documents of a model by id."""
+        return {
+            key.id: version.content
+            for key, version in self.whole.versions.items()
+            if key.model == model.id and version.content is not None
+        }
+
+    def find_entry(self, model: ContentModel, entry_id: str) -> tuple[DocumentKey, DocumentContent]:
+        """Return the document that an id or a slug names.
+
+        Raises:
+            NotFound: There is none.
+        """
+        entries = self.list_entries(model)
+        for found, content in entries.items():
+            if entry_id in (found, content.slug):
+                return DocumentKey(model.id, found), content
+        raise NotFound(f"{model.id} has no entry {entry_id}.")
+
+
+def find_project_phase(whole: WholeSpace, branches: list[str]) -> ProjectPhase:
+    """Return the phase of a project.
+
+    Args:
+        whole: The project.
+        branches: The names of the branches that wait.
+    """
+    return derive_project_phase(
+        has_config=whole.get_content(PROJECT_KEY) is not None,
+        pending_branches=branches,
+        status=str(whole.settings.get("status") or "active"),
+    )
+
+
+def open_studio(context: ToolContext) -> StudioAccess:
+    """Open the project of a call.
+
+    Raises:
+        ToolFailure: The turn works in none.
+    """
+    opened = context.open_content()
+    if opened is None:
+        raise ToolFailure("No project is chosen. Ask the user which one to work on.")
+    ui_context = context.snapshot if isinstance(context.snapshot, dict) else {}
+    return StudioAccess(opened, resolve_caller_permissions(context.capabilities), ui_context)
