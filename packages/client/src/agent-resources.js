@@ -2,7 +2,7 @@
 
 /** @import { CallOptions } from "./types.js" */
 /** @import { Service } from "./service.js" */
-import { pathOf } from "./transport.js";
+import { memberOf, pathOf } from "./transport.js";
 
 /** @typedef {Record<string, any>} Json */
 
@@ -15,13 +15,13 @@ export function makeAgents(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json[]>}
      */
-    list: async (options) => (await service.request("GET", pathOf("agents"), options)).agents,
+    list: (options) => memberOf("agents", service.request("GET", pathOf("agents"), options)),
     /**
      * @param {string} id
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    get: async (id, options) => (await service.request("GET", pathOf("agents", id), options)).agent,
+    get: (id, options) => memberOf("agent", service.request("GET", pathOf("agents", id), options)),
   };
 }
 
@@ -34,13 +34,13 @@ export function makeApprovals(service) {
      * @param {{cursor?: string, limit?: number} & CallOptions} [page]
      * @returns {Promise<{approvals: Json[], nextCursor?: string}>}
      */
-    list: ({ signal, ...query } = {}) => service.request("GET", pathOf("approvals"), { query, signal }),
+    list: (page) => service.readPage(pathOf("approvals"), page),
     /**
      * @param {string} id
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    get: async (id, options) => (await service.request("GET", pathOf("approvals", id), options)).approval,
+    get: (id, options) => memberOf("approval", service.request("GET", pathOf("approvals", id), options)),
     /**
      * Approve or deny a call. The first decision counts, and the same one may be sent again.
      *
@@ -49,15 +49,15 @@ export function makeApprovals(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    decide: async (id, decision, options) =>
-      (await service.persist("POST", pathOf("approvals", id), { body: decision, ...options })).approval,
+    decide: (id, decision, options) =>
+      memberOf("approval", service.persist("POST", pathOf("approvals", id), { body: decision, ...options })),
     /**
      * List a page of what was decided, the newest first.
      *
      * @param {{cursor?: string, limit?: number} & CallOptions} [page]
      * @returns {Promise<{decisions: Json[], nextCursor?: string}>}
      */
-    decisions: ({ signal, ...query } = {}) => service.request("GET", pathOf("approval-decisions"), { query, signal }),
+    decisions: (page) => service.readPage(pathOf("approval-decisions"), page),
     /**
      * See which calls need a person.
      *

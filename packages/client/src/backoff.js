@@ -68,15 +68,15 @@ export function isOffline() {
 export async function waitUntilOnline(sleep, signal) {
   const over = new AbortController();
   const stop = () => over.abort();
-  globalThis.addEventListener?.("online", stop);
-  signal?.addEventListener("abort", stop);
+  const untilOver = { signal: over.signal };
+  globalThis.addEventListener?.("online", stop, untilOver);
+  signal?.addEventListener("abort", stop, untilOver);
   try {
     if (isOffline() && !signal?.aborted) await sleep(MAX_OFFLINE_WAIT, over.signal);
   } catch (error) {
     if (!over.signal.aborted) throw error;
   } finally {
-    globalThis.removeEventListener?.("online", stop);
-    signal?.removeEventListener("abort", stop);
+    stop(); // nobody listens any more
   }
   signal?.throwIfAborted();
 }

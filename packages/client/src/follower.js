@@ -76,9 +76,10 @@ export class Follower {
     const { signal, onConnection, onReconnect } = this.#options;
     const connection = new AbortController();
     const close = () => connection.abort(signal.reason);
+    const untilClosed = { signal: connection.signal };
     signal.throwIfAborted();
-    signal.addEventListener("abort", close);
-    globalThis.addEventListener?.("offline", close); // a dead connection would be noticed much later
+    signal.addEventListener("abort", close, untilClosed);
+    globalThis.addEventListener?.("offline", close, untilClosed); // a dead connection would be noticed much later
     onConnection("connecting");
     this.#connections += 1;
     if (this.#connections > 1) onReconnect();
@@ -91,8 +92,7 @@ export class Follower {
     } catch (error) {
       return this.#explain(error, connection.signal);
     } finally {
-      signal.removeEventListener("abort", close);
-      globalThis.removeEventListener?.("offline", close);
+      connection.abort(); // nobody listens any more
     }
   }
 

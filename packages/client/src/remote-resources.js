@@ -2,7 +2,7 @@
 
 /** @import { CallOptions } from "./types.js" */
 /** @import { Service } from "./service.js" */
-import { pathOf } from "./transport.js";
+import { memberOf, pathOf } from "./transport.js";
 
 /** @typedef {Record<string, any>} Json */
 
@@ -18,7 +18,7 @@ export function makeRemoteTools(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json[]>}
      */
-    list: async (options) => (await service.request("GET", pathOf("tools"), { ...options, ...BESIDE_API })).tools,
+    list: (options) => memberOf("tools", service.request("GET", pathOf("tools"), { ...options, ...BESIDE_API })),
     /**
      * Register a tool. The signing secret of a new one is not shown again.
      *
@@ -65,7 +65,7 @@ export function makeWebhooks(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json[]>}
      */
-    list: async (options) => (await service.request("GET", pathOf("webhooks"), options)).webhooks,
+    list: (options) => memberOf("webhooks", service.request("GET", pathOf("webhooks"), options)),
     /**
      * Register a webhook. Its signing secret is not shown again.
      *
@@ -82,8 +82,8 @@ export function makeWebhooks(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    update: async (id, change, options) =>
-      (await service.request("PATCH", pathOf("webhooks", id), { body: change, ...options })).webhook,
+    update: (id, change, options) =>
+      memberOf("webhook", service.request("PATCH", pathOf("webhooks", id), { body: change, ...options })),
     /**
      * @param {string} id
      * @param {CallOptions} [options]
@@ -96,8 +96,8 @@ export function makeWebhooks(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json[]>}
      */
-    deliveries: async (id, options) =>
-      (await service.request("GET", pathOf("webhooks", id, "deliveries"), options)).deliveries,
+    deliveries: (id, options) =>
+      memberOf("deliveries", service.request("GET", pathOf("webhooks", id, "deliveries"), options)),
     /**
      * Deliver an event again.
      *

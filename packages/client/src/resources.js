@@ -5,7 +5,7 @@
 import { makeAgents, makeApprovals } from "./agent-resources.js";
 import { makeRemoteTools, makeWebhooks } from "./remote-resources.js";
 import { makeApiKeys, makeBudgets, makeCredentials, makeDefaults, makePrivacyJobs } from "./settings-resources.js";
-import { pathOf } from "./transport.js";
+import { memberOf, pathOf } from "./transport.js";
 
 /** @typedef {Record<string, any>} Json */
 /** @typedef {"site" | "content" | "data" | "plugin"} Scope */
@@ -32,9 +32,11 @@ export function makeResources(service) {
        * @param {{providerId: string, credentialId: string} & CallOptions} of
        * @returns {Promise<Json[]>}
        */
-      list: async ({ providerId, credentialId, signal }) =>
-        (await service.request("GET", pathOf("providers", providerId, "models"), { query: { credentialId }, signal }))
-          .models,
+      list: ({ providerId, credentialId, signal }) =>
+        memberOf(
+          "models",
+          service.request("GET", pathOf("providers", providerId, "models"), { query: { credentialId }, signal }),
+        ),
     },
     audit: {
       /**
@@ -59,7 +61,7 @@ export function makeResources(service) {
        * @param {CallOptions} [options]
        * @returns {Promise<Json[]>}
        */
-      list: async (options) => (await service.request("GET", pathOf("scopes"), options)).scopes,
+      list: (options) => memberOf("scopes", service.request("GET", pathOf("scopes"), options)),
     },
     tools: {
       /**
@@ -69,7 +71,7 @@ export function makeResources(service) {
        * @param {CallOptions} [options]
        * @returns {Promise<import("./service.js").Tool[]>}
        */
-      list: async (scope, options) => (await service.request("GET", pathOf("tools", scope), options)).tools,
+      list: (scope, options) => memberOf("tools", service.request("GET", pathOf("tools", scope), options)),
     },
   };
 }
@@ -83,7 +85,7 @@ function makeConversations(service) {
      * @param {{scope: Scope, cursor?: string, limit?: number} & CallOptions} page
      * @returns {Promise<{conversations: Json[], nextCursor?: string}>}
      */
-    list: ({ signal, ...query }) => service.request("GET", pathOf("conversations"), { query, signal }),
+    list: (page) => service.readPage(pathOf("conversations"), page),
     /**
      * Get a conversation with its newest messages, or those before a position; `activeTurn` while a turn runs in it.
      *
@@ -91,7 +93,7 @@ function makeConversations(service) {
      * @param {{before?: number | string, limit?: number} & CallOptions} [page]
      * @returns {Promise<{conversation: Json, nextCursor?: string}>}
      */
-    get: (id, { signal, ...query } = {}) => service.request("GET", pathOf("conversations", id), { query, signal }),
+    get: (id, page) => service.readPage(pathOf("conversations", id), page),
     /**
      * Begin a conversation.
      *
@@ -99,8 +101,8 @@ function makeConversations(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    create: async (body, options) =>
-      (await service.request("POST", pathOf("conversations"), { body, ...options })).conversation,
+    create: (body, options) =>
+      memberOf("conversation", service.request("POST", pathOf("conversations"), { body, ...options })),
     /**
      * Rename a conversation, or switch its model.
      *
@@ -109,8 +111,8 @@ function makeConversations(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    update: async (id, change, options) =>
-      (await service.request("PUT", pathOf("conversations", id), { body: change, ...options })).conversation,
+    update: (id, change, options) =>
+      memberOf("conversation", service.request("PUT", pathOf("conversations", id), { body: change, ...options })),
     /**
      * Delete a conversation, and end the turn that runs in it.
      *
@@ -140,7 +142,7 @@ function makeBridges(service) {
      * @param {{cursor?: string, limit?: number} & CallOptions} [page]
      * @returns {Promise<{turns: Json[], nextCursor?: string}>}
      */
-    list: ({ signal, ...query } = {}) => service.request("GET", pathOf("turns"), { query, signal }),
+    list: (page) => service.readPage(pathOf("turns"), page),
     /**
      * See what a turn did and when: its requests with their usage, and a page of its log.
      *
@@ -148,8 +150,7 @@ function makeBridges(service) {
      * @param {{after?: number} & CallOptions} [page]
      * @returns {Promise<{bridgeId: string, log: Json[], nextAfter?: number} & Json>}
      */
-    report: (id, { signal, ...query } = {}) =>
-      service.request("GET", pathOf("bridges", id, "report"), { query, signal }),
+    report: (id, page) => service.readPage(pathOf("bridges", id, "report"), page),
     /**
      * See the state of a turn, and the requests that wait for an answer.
      *
@@ -173,7 +174,6 @@ function makeBridges(service) {
      * @param {{cursor?: string} & CallOptions} [page]
      * @returns {Promise<{bridgeId: string, entries: Json[], nextCursor?: string}>}
      */
-    journal: (id, { signal, ...query } = {}) =>
-      service.request("GET", pathOf("bridges", id, "journal"), { query, signal }),
+    journal: (id, page) => service.readPage(pathOf("bridges", id, "journal"), page),
   };
 }

@@ -85,6 +85,17 @@ export class Service {
   }
 
   /**
+   * Read what has pages.
+   *
+   * @param {string} path
+   * @param {Record<string, any>} [page] Which page, with the signal of the call.
+   * @returns {Promise<any>}
+   */
+  readPage(path, { signal, ...query } = {}) {
+    return this.request("GET", path, { query, signal });
+  }
+
+  /**
    * Send a request that may be repeated, for longer.
    *
    * @param {string} method

@@ -2,7 +2,7 @@
 
 /** @import { CallOptions } from "./types.js" */
 /** @import { Service } from "./service.js" */
-import { pathOf } from "./transport.js";
+import { memberOf, pathOf } from "./transport.js";
 
 /** @typedef {Record<string, any>} Json */
 
@@ -13,29 +13,29 @@ export function makeCredentials(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json[]>}
      */
-    list: async (options) => (await service.request("GET", pathOf("credentials"), options)).credentials,
+    list: (options) => memberOf("credentials", service.request("GET", pathOf("credentials"), options)),
     /**
      * @param {string} id
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    get: async (id, options) => (await service.request("GET", pathOf("credentials", id), options)).credential,
+    get: (id, options) => memberOf("credential", service.request("GET", pathOf("credentials", id), options)),
     /**
      * @param {{providerId: string, authMode: "apiKey" | "baseUrl", displayLabel: string, apiKey?: string,
      *   baseUrl?: string}} body
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    create: async (body, options) =>
-      (await service.request("POST", pathOf("credentials"), { body, ...options })).credential,
+    create: (body, options) =>
+      memberOf("credential", service.request("POST", pathOf("credentials"), { body, ...options })),
     /**
      * @param {string} id
      * @param {{displayLabel?: string, apiKey?: string, baseUrl?: string}} change
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    update: async (id, change, options) =>
-      (await service.request("PUT", pathOf("credentials", id), { body: change, ...options })).credential,
+    update: (id, change, options) =>
+      memberOf("credential", service.request("PUT", pathOf("credentials", id), { body: change, ...options })),
     /**
      * @param {string} id
      * @param {CallOptions} [options]
@@ -61,15 +61,15 @@ export function makeDefaults(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Record<string, {credentialId: string, modelId: string}>>}
      */
-    list: async (options) => (await service.request("GET", pathOf("defaults"), options)).defaults,
+    list: (options) => memberOf("defaults", service.request("GET", pathOf("defaults"), options)),
     /**
      * @param {string} scope
      * @param {{credentialId: string, modelId: string}} body
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    update: async (scope, body, options) =>
-      (await service.request("PUT", pathOf("defaults", scope), { body, ...options })).default,
+    update: (scope, body, options) =>
+      memberOf("default", service.request("PUT", pathOf("defaults", scope), { body, ...options })),
     /**
      * @param {string} scope
      * @param {CallOptions} [options]
@@ -104,7 +104,7 @@ export function makeApiKeys(service) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json[]>}
      */
-    list: async (options) => (await service.request("GET", pathOf("api-keys"), options)).apiKeys,
+    list: (options) => memberOf("apiKeys", service.request("GET", pathOf("api-keys"), options)),
     /**
      * Create a key for a server. Its text is not shown again.
      *
@@ -144,13 +144,12 @@ export function makePrivacyJobs(service, kind) {
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    create: async (subject, options) =>
-      (await service.request("POST", pathOf(kind), { body: subject, ...options })).job,
+    create: (subject, options) => memberOf("job", service.request("POST", pathOf(kind), { body: subject, ...options })),
     /**
      * @param {string} id
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */
-    get: async (id, options) => (await service.request("GET", pathOf(kind, id), options)).job,
+    get: (id, options) => memberOf("job", service.request("GET", pathOf(kind, id), options)),
   };
 }

@@ -215,6 +215,17 @@ export class Transport {
 }
 
 /**
+ * Return a member of an answer.
+ *
+ * @param {string} name
+ * @param {Promise<any>} answer
+ * @returns {Promise<any>}
+ */
+export async function memberOf(name, answer) {
+  return (await answer)[name];
+}
+
+/**
  * Make a path of segments. Each is escaped.
  *
  * @param {...(string | number)} segments

@@ -119,7 +119,7 @@ export class Turn {
   async #follow() {
     const { signal } = this.#options;
     const abort = () => this.#following.abort(signal?.reason);
-    signal?.addEventListener("abort", abort);
+    signal?.addEventListener("abort", abort, { signal: this.#following.signal });
     if (signal?.aborted) abort();
     const { service, start, bridgeId, afterSeq } = this.#members;
     const follower = new Follower({
@@ -138,7 +138,6 @@ export class Turn {
       this.#dispatcher?.end(this.#following.signal.reason, true);
       return end;
     } finally {
-      signal?.removeEventListener("abort", abort);
       this.#following.abort();
       this.#dispatcher?.end(this.#following.signal.reason, false);
       this.#isOver = true;
