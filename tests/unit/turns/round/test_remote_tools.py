@@ -472,6 +472,19 @@ def test_a_budget_is_charged_with_an_image_and_refuses_the_next_request_when_it_
     assert (today["spentUsd"], today["heldUsd"]) == (pytest.approx(0.32, abs=0.001), 0)
 
 
+def test_a_budget_covers_no_image_of_a_model_without_a_known_price(
+    stage: Stage, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_generation, "OPENAI_IMAGES_URL", vendor.url)
+    stage.set_price(input_per_mtok=1, output_per_mtok=1)
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(5))))
+    turn_on_built_in_tool(stage.resources, ADMIN, "image.generate", api_key="k", options={"model": "an-own-model"})
+    assert call_tool(stage, {"prompt": "a loaf"}, name="image_generate") == "finished"
+    [result] = results(stage)
+    assert "price of the image model an-own-model is not known" in str(result.model_dump())
+    assert vendor.calls == []
+
+
 @pytest.mark.parametrize("model", ["gpt-image-1", "an-own-model"])
 def test_an_image_without_a_known_price_counts_as_unpriced(
     stage: Stage, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch, model: str

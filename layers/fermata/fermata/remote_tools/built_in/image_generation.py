@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,12 +37,23 @@ _OPENAI_COUNTS = ("input_tokens", "output_tokens")
 _GEMINI_COUNTS = ("promptTokenCount", "candidatesTokenCount")
 
 
+def select_image_model(options: Mapping[str, str]) -> tuple[str, str]:
+    """Return the provider and the model of the images of a workspace.
+
+    Args:
+        options: What the administrator has set besides the key.
+    """
+    if options.get("provider") == "gemini":
+        return "gemini", options.get("model") or GEMINI_IMAGE_MODEL
+    return "openai", options.get("model") or OPENAI_IMAGE_MODEL
+
+
 def generate_image(call: BuiltInCall) -> Any:
     """Generate an image and return its address and size."""
     if not str(call.arguments["prompt"]).strip():
         raise AttemptFailed("The prompt is empty: describe the image.")
-    is_gemini = call.options.get("provider") == "gemini"
-    encoded = _ask_gemini(call) if is_gemini else _ask_openai(call)
+    provider, model = select_image_model(call.options)
+    encoded = _ask_gemini(call, model) if provider == "gemini" else _ask_openai(call, model)
     try:
         content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError, TypeError):
@@ -82,9 +94,8 @@ def _estimate_tokens(call: BuiltInCall, image_tokens: int) -> TokenUsage:
     return TokenUsage(prompt=len(_describe_image(call)) // CHARACTERS_PER_TOKEN, completion=image_tokens)
 
 
-def _ask_openai(call: BuiltInCall) -> Any:
+def _ask_openai(call: BuiltInCall, model: str) -> Any:
     arguments = call.arguments
-    model = call.options.get("model") or OPENAI_IMAGE_MODEL
     body: dict[str, Any] = {
         "model": model,
         "prompt": _describe_image(call),
@@ -105,8 +116,7 @@ def _ask_openai(call: BuiltInCall) -> Any:
         raise AttemptFailed("OpenAI returned no image.") from None
 
 
-def _ask_gemini(call: BuiltInCall) -> Any:
-    model = call.options.get("model") or GEMINI_IMAGE_MODEL
+def _ask_gemini(call: BuiltInCall, model: str) -> Any:
     ratio = _RATIOS[call.arguments.get("aspectRatio") or "landscape"]
     body = {
         "contents": [{"parts": [{"text": _describe_image(call)}]}],

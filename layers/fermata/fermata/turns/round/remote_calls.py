@@ -86,6 +86,8 @@ class TurnRemoteTools:
         if definition.startswith(ENDPOINT_PREFIX):
             return self._call_endpoint(definition.removeprefix(ENDPOINT_PREFIX), arguments, effect_key)
         pinned = self.definitions.get(definition)
+        if pinned is not None and (refusal := self._refuse_unpriced_image(pinned)):
+            return refusal
         is_deferred = pinned is not None and self._is_deferred(pinned)
         return self._caller.call(definition, arguments, effect_key, is_deferred=is_deferred)
 
@@ -106,12 +108,29 @@ class TurnRemoteTools:
         effect_key = f"{self._turn.id}/{call.round}/{call.number}"
 
         def generate() -> ToolOutput:
-            output = self._generated.get(effect_key) or self._caller.call(definition.id, block.input, effect_key)
+            output = self._generated.get(effect_key) or self._refuse_unpriced_image(definition)
+            output = output or self._caller.call(definition.id, block.input, effect_key)
             if output.ok:
                 self._generated[effect_key] = output
             return output
 
         return generate
+
+    def _refuse_unpriced_image(self, definition: ToolDefinition) -> ToolOutput | None:
+        """Return why a budget allows no image of the workspace's model, or None (decision 0432)."""
+        is_image = definition.is_built_in and is_deferrable(definition.parsed_manifest.name)
+        if not (is_image and self._turn.has_budget) or self._resources.settings.unpriced_models != "refuse":
+            return None
+        # imported here because few turns make images
+        from fermata.pricing.image_cost import IMAGE_PRICES
+        from fermata.remote_tools.built_in.image_generation import select_image_model
+
+        provider, model = select_image_model(definition.options)
+        if (provider, model) in IMAGE_PRICES:
+            return None
+        return ToolOutput.failure(
+            f"The price of the image model {model} is not known, so no budget covers it. Go on without the image."
+        )
 
     def _is_deferred(self, definition: ToolDefinition) -> bool:
         """Return whether a tool's work is done when a plan needs it."""
