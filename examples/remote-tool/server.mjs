@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 const PRODUCTS = { "SKU-123": { sku: "SKU-123", title: "Sourdough bread", price: "4.20" } };
 const KEY = Buffer.from(process.env.SIGNING_SECRET.replace("whsec_", ""), "base64");
 const TOLERANCE_SECONDS = 300;
+const MAX_CHARACTERS = 1_000_000;
 const answers = new Map(); // by Idempotency-Key: the same call again gets the same answer
 
 function isSigned(headers, body) {
@@ -19,18 +20,25 @@ function isSigned(headers, body) {
   });
 }
 
-function findProduct({ sku }) {
+function findProduct(sku) {
   const product = Object.hasOwn(PRODUCTS, sku) ? PRODUCTS[sku] : null;
   return product ? [200, { data: product }] : [404, { error: `There is no product ${sku}.` }];
 }
 
-createServer(async (request, response) => {
+async function answerCall(request) {
   let body = "";
-  for await (const chunk of request.setEncoding("utf8")) body += chunk;
-  const answer = (status, content) =>
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(content));
-  if (!isSigned(request.headers, body)) return answer(401, { error: "The signature is wrong." });
+  for await (const chunk of request.setEncoding("utf8")) {
+    body += chunk;
+    if (body.length > MAX_CHARACTERS) return [413, { error: "The call is too large." }];
+  }
+  if (!isSigned(request.headers, body)) return [401, { error: "The signature is wrong." }];
   const key = request.headers["idempotency-key"];
-  if (!answers.has(key)) answers.set(key, findProduct(JSON.parse(body).arguments));
-  answer(...answers.get(key));
+  if (!answers.has(key)) answers.set(key, findProduct(String(JSON.parse(body).arguments.sku)));
+  return answers.get(key);
+}
+
+createServer(async (request, response) => {
+  // A client that leaves, or sends what is no call, must not end this program.
+  const [status, content] = await answerCall(request).catch(() => [400, { error: "This is no call of a tool." }]);
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(content));
 }).listen(Number(process.env.PORT), "127.0.0.1");

@@ -12,27 +12,34 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from standardwebhooks import Webhook, WebhookVerificationError
 
 PRODUCTS = {"SKU-123": {"sku": "SKU-123", "title": "Sourdough bread", "price": "4.20"}}
+MAX_BYTES = 1_000_000
 webhook = Webhook(os.environ["SIGNING_SECRET"])
 answers: dict[str, tuple[int, dict]] = {}  # by Idempotency-Key: the same call again gets the same answer
 
 
-def find_product(arguments: dict) -> tuple[int, dict]:
-    product = PRODUCTS.get(arguments["sku"])
-    return (200, {"data": product}) if product else (404, {"error": f"There is no product {arguments['sku']}."})
+def find_product(sku: str) -> tuple[int, dict]:
+    product = PRODUCTS.get(sku)
+    return (200, {"data": product}) if product else (404, {"error": f"There is no product {sku}."})
 
 
 class Tool(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
         try:
-            call = webhook.verify(body, dict(self.headers))
+            self.answer(*self.answer_call())
         except WebhookVerificationError:
             self.answer(401, {"error": "The signature is wrong."})
-            return
+        except (ValueError, LookupError, TypeError):
+            self.answer(400, {"error": "This is no call of a tool."})
+
+    def answer_call(self) -> tuple[int, dict]:
+        length = int(self.headers["content-length"])
+        if length > MAX_BYTES:
+            return 413, {"error": "The call is too large."}
+        call = webhook.verify(self.rfile.read(length), dict(self.headers))
         key = self.headers["idempotency-key"]
         if key not in answers:
-            answers[key] = find_product(call["arguments"])
-        self.answer(*answers[key])
+            answers[key] = find_product(str(call["arguments"]["sku"]))
+        return answers[key]
 
     def answer(self, status, body):
         content = json.dumps(body).encode()

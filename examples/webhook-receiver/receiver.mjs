@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 
 const KEY = Buffer.from(process.env.SIGNING_SECRET.replace("whsec_", ""), "base64");
 const TOLERANCE_SECONDS = 300;
+const MAX_CHARACTERS = 1_000_000;
 const seenIds = new Set(); // deliveries may come twice; keep them in a database in earnest
 
 function isSigned(headers, body) {
@@ -22,14 +23,22 @@ function handle({ type, data }) {
   console.log(JSON.stringify({ type, bridge: data.bridgeId, event: data.event }));
 }
 
-createServer(async (request, response) => {
+async function takeDelivery(request) {
   let body = "";
-  for await (const chunk of request.setEncoding("utf8")) body += chunk;
-  if (!isSigned(request.headers, body)) return response.writeHead(401).end();
+  for await (const chunk of request.setEncoding("utf8")) {
+    body += chunk;
+    if (body.length > MAX_CHARACTERS) return 413;
+  }
+  if (!isSigned(request.headers, body)) return 401;
   const id = request.headers["webhook-id"];
   if (!seenIds.has(id)) {
     handle(JSON.parse(body));
     seenIds.add(id);
   }
-  response.writeHead(204).end();
+  return 204;
+}
+
+createServer(async (request, response) => {
+  // A client that leaves, or sends what is no event, must not end this program.
+  response.writeHead(await takeDelivery(request).catch(() => 400)).end();
 }).listen(Number(process.env.PORT), "127.0.0.1");

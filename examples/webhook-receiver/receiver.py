@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
+MAX_BYTES = 1_000_000
 webhook = Webhook(os.environ["SIGNING_SECRET"])
 seen_ids: set[str] = set()  # deliveries may come twice; keep them in a database in earnest
 
@@ -23,16 +24,22 @@ def handle(event: dict) -> None:
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
         try:
-            event = webhook.verify(body, dict(self.headers))
+            self.answer(self.take_delivery())
         except WebhookVerificationError:
             self.answer(401)
-            return
+        except (ValueError, LookupError, TypeError):
+            self.answer(400)
+
+    def take_delivery(self) -> int:
+        length = int(self.headers["content-length"])
+        if length > MAX_BYTES:
+            return 413
+        event = webhook.verify(self.rfile.read(length), dict(self.headers))
         if self.headers["webhook-id"] not in seen_ids:
             handle(event)
             seen_ids.add(self.headers["webhook-id"])
-        self.answer(204)
+        return 204
 
     def answer(self, status):
         self.send_response(status)

@@ -93,6 +93,18 @@ def test_a_tool_refuses_what_the_service_has_not_signed(example: Example) -> Non
         call_tool(example.url, {"sku": "SKU-123"}, make_signing_secret())
 
 
+@pytest.mark.parametrize("example", [*TOOLS, *RECEIVERS], indirect=True)
+def test_an_example_goes_on_after_clients_that_leave_or_send_something_else(example: Example) -> None:
+    port = int(example.url.rpartition(":")[2].strip("/"))
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")  # and leaves
+    with httpx.Client(trust_env=False) as client:
+        for number, body in enumerate((b"{", b"null", b"[]", b"{}", b'{"arguments": null, "data": null}')):
+            headers = sign_request([SECRET], f"e{number}", time.time(), body) | {"idempotency-key": f"k{number}"}
+            assert client.post(example.url, content=body, headers=headers).status_code == 400, body
+    assert example.process.poll() is None
+
+
 @pytest.mark.parametrize("example", RECEIVERS, indirect=True)
 def test_a_receiver_handles_each_event_once_and_refuses_others(example: Example) -> None:
     event = {"type": "turnEnd", "timestamp": "2026-11-28T09:30:00.000Z", "data": {"bridgeId": "t", "event": {"a": "ü"}}}
