@@ -9,7 +9,8 @@ from fermata.domain.caller import Capability
 from fermata.tools.tool import Access, Execution, Tool
 from fermata.tools.tool_names import get_prefixed_name
 
-PAGE_PATH = Path(__file__).parents[1] / "docs" / "tools.md"
+ROOT = Path(__file__).parents[1]
+PAGE_PATH = ROOT / "docs" / "tools.md"
 
 INTRODUCTION = """\
 # Tools
@@ -22,6 +23,52 @@ it out, what a caller needs and what it takes. A `?` marks what may be left out.
 A tool that writes needs `ai.tools.write` as well. "heavy": only the newest result stays whole within a turn.
 """
 
+WRITING = """\
+## Write a tool
+
+A tool runs in one of three places. All have the same checks in front: rights, input, approval, size of the result.
+
+| runs | write |
+|---|---|
+| in the service | a function of the toolset, for what belongs to the product |
+| in the editor | a tool without a function, and a function in the editor, for the open document |
+| on your server | a manifest and an HTTP endpoint, without changing the service ([remote-tools.md](remote-tools.md)) |
+
+The files below are run by the tests, and copied here by `make docs`.
+
+### One in the service, and one in the editor
+
+`{toolset}`: the service runs `instant_read`, the editor `browser_write`. The input model is the schema that
+the model reads and the calls are checked with. `ToolFailure` is a sentence for the model. [extending.md](extending.md)
+names the lists that a tool of the product has to be in.
+
+```python
+{toolset_code}```
+
+The editor's half of browser tools, `{editor}`: the client calls `execute` for each request, and posts
+what it returns ([embedding.md](embedding.md)).
+
+```javascript
+{editor_code}```
+
+### One on your server
+
+`{manifest}` is its registration, `{server}` the endpoint, and `server.mjs` beside it
+the same in JavaScript. `fermata tools register` prints the signing secret.
+
+```json
+{manifest_code}```
+
+```python
+{server_code}```
+"""
+EXAMPLES = {
+    "toolset": "tests/unit/agents/example_agent/toolset.py",
+    "editor": "examples/own-editor/agent.js",
+    "manifest": "examples/remote-tool/tool.json",
+    "server": "examples/remote-tool/server.py",
+}
+"""Files that tests run, by what they show."""
 EXECUTION_LABELS = {
     Execution.SERVER: "the service",
     Execution.BROWSER: "the editor",
@@ -32,7 +79,18 @@ EXECUTION_LABELS = {
 
 
 def render_page() -> str:
-    return "\n".join([INTRODUCTION, *(line for scope in list_scopes_with_tools() for line in _render_scope(scope))])
+    return "\n".join(
+        [
+            INTRODUCTION,
+            _render_examples(),
+            *(line for scope in list_scopes_with_tools() for line in _render_scope(scope)),
+        ]
+    )
+
+
+def _render_examples() -> str:
+    code = {f"{name}_code": (ROOT / path).read_text() for name, path in EXAMPLES.items()}
+    return WRITING.format(**EXAMPLES, **code)
 
 
 def _render_scope(scope: str) -> Iterator[str]:
