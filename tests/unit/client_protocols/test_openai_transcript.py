@@ -103,9 +103,14 @@ def test_what_cannot_be_read_is_refused_by_name(message: Any, words: str) -> Non
 
 @pytest.mark.parametrize("url", ["http://a.example/x.png", "https://127.0.0.1/x.png", "file:///etc/passwd", "x", None])
 def test_an_image_that_is_neither_a_data_url_nor_at_a_public_address_is_refused(url: Any) -> None:
-    said = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
+    def read_prompt_with_files() -> None:
+        said = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
+        prompt = read_chat_transcript(said).prompt.to_prompt()
+        if prompt.download is not None:
+            prompt.download()
+
     with pytest.raises(InvalidRequest, match="cannot be read"):
-        read_chat_transcript(said).prompt.to_prompt()
+        read_prompt_with_files()
 
 
 def test_a_text_file_is_read_into_the_prompt() -> None:

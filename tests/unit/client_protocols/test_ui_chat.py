@@ -9,7 +9,7 @@ from fermata.client_protocols.client_messages import MAX_DOWNLOADED_BYTES, read_
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.model_io import ReasoningDelta
 from fermata.domain.run_settings import FileDownloadLimits
-from fermata.drivers.transport.file_download import DownloadedFile
+from fermata.drivers.transport.file_download import DownloadedFile, FileDownloadCode, FileDownloadError
 from fermata.turns.answer.submit_tool_result import submit_tool_result
 from tests.images import make_image
 from tests.unit.client_protocols.conftest import Requester, SdkChat, parse_chunks
@@ -245,6 +245,35 @@ def test_the_same_request_again_joins_its_turn(stage: Stage, chat: SdkChat) -> N
     body = {"id": chat.id, "messages": chat.messages[:1], "trigger": "submit-message"}
     again = parse_chunks(chat.requester.send("POST", chat.url, json=body))
     assert [chunk["type"] for chunk in again] == chat.types()
+    assert len(stage.driver.requests) == 1
+
+
+@pytest.mark.parametrize("headers", [{}, {"idempotency-key": "one"}])
+def test_the_same_request_again_joins_its_turn_though_its_files_have_changed_or_are_gone(
+    stage: Stage, chat: SdkChat, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    files = {"https://files.example/a?expires=1": b"Rye, 2 kg"}
+
+    def download(url: str, _limits: FileDownloadLimits) -> DownloadedFile:
+        if url not in files:
+            raise FileDownloadError(FileDownloadCode.FETCH_FAILED, "files.example", "is gone")
+        return DownloadedFile(files[url], "text/plain")
+
+    monkeypatch.setattr("fermata.client_protocols.client_messages.download_file", download)
+    (address,) = files
+    part = {"type": "file", "mediaType": "text/plain", "filename": "list", "url": address}
+    chat.messages.append({"id": "u", "role": "user", "parts": [{"type": "text", "text": "Order this."}, part]})
+    sent = [*chat.messages]
+    stage.script_replies("Ordered.", "Ordered again.")
+    chat.post(headers=headers)
+    assert texts_sent(stage)[-1].endswith("Rye, 2 kg")
+    for now_there in ({address: b"Rye, 3 kg"}, {}):
+        files.clear()
+        files.update(now_there)
+        chat.messages = [*sent]
+        assert (chat.post(headers=headers).status_code, chat.text()) == (200, "Ordered.")
+    chat.messages = [{**sent[0], "parts": [sent[0]["parts"][0], part | {"url": f"{address}&more"}]}]
+    assert chat.post(headers=headers).status_code == (409 if headers else 400)
     assert len(stage.driver.requests) == 1
 
 

@@ -8,6 +8,7 @@ from fermata.client_protocols.chat_conversations import find_agent_scope, open_c
 from fermata.client_protocols.client_messages import (
     ClientAnswer,
     build_client_tools,
+    defer_downloads,
     find_last_message,
     parse_tool_content,
     read_agui_prompt,
@@ -52,7 +53,7 @@ def _start(context: RequestContext, body: AguiRunBody, conversation: Conversatio
     request = ClientRequest(
         protocol="agui",
         conversation=conversation,
-        prompt=read_agui_prompt(body.messages[-1]),
+        prompt=defer_downloads(read_agui_prompt, body.messages[-1]),
         request_key=body.run_id,
         client_tools=build_client_tools(body.tools),
         agent_context=AgentContext(shared_state=body.state if isinstance(body.state, dict) and body.state else None),

@@ -5,7 +5,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -34,10 +34,15 @@ DownloadFile: TypeAlias = Callable[[str, FileDownloadLimits], DownloadedFile]
 
 @dataclass(frozen=True)
 class ClientPrompt:
-    """A prompt: its blocks, and for each image where it is in the message."""
+    """A prompt: its blocks, and for each image where it is in the message.
+
+    Attributes:
+        download: Returns the prompt with its files, where `content` has their addresses; None if it has none.
+    """
 
     content: tuple[Block, ...]
     image_paths: tuple[str, ...] = ()
+    download: "Callable[[], ClientPrompt] | None" = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,31 @@ def find_last_message(messages: Sequence[Mapping[str, Any]], role: str) -> int:
     return max((index for index, message in enumerate(messages) if message.get("role") == role), default=-1)
 
 
-def read_ui_prompt(message: Mapping[str, Any], download: DownloadFile = download_file) -> ClientPrompt:
+def defer_downloads(
+    read_prompt: Callable[[Mapping[str, Any], DownloadFile], ClientPrompt], message: Mapping[str, Any]
+) -> ClientPrompt:
+    """Return the prompt in a message with the addresses of its files in place of the files.
+
+    So a message that is sent again is the same one, though what it names is gone or has changed (decision 0411).
+
+    Args:
+        read_prompt: `read_ui_prompt` or `read_agui_prompt`.
+        message: The message.
+
+    Raises:
+        InvalidRequest, PayloadTooLarge: As `read_prompt`.
+    """
+    addresses: list[str] = []
+
+    def note_address(url: str, _limits: FileDownloadLimits) -> DownloadedFile:
+        addresses.append(url)
+        return DownloadedFile(url.encode(errors="replace"), "text/plain")
+
+    prompt = read_prompt(message, note_address)
+    return replace(prompt, download=lambda: read_prompt(message, download_file)) if addresses else prompt
+
+
+def read_ui_prompt(message: Mapping[str, Any], download: DownloadFile) -> ClientPrompt:
     """Return the prompt in a user's message of the AI SDK.
 
     Args:
@@ -92,7 +121,7 @@ def read_ui_prompt(message: Mapping[str, Any], download: DownloadFile = download
     return _build_prompt(contents)
 
 
-def read_agui_prompt(message: Mapping[str, Any], download: DownloadFile = download_file) -> ClientPrompt:
+def read_agui_prompt(message: Mapping[str, Any], download: DownloadFile) -> ClientPrompt:
     """Return the prompt in a user's message of AG-UI.
 
     Args:

@@ -14,6 +14,7 @@ from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ClientTool, DirectCall
 from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.idempotency import find_started_turn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.start.turn_prompt import TurnPrompt, compute_content_identity
 from fermata.turns.turn import Turn, load_turn
@@ -66,11 +67,23 @@ def start_client_turn(context: RequestContext, body: SnapshotBody | None, reques
     """
     prompt = _build_prompt(context, body, request)
     for _ in range(MAX_REPEATED_STARTS):
-        started = start_turn(context.resources, context.caller, prompt)
+        started = _join_or_start(context, request.prompt, prompt)
         if not started.is_joined or read_end_type(context.resources, started.turn) not in ("error", "cancelled"):
             return started
         prompt = replace(prompt, idempotency_key=f"{prompt.idempotency_key} {started.turn.id}"[-180:])
     return started
+
+
+def _join_or_start(context: RequestContext, sent: ClientPrompt, prompt: TurnPrompt) -> StartedTurn:
+    """Join the turn of the same request, or download the files that it names by address, and start its turn."""
+    resources, caller = context.resources, context.caller
+    if sent.download is None:
+        return start_turn(resources, caller, prompt)
+    if started := find_started_turn(resources, caller, prompt.idempotency_key, prompt.digest):
+        return started
+    files = sent.download()
+    downloaded = replace(prompt, content=files.content, image_paths=files.image_paths, sent_digest=prompt.digest)
+    return start_turn(resources, caller, downloaded)
 
 
 def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> TurnPrompt:

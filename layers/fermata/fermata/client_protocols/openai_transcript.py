@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from fermata.client_protocols.client_messages import ClientPrompt, read_agui_prompt
+from fermata.client_protocols.client_messages import ClientPrompt, defer_downloads, read_agui_prompt
 from fermata.domain.errors import InvalidRequest
 from fermata.wire.bodies.chat_clients import ClientToolBody
 from fermata.wire.bodies.openai_requests import OpenAIItem
@@ -52,12 +52,13 @@ class TranscriptMessage:
         return replace(self, text=f"{self.text}\n\n{FILE_NOTE}".strip(), parts=kept)
 
     def to_prompt(self) -> ClientPrompt:
-        """Return the message of a user as a prompt.
+        """Return the message of a user as a prompt, whose files are not downloaded yet.
 
         Raises:
             InvalidRequest, PayloadTooLarge: As `read_agui_prompt`.
         """
-        return read_agui_prompt({"content": [{"type": "text", "text": self.text}, *self.parts]})
+        message = {"content": [{"type": "text", "text": self.text}, *self.parts]}
+        return defer_downloads(read_agui_prompt, message)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fermata.client_protocols.chat_conversations import find_agent_scope, find_chat, open_chat
 from fermata.client_protocols.client_messages import (
     build_client_tools,
+    defer_downloads,
     find_last_message,
     read_ui_answers,
     read_ui_prompt,
@@ -105,7 +106,7 @@ def _start(
     request = ClientRequest(
         protocol="ui",
         conversation=conversation,
-        prompt=read_ui_prompt(message),
+        prompt=defer_downloads(read_ui_prompt, message),
         request_key=f"{message['id']} {body.trigger} {body.message_id}" if isinstance(message.get("id"), str) else "",
         client_tools=None if body.tools is None else build_client_tools(body.tools),
         has_browser_tools=body.browser_tools and not is_text,

@@ -83,7 +83,7 @@ class TurnPrompt:
     space: str = ""
     """The content space that the client names for this turn, as `site/environment`."""
     sent_digest: str = ""
-    """The digest of the request, where the prompt was edited since (decision 0399)."""
+    """The digest of the request, where the prompt was edited since (decision 0399), or its files were downloaded."""
     written_ms: int = 0
     """When the prompt was sent or edited last, if it has waited since."""
     is_counted: bool = False
