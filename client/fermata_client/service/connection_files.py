@@ -54,9 +54,9 @@ def read_connection_file(file: Path) -> JsonObject:
     except (OSError, ValueError) as error:
         if isinstance(error, ConnectionNotConfiguredError):
             raise
-        raise ConnectionNotConfiguredError(_unreadable_text(file)) from error
+        raise ConnectionNotConfiguredError(describe_unreadable_file(file)) from error
     if not isinstance(state, dict):
-        raise ConnectionNotConfiguredError(_unreadable_text(file))
+        raise ConnectionNotConfiguredError(describe_unreadable_file(file))
     return state
 
 
@@ -80,5 +80,7 @@ def delete_connection_file(file: Path, token: str) -> None:
         return  # there is no file, or none of ours
 
 
-def _unreadable_text(file: Path) -> str:
-    return f"{file} cannot be read. Start the service again with `make run`."
+def describe_unreadable_file(file: Path) -> str:
+    """Return a sentence with what writes the file anew."""
+    again = "Connect again with `fermata connect`" if file.name == CONNECTED_FILE_NAME else "Run `make run` again"
+    return f"{file} cannot be read. {again}."

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from fermata_client.service.connection_files import (
     ConnectionNotConfiguredError,
+    describe_unreadable_file,
     iter_connection_files,
     read_connection_file,
 )
@@ -36,12 +37,12 @@ def find_connection(url: str | None = None, token: str | None = None, start: Pat
     url = url or os.environ.get("FERMATA_URL")
     token = token or os.environ.get("FERMATA_TOKEN")
     saved = [] if url and token else list(_iter_saved_connections(start or Path.cwd()))
-    url = _clean_url(url or (saved[0].url if saved else DEFAULT_URL))
+    url = clean_url(url or (saved[0].url if saved else DEFAULT_URL))
     token = token or next((connection.token for connection in saved if connection.url == url), None)
     if not token:
         raise ConnectionNotConfiguredError(
-            f"There is no token for {url}. Start the service with `make run`, which saves one for you, "
-            "or give one with --token or FERMATA_TOKEN."
+            f"There is no token for {url}. Start the service with `make run`, which saves one for you, save one with "
+            f"`fermata connect {url}`, or give one with --token or FERMATA_TOKEN."
         )
     return Connection(url, _clean_token(token))
 
@@ -51,11 +52,16 @@ def _iter_saved_connections(start: Path) -> Iterator[Connection]:
         state = read_connection_file(file)
         url, token = state.get("url"), state.get("token")
         if not (isinstance(url, str) and isinstance(token, str)):
-            raise ConnectionNotConfiguredError(f"{file} cannot be read. Start the service again with `make run`.")
+            raise ConnectionNotConfiguredError(describe_unreadable_file(file))
         yield Connection(url.rstrip("/"), token)
 
 
-def _clean_url(text: str) -> str:
+def clean_url(text: str) -> str:
+    """Return the address of a service without a slash at its end.
+
+    Raises:
+        ConnectionNotConfiguredError: it is none.
+    """
     url = text.strip().rstrip("/")
     try:
         parts = urlsplit(url)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from fermata_client.cli import main
 from fermata_client.commands.common.program_name import suggest_command
 from fermata_client.commands.turns.undo import undo
+from fermata_client.service.connection_files import CONNECTED_FILE_NAME, user_connection_file, write_connection_file
 from tests.client.commands.run_command import PAGE, run_command
 from tests.client.scripted_events import done_event, number_events, ready_event, text_event
 from tests.client.scripted_service import ServiceScript
@@ -195,6 +196,18 @@ def test_a_shell_gets_its_completion(shell: str) -> None:
     result = run_command("completion", shell)
     assert result.exit_code == 0
     assert "_FERMATA_COMPLETE" in result.stdout
+
+
+def test_what_is_no_address_is_refused_before_a_token_is_asked_for() -> None:
+    result = CliRunner().invoke(main, ["connect", "not-a-url"], input="")
+    assert (result.exit_code, "'not-a-url' is not an address" in result.stderr) == (1, True)
+
+
+def test_a_saved_connection_that_cannot_be_read_names_the_command_that_saves_it() -> None:
+    file = user_connection_file(CONNECTED_FILE_NAME)
+    write_connection_file(file, {"url": 1})
+    result = run_command("models")
+    assert (result.exit_code, "Connect again with `fermata connect`" in result.stderr) == (1, True)
 
 
 def test_connect_saves_an_address_for_every_folder(

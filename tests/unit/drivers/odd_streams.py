@@ -386,6 +386,21 @@ ODD_STREAMS = {
         ),
         calls=[("functions.read_document", {}), ("functions.insertHtml", PARENT)],
     ),
+    **{
+        f"a call within a call of {name!r}": Odd(
+            encode(fragment(json.dumps({"name": "insertHtml", member: value}), name, "call_a"), CALLS, DONE),
+            calls=[("insertHtml", PARENT)],
+        )
+        for name, member, value in (
+            ("tool_call", "arguments", PARENT),
+            ("functions", "parameters", json.dumps(PARENT)),
+            ("", "arguments", PARENT),
+        )
+    },
+    "a call of a template's name that describes no other": Odd(
+        encode(fragment('{"name": "a", "b": 1}', "tool_call", "call_a"), CALLS, DONE),
+        calls=[("tool_call", {"name": "a", "b": 1})],
+    ),
     "two events on one line": Odd(TEXT.replace(b"\n\n", b"", 1), "Alive."),
     "two events on one line, the second without its field": Odd(TEXT.replace(b"\n\ndata: {", b"{", 1), "Alive."),
     "the marker of the end behind the last event": Odd(TEXT.replace(b"\n\ndata: [DONE]", b"[DONE]"), "Alive."),

@@ -162,6 +162,8 @@ def test_an_alias_finds_its_tool_and_an_unknown_name_finds_nothing() -> None:
         "<function=insertHtml>",
         "to=functions.insertHtml json",
         "insertHtml</tool_call>",
+        "insertHtml[ARGS]",
+        "google:tool:insertHtml:index:0",
         'insertHtml({"html": ""})',
     ],
 )

@@ -8,6 +8,7 @@ import click
 from fermata_client.commands.common.errors import CommandError, report_errors
 from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.service.connection_files import CONNECTED_FILE_NAME, user_connection_file, write_connection_file
+from fermata_client.service.connection_settings import clean_url
 
 
 @click.command()
@@ -24,6 +25,7 @@ def connect(url: str, token: str | None) -> None:
 
     They are saved in your own state folder, in a file that only you can read.
     """
+    url = clean_url(url)
     token = token or _read_token()
     with connect_to_service(url, token) as client:
         client.list_conversations("site", limit=1)

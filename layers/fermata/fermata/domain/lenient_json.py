@@ -26,7 +26,7 @@ _MAX_UNWRAPPINGS = 3
 _SURPLUS = re.compile(r"[\s}\]]*")
 _NUMBER = re.compile(r"[\[:,]\s*+(?P<number>NaN|-?Infinity|-?[\d.]++e\+?\d{3})", re.I)
 """Matches the place of a number that JSON cannot hold, nearly always."""
-_WORDS_BEFORE = re.compile(r"\s*[A-Za-z<][^\"{}\[\]\\]*(?=\{)")
+_WORDS_BEFORE = re.compile(r"\s*+(?:\[[A-Z_]{2,20}\]\s*+|[A-Za-z<][^\"{}\[\]\\]*+)++(?=\{)")
 _WORDS_BEHIND = re.compile(r"[\s}\]]*[A-Za-z<`);][^\"{}\[\]\\]*\Z")
 """Words and marks of a template around an object. Text with quotation marks or brackets may be a part of it."""
 

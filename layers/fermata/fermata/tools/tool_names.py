@@ -11,7 +11,7 @@ from enum import StrEnum
 from fermata.domain.agent_ids import SCOPES
 from fermata.tools.tool import Tool
 
-_BEHIND_NAMES = re.compile(r"(?:[<>({\[\n].*|[:#]\d+)$", re.S)
+_BEHIND_NAMES = re.compile(r"(?:[<>({\[\n].*|(?::index)?[:#]\d+)$", re.S)
 """Marks of a template, the beginning of the arguments, or the number of the call."""
 _WORD_ENDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
 _NAMESPACE_WORDS = frozenset({

@@ -1,4 +1,7 @@
-"""Unfold calls of `multi_tool_use.parallel`, which OpenAI's models write instead of several calls (decision 0208)."""
+"""Unfold calls that describe others: of `multi_tool_use.parallel`, and of the name of a template (decision 0208).
+
+OpenAI's models write the first instead of several calls. Others write `tool_call`, or no name, with the call within.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 from fermata.domain.blocks import Block, ToolCallBlock
 from fermata.drivers.protocols.tool_arguments import build_tool_call
 
+_TEMPLATE_NAMES = ("", "tool_call", "function_call", "functions")
 _PARALLEL_NAMES = ("multi_tool_use.parallel", "multi_tool_use_parallel", "multi_tool_use:parallel", "parallel")
 
 
@@ -15,12 +19,23 @@ def unfold_parallel_calls(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _iter_unfolded(block: Block) -> Iterator[Block]:
-    uses = _find_uses(block) if isinstance(block, ToolCallBlock) else []
+    uses = (_find_described(block) or _find_uses(block)) if isinstance(block, ToolCallBlock) else []
     if not isinstance(block, ToolCallBlock) or not uses:
         yield block
         return
     for use in uses:
         yield build_tool_call(block.tool_call_id, str(use["recipient_name"]), use.get("parameters"))
+
+
+def _find_described(call: ToolCallBlock) -> list[dict[str, Any]]:
+    """Return the call that a call of a template's name describes; none if it describes none plainly."""
+    described = call.input
+    if call.tool_name.strip() not in _TEMPLATE_NAMES or call.malformed or not isinstance(described, dict):
+        return []
+    name, rest = described.get("name"), [member for member in described if member not in ("name", "id", "type")]
+    if not isinstance(name, str) or not name.strip() or rest not in (["arguments"], ["parameters"], ["input"]):
+        return []
+    return [{"recipient_name": name, "parameters": described[rest[0]]}]
 
 
 def _find_uses(call: ToolCallBlock) -> list[dict[str, Any]]:
