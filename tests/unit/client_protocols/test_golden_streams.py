@@ -1,4 +1,4 @@
-"""What chat clients are sent, byte for byte: client tools, approvals, denials, errors and resumed streams.
+"""Streams to chat clients, byte for byte: client tools, approvals, denials, errors and resumed streams.
 
 The files in `golden/` hold the streams with names in place of ids and instants. A change of a file is a change of what
 deployed clients parse, so nothing writes them anew: whoever changes one has read it.
