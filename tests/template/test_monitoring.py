@@ -14,6 +14,8 @@ from botocore.exceptions import ClientError
 from fermata.aws.observability import METRIC_UNITS
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import SecurityEvent
+from fermata.content.documents.document import DocumentKey
+from fermata.content.documents.document_rows import head_sort_key, version_sort_key
 from fermata.credentials import last_used
 from fermata.domain.caller import Caller
 from fermata.pricing import catalogue
@@ -50,7 +52,7 @@ def alarms(deployed: Template) -> dict[str, Template]:
 @pytest.fixture(scope="session")
 def mapping(deployed: Template) -> Template:
     mappings = resources_of_type(deployed, "AWS::Lambda::EventSourceMapping").values()
-    (found,) = (mapping for mapping in mappings if "StartingPosition" in mapping)
+    (found,) = (it for it in mappings if it.get("EventSourceArn") == {"Fn::GetAtt": ["UsageTable", "StreamArn"]})
     return found
 
 
@@ -67,6 +69,19 @@ def test_the_rollup_retries_every_row_until_it_is_counted_or_in_the_queue(mappin
     assert mapping["BisectBatchOnFunctionError"] is True
     assert mapping["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["RollupDeadLetters", "Arn"]}
     assert mapping["MaximumRecordAgeInSeconds"] < 86_400, "a stream forgets after a day"
+
+
+def test_every_change_of_content_is_consumed_or_in_the_queue(deployed: Template) -> None:
+    mappings = resources_of_type(deployed, "AWS::Lambda::EventSourceMapping").values()
+    (mapping,) = (it for it in mappings if it.get("EventSourceArn") == {"Fn::GetAtt": ["ContentTable", "StreamArn"]})
+    assert (mapping["StartingPosition"], mapping["BisectBatchOnFunctionError"]) == ("TRIM_HORIZON", True)
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["ContentDeadLetters", "Arn"]}
+    assert mapping["MaximumRecordAgeInSeconds"] < 86_400, "a stream forgets after a day"
+    (one,) = mapping["FilterCriteria"]["Filters"]
+    (wanted,) = json.loads(one["Pattern"])["dynamodb"]["NewImage"]["sk"]["S"]
+    assert version_sort_key(DocumentKey("post", "rye"), 1).startswith(wanted["prefix"])
+    assert not head_sort_key(DocumentKey("post", "rye")).startswith(wanted["prefix"])
 
 
 def test_the_filter_passes_only_ledger_rows(resources: Resources, mapping: Template) -> None:
@@ -281,7 +296,13 @@ def test_refusals_are_counted_in_every_function_that_refuses_anything(deployed: 
     }
     functions = resources_of_type(deployed, "AWS::Lambda::Function").values()
     logs = {function["LoggingConfig"]["LogGroup"]["Ref"] for function in functions}
-    assert logs - counted == {"HoldLogs", "RollupLogs", "RefreshPricesLogs", "PurgeLogs"}, "these work for no caller"
+    assert logs - counted == {
+        "HoldLogs",
+        "RollupLogs",
+        "ConsumeContentLogs",
+        "RefreshPricesLogs",
+        "PurgeLogs",
+    }, "these work for no caller"
     assert all(event.startswith("security.") for event in SecurityEvent)
 
 

@@ -20,6 +20,7 @@ FUNCTION_FOLDERS = (
     "store_hold_token",
     "recover",
     "rollup",
+    "consume_content",
     "refresh_prices",
     "purge",
 )
@@ -121,7 +122,11 @@ def test_every_function_writes_only_its_own_log(deployed: Template, function_rol
 
 
 def test_provider_keys_are_decrypted_only_where_providers_are_requested(function_roles: dict[str, Role]) -> None:
-    assert functions_that_may(function_roles, "kms:Decrypt", "Key", purpose="provider-key") == {"round", "credentials"}
+    assert functions_that_may(function_roles, "kms:Decrypt", "Key", purpose="provider-key") == {
+        "round",
+        "credentials",
+        "consume_content",
+    }
 
 
 def test_only_the_credentials_function_encrypts_and_only_provider_keys(function_roles: dict[str, Role]) -> None:

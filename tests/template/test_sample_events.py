@@ -30,6 +30,7 @@ FUNCTION_FOLDERS = (
     "store_hold_token",
     "recover",
     "rollup",
+    "consume_content",
     "refresh_prices",
     "purge",
 )
@@ -154,6 +155,12 @@ def test_the_rollup_counts_the_row_of_its_event(deployed_resources: Resources) -
     assert import_module("functions.rollup.app").handler(load_event("rollup"), Context()) == {"batchItemFailures": []}
     totals = audit_usage(deployed_resources, "bakery", "2026-11-28")["totals"]
     assert (totals["promptTokens"], totals["costUsd"]) == (120, 0.02031)
+
+
+def test_the_consumers_of_content_take_the_change_of_their_event(deployed_resources: Resources) -> None:
+    """Its document does not exist any more, so that there is nothing to index."""
+    app = import_module("functions.consume_content.app")
+    assert app.handler(load_event("consume_content"), Context()) == {"batchItemFailures": []}
 
 
 def test_the_purge_handles_its_scheduled_event(deployed_resources: Resources, source: Template) -> None:

@@ -1,0 +1,19 @@
+"""Tell the consumers of content what has changed, from the stream of its table."""
+
+from functools import partial
+from typing import Any
+
+from fermata.aws import observability
+from fermata.aws.resources import get_resources, prepare_function
+from fermata.content.content_consumers import tell_content_consumers
+from fermata.content.outbox import consume_content_changes
+
+
+@observability.trace_handler
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Report the first change that a consumer has not taken, so that Lambda retries only from there on."""
+    observability.reset_log_keys()
+    return dict(consume_content_changes(event["Records"], partial(tell_content_consumers, get_resources())))
+
+
+prepare_function("dynamodb", "s3")
