@@ -23,7 +23,7 @@ def test_a_prompt_becomes_a_page_with_a_hero_section_and_is_taken_back(session: 
         assert changed.status_code == 200, changed.text
         assert changed.json()["conversation"]["space"] == "cmssite/main"
         outcome = session.run_turn(tool_call_step(CREATE), {"text": "The page is there."})
-        assert outcome.view.terminal["type"] == "done"
+        assert outcome.status == "done"
         [page] = http.get("/content/cmssite/main/documents/page").json()["documents"]
         shown = http.get(f"/content/cmssite/main/documents/page/{page['id']}").json()["document"]
         assert (shown["slug"], shown["source"], shown["turn"]) == ("about-us", "agent", session.bridge)

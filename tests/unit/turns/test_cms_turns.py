@@ -17,11 +17,14 @@ from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.round import tool_calls
 from fermata.turns.start.start_turn import start_turn
+from tests.shared_cases.cms_cases import read_cms_cases
 from tests.unit.content.conftest import HERO
 from tests.unit.turns.approvals.bakery import HEAD_BAKER
-from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
+from tests.unit.turns.stage import Stage, make_provider_error, reply_with_calls, tool_call_block
 
 SHOP = SpaceKey("bakery", "shop")
+LOOP_CASES = [case for case in read_cms_cases("loop") if case["id"] != "G299"]
+"""G299 counts messages; here tokens are counted, and a history is cut between turns (tests of the context window)."""
 
 
 @pytest.fixture
@@ -188,3 +191,20 @@ def test_the_next_prompt_names_what_the_turn_before_was_about(cms: Stage) -> Non
     line = cms.driver.requests[-1].volatile.splitlines()[-1]
     assert line.startswith('Recent pages: "About ')
     assert f"(id {page.id}, slug about-situation)" in line
+
+
+@pytest.mark.parametrize("case", LOOP_CASES, ids=lambda case: case["id"])
+def test_the_loop_of_the_agent_ends_and_repeats_as_its_cases_say(cms: Stage, case: dict[str, Any]) -> None:
+    """Any answer without calls ends the turn, so that the marker of G298 needs no rule of its own."""
+    start(cms)
+    expected, status = case["expected"], case["input"].get("http_status")
+    if status is not None:
+        error = make_provider_error(retryable=status == 429)
+        cms.script_replies(*[[error] for _ in range(1 + expected.get("max_retries", 0))])
+        cms.run_workflow()
+        assert len(cms.driver.requests) == 1 + expected.get("max_retries", 0)
+        assert cms.event_types()[-1] == "error"
+    else:
+        cms.script_replies(case["input"]["text_contains"] + " done")
+        assert cms.run_workflow() == "finished"
+        assert len(cms.driver.requests) == 1

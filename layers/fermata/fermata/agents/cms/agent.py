@@ -1,6 +1,7 @@
 """Define the agent that works on pages, posts, navigation and settings of a site."""
 
 from fermata.agents.agent import Agent
+from fermata.domain.run_settings import RunSettings
 
 CMS_AGENT = Agent(
     id="cms",
@@ -11,4 +12,5 @@ CMS_AGENT = Agent(
     space_situation="fermata.agents.cms.situation:describe_cms_space",
     has_memory=True,
     max_rounds=15,
+    settings=RunSettings(max_retries=3),
 )
