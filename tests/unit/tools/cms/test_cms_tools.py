@@ -118,3 +118,19 @@ def test_without_a_space_or_the_right_nothing_is_done(agent: CmsAgent) -> None:
 @pytest.mark.parametrize(("name", "slug"), [("About Us", "about-us"), ("Straße 7", "strasse-7"), ("x" * 70, "x" * 64)])
 def test_a_slug_is_made_of_letters_and_digits(name: str, slug: str) -> None:
     assert make_slug(name) == slug
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("cms_getPage", "'id' or 'slug'"),
+        ("cms_deletePage", "'id' or 'slug'"),
+        ("cms_getSectionDef", "'id' or 'key'"),
+        ("cms_createPage", "'name'"),
+        ("cms_createPageWithContent", "'name'"),
+    ],
+)
+def test_a_call_that_names_nothing_is_told_what_to_name(agent: CmsAgent, tool: str, words: str) -> None:
+    refused = agent.call(tool)
+    assert refused.data["errorCode"] == "VALIDATION_FAILED"
+    assert words in str(refused.error)

@@ -62,10 +62,10 @@ def test_a_tool_takes_what_its_documents_name(name: str) -> None:
     known, tool = TOOLS[name]["input_schema"], CMS_TOOLSET.find_tool(name)
     assert tool is not None
     own = tool.input_schema
+    assert not own.keys() & {"anyOf", "oneOf", "allOf", "not"}, "providers refuse these at the top"
     assert own["additionalProperties"] is False
     if name not in REQUIRED_INSTEAD:
         assert own.get("required") == known.get("required")
-        assert own.get("anyOf") == known.get("anyOf")
     for member, schema in known["properties"].items():
         assert _essence(own["properties"][member]) == _essence(schema), member
 

@@ -125,7 +125,10 @@ def _build_page(arguments: dict[str, Any]) -> DocumentContent:
 
 
 def _read_name(arguments: dict[str, Any]) -> str:
-    return str(arguments.get("name") or arguments.get("title") or "")
+    name = str(arguments.get("name") or arguments.get("title") or "").strip()
+    if not name:
+        raise InvalidRequest("Name the page in 'name'.")
+    return name
 
 
 def _list_new_sections(arguments: dict[str, Any], access: OpenedSpace) -> list[tuple[str, dict[str, Any]]]:

@@ -65,7 +65,10 @@ def list_section_defs(_arguments: dict[str, Any], access: OpenedSpace) -> dict[s
 
 def get_section_def(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return a section definition with its slots."""
-    model = _read_section_model(access, arguments.get("id") or arguments.get("key") or "")
+    named = arguments.get("id") or arguments.get("key")
+    if not named:
+        raise InvalidRequest("Name the section definition by 'id' or 'key'.")
+    model = _read_section_model(access, named)
     slots = [
         {"key": name, "type": field.type.value, "required": field.required}
         | ({"options": list(field.options)} if field.options else {})
