@@ -26,7 +26,7 @@ MARKER = re.compile(rb"\[turn (\w+) rounds (\d+) seed (\d+)\]")
 MODEL_IN_PATH = re.compile(r"/models/([^:]+):")
 TASK_MARKER = re.compile(rb"\[task (\w+) rounds (\d+) seed (\d+)\]")
 """Of what a sub-agent is asked. No request of a turn that a user has started has one before its prompt."""
-MAX_TASK_DEPTH = 3
+USUAL_TASK_DEPTH = 3
 SUB_AGENT_TOOL = "ask_site"
 BROWSER_CALLS = (
     ("deleteNode", {"nodeId": "n1"}),
@@ -47,12 +47,16 @@ def make_prompt(name: str, rounds: int, seed: int) -> str:
 
 
 def _add_tasks(
-    draw: random.Random, calls: list[tuple[str, dict[str, Any]]], turn: str, number: int, seed: int
+    draw: random.Random, calls: list[tuple[str, dict[str, Any]]], turn: str, number: int, seed: int, depth: int
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return calls with some that ask sub-agents, and without any of the editor for a sub-agent itself."""
+    """Return calls with some that ask sub-agents, and without any of the editor for a sub-agent itself.
+
+    Where agents ask each other more than usually often in a row, each asks one at a time.
+    """
     mixed = [*calls, *draw.choices(SERVER_CALLS, k=0 if calls else 1)]
-    for index in range(draw.randint(1, 3) if turn.count("x") < MAX_TASK_DEPTH else 0):
-        task = f"[task {turn}x{number}{index} rounds {draw.randint(1, 2)} seed {seed}] Do it."
+    is_deep = depth > USUAL_TASK_DEPTH
+    for index in range(draw.randint(1, 1 if is_deep else 3) if turn.count("x") < depth else 0):
+        task = f"[task {turn}x{number}{index} rounds {2 if is_deep else draw.randint(1, 2)} seed {seed}] Do it."
         mixed.insert(draw.randint(0, len(mixed)), (SUB_AGENT_TOOL, {"task": task}))
     return mixed
 
@@ -68,6 +72,8 @@ class SimulatedProvider:
     """What a strict provider would have refused about a request; must stay empty."""
     has_sub_agents: bool = False
     """Whether the models ask other agents."""
+    task_depth: int = USUAL_TASK_DEPTH
+    """How often agents ask each other in a row."""
     slow_rate: float = 0.0
     """How often a response takes minutes, on a day without faults."""
     tenant_tools: tuple[str, ...] = ()
@@ -118,7 +124,7 @@ class SimulatedProvider:
                 for index, (tool, given) in enumerate(chosen)
             ]
             if self.has_sub_agents:
-                chosen = _add_tasks(draw, chosen if prompts else [], turn.decode(), number, int(seed))
+                chosen = _add_tasks(draw, chosen if prompts else [], turn.decode(), number, int(seed), self.task_depth)
             calls = [
                 (f"call_{turn.decode()}_{number}_{index}", tool, given) for index, (tool, given) in enumerate(chosen)
             ]

@@ -46,6 +46,12 @@ def make_world_with_approvers(seed: int, rate: float, budget: int) -> World:
     return World(seed, fault_rate=rate, fault_budget=budget, policy=policy)
 
 
+def make_world_with_sub_agents(seed: int, rate: float, budget: int) -> World:
+    """In one seed of five, people decide about calls, those that ask other agents included."""
+    policy = APPROVAL_POLICIES[seed // 5 % len(APPROVAL_POLICIES)] if seed % 5 == 1 else None
+    return World(seed, fault_rate=rate, fault_budget=budget, policy=policy, has_sub_agents=True)
+
+
 KINDS = {
     "approvals": SimulationKind(
         make_world_with_approvers, lambda world, evidence: judge_approvals(evidence, world.approvers.sent)
@@ -61,8 +67,8 @@ KINDS = {
         lambda world, evidence: judge_remote_results(evidence, world.tool_server.posted),
     ),
     "sub-agents": SimulationKind(
-        lambda seed, rate, budget: World(seed, fault_rate=rate, fault_budget=budget, has_sub_agents=True),
-        lambda _world, evidence: judge_sub_agents(evidence),
+        make_world_with_sub_agents,
+        lambda world, evidence: [*judge_sub_agents(evidence), *judge_approvals(evidence, world.approvers.sent)],
     ),
 }
 

@@ -1,13 +1,14 @@
 """Sub-agents under faults: starts and ends that are lost, late or twice, and turns that end while they work."""
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
 import pytest
 
-from fermata.turns.sub_agents import child_start, parent_answer, stop_children
+from fermata.turns.sub_agents import child_start, parent_answer, stop_children, sub_agent_limits
 from tests.chaos.scheduler import Stuck
-from tests.chaos.simulation_kinds import run_simulation
+from tests.chaos.simulation_kinds import draw_world, judge_run, run_simulation
 from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = range(6_000, 6_024)
@@ -26,6 +27,24 @@ def test_under_faults_each_call_has_one_sub_agent_and_its_one_answer(seed: int) 
 def test_on_good_days_sub_agents_answer() -> None:
     reports = [run(seed, faults=0) for seed in range(6_100, 6_104)]
     assert [problem for problems, _ in reports for problem in problems] == []
+
+
+def test_the_seeds_cancel_sub_agents_reach_every_limit_and_ask_people() -> None:
+    found: Counter[str] = Counter()
+    for seed in (6_406, 6_425):
+        world = draw_world("sub-agents", seed)
+        evidence = world.run()
+        assert judge_run("sub-agents", world, evidence) == []
+        told = " ".join(str(row) for row in evidence.bridges)
+        found["a sub-agent was cancelled by itself"] += len(world.cancellers.cancelled)
+        found["a sub-agent was asked too deep"] += told.count("Agents may ask each other at most")
+        found["the time of a turn was over"] += told.count("did not answer in time")
+        found["a person has decided"] += len(world.approvers.sent)
+    assert len(+found) == 4, found
+
+
+def _ask_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sub_agent_limits, "MAX_DEPTH", 99)
 
 
 def _add_no_usage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +76,13 @@ def _start_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("mutate", "first_seed"),
-    [(_add_no_usage, 6_000), (_leave_children_alone, 6_004), (_answer_after_the_end, 6_001), (_start_none, 6_000)],
+    [
+        (_add_no_usage, 6_001),
+        (_leave_children_alone, 6_002),
+        (_answer_after_the_end, 6_002),
+        (_start_none, 6_001),
+        (_ask_without_end, 6_023),
+    ],
 )
 def test_the_judge_notices_that_a_rule_is_missing(
     mutate: Any, first_seed: int, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,7 @@ from fermata.remote_tools import remote_tool_caller
 from fermata.remote_tools.tool_registry import register_tool
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.toolset import Toolset
+from fermata.turns.sub_agents.sub_agent_limits import MAX_DEPTH
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import add_tenant
@@ -48,6 +49,7 @@ from tests.chaos.queuers import Queuers
 from tests.chaos.remote_tool_server import RemoteToolServer
 from tests.chaos.scheduler import Process, Scheduler
 from tests.chaos.simulated_cloud import SimulatedCloud
+from tests.chaos.sub_agent_cancellers import SubAgentCancellers
 from tests.chaos.turn_recorder import TurnRecorder
 from tests.chaos.user_actions import UserActions
 from tests.chaos.users import AUDIENCE, ISSUER, SECRET, TENANT, User
@@ -82,6 +84,11 @@ RECOVERY_SECONDS = 400.0
 """Of a turn whose function was struck last: what a provider may be silent, two sweeps, and their grace."""
 SLOW_DAY_SECONDS = 1800.0
 """What slow providers may take on a day without faults, and browsers that are always slow on any day."""
+DEEP_TASKS_EVERY = 6
+"""In one seed of so many, agents ask each other more often in a row than they may."""
+SHORT_WAITS_EVERY = 4
+SHORT_WAIT_SECONDS = 100
+"""How long after its start a turn may wait for sub-agents in one seed of so many, in the place of days."""
 MUCH_LATER_SECONDS = 40 * 86_400.0
 """Longer than turns are kept, and deleted conversations."""
 MUCH_LATER_EVERY = 5
@@ -118,6 +125,9 @@ class World:
         self._day = day or _choose_day(seed, is_good=not fault_budget)
         self.cloud = SimulatedCloud(self.scheduler, self.faults, self._day.settings, habits=self._day.habits)
         self.cloud.provider.has_sub_agents = has_sub_agents
+        self.cancellers = SubAgentCancellers(self)
+        if has_sub_agents and seed % DEEP_TASKS_EVERY == 5:
+            self.cloud.provider.task_depth = MAX_DEPTH + 1
         self.events = PlatformInvocations(self.cloud)
         self.page = Page()
         self._has_small_budget = day is None and seed % SMALL_BUDGET_EVERY == 3
@@ -160,6 +170,8 @@ class World:
         actions.start()
         if self._policy:
             self.approvers.start()
+        if self.has_sub_agents and self.faults.budget:
+            self.cancellers.start()
         if self._has_queuers:
             self.queuers.start(actions.conversation)
         self.scheduler.run(lambda: actions.is_over or self.scheduler.now - begun > DISTURBED_SECONDS, CALM_SECONDS)
@@ -365,6 +377,9 @@ def simulated_process(world: World) -> Iterator[None]:
             tool = build_sub_agent_tool("site", "site", name=SUB_AGENT_TOOL)
             toolset = Toolset("site", (*SITE_TOOLSET.tools, tool))
             patch.setattr("fermata.tools.site.toolset.SITE_TOOLSET", toolset)
+            if world.seed % SHORT_WAITS_EVERY == 2:
+                kept = world.cloud.settings.turn_lifetime_seconds - SHORT_WAIT_SECONDS
+                patch.setattr("fermata.turns.pause.TURN_RETENTION_SECONDS", kept)
         for name in ("log_event", "log_warning", "log_audit_event", "emit_metrics"):
             patch.setattr(observability, name, lambda *_, **__: None)
         yield

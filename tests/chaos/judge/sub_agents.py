@@ -14,6 +14,8 @@ CLOSED_CALL_TEXT = "The turn ended before this call was answered."
 MAX_ORPHAN_SECONDS = 120.0
 """How long after the end of its turn a sub-agent's may go on: a round under way, a sweep and its grace."""
 MAX_UNDISTURBED_ORPHAN_SECONDS = 5.0
+MOST_IN_A_ROW = 5
+"""Agents that ask each other after the agent of the user's turn."""
 
 
 def judge_sub_agents(evidence: Evidence) -> Iterator[str]:
@@ -29,6 +31,8 @@ def judge_sub_agents(evidence: Evidence) -> Iterator[str]:
         yield from (f"turn {turn}: {problem}" for problem in _judge_usage(evidence, turn, log, parents))
     for child, parent in parents.items():
         yield from _judge_orphan(evidence, child, parent)
+        if (depth := _count_ancestors(parents, child)) > MOST_IN_A_ROW:
+            yield f"sub-agent {child} is asked by {depth} agents in a row"
 
 
 def _iter_parents(evidence: Evidence) -> Iterator[tuple[str, str]]:
@@ -36,6 +40,13 @@ def _iter_parents(evidence: Evidence) -> Iterator[tuple[str, str]]:
         parent = json.loads(row["data"]).get("parent") if row["sk"] == "turn" else None
         if parent:
             yield turn_of(row), str(parent["turn"])
+
+
+def _count_ancestors(parents: dict[str, str], child: str) -> int:
+    count = 0
+    while child in parents:
+        child, count = parents[child], count + 1
+    return count
 
 
 def _judge_answers(log: list[Event], logs: dict[str, list[Event]]) -> Iterator[str]:
