@@ -9,6 +9,7 @@ from fermata.client_protocols import log_response
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.model_io import ReasoningDelta
 from tests.images import make_image, to_base64
+from tests.tenant_tokens import make_tenant
 from tests.unit.client_protocols.conftest import Requester, parse_chunks
 from tests.unit.turns.approvals.bakery import Bakery
 from tests.unit.turns.stage import Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
@@ -228,3 +229,24 @@ def test_rounds_are_steps_in_their_order(stage: Stage, requester: Requester) -> 
     steps = [(event["type"], event["stepName"]) for event in events if event["type"].startswith("STEP")]
     assert [name for _, name in steps] == ["round 1", "round 1", "round 2", "round 2"]
     assert all(one[0] != other[0] for one, other in pairwise(steps))
+
+
+def test_results_that_no_call_of_the_front_end_waits_for_are_refused_by_name(
+    stage: Stage, requester: Requester
+) -> None:
+    """A result of a call that nobody made, of the service's own tool, and of a thread of somebody else."""
+    bakery = Bakery(stage)
+    locate, bake = tool_call_block("locate"), tool_call_block("bake", loaves=3)
+    stage.script_replies(reply_with_calls(locate, bake))
+    thread = Thread(requester)
+    thread.run("Where? Then bake.", tools=[LOCATE])
+    stranger = Thread(Requester(make_tenant(stage.resources, "rival")))
+    for one, call_id in ((thread, "call-x"), (thread, bake.tool_call_id), (stranger, locate.tool_call_id)):
+        one.messages, before = [*thread.messages], [*one.messages]
+        one.answer(call_id, '{"loaves": 100}')
+        response = one.post(tools=[LOCATE])
+        assert response.status_code == 400, (call_id, response.text)
+        assert call_id in response.text
+        one.messages = before
+    assert not bakery.oven.baked
+    assert len(stage.driver.requests) == 1

@@ -14,6 +14,7 @@ from fermata.hosts.registry import register_host
 from fermata.remote_tools.tool_registry import register_tool
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
+from fermata.turns.round import direct_call
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.scripted_host import HOST_SECRET, scripted_host
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
@@ -138,3 +139,20 @@ def test_tools_of_the_content_system_are_listed_where_there_is_one_and_called(
         ok, words = call(editor, "content_list_collections")
     assert (ok, host.requests[-1].claims["sub"]) == (True, "ada"), words
     assert not stage.driver.requests
+
+
+def test_a_call_whose_function_dies_before_it_is_made_costs_nothing(
+    stage: Stage, requester: Requester, vendor: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register_tool(stage.resources, ADMIN, make_manifest_json(inputSchema=SCHEMA), vendor.url)
+    name = find_tool(requester)
+
+    def die(*_: Any) -> None:
+        raise SystemError("The function was killed.")
+
+    monkeypatch.setattr(direct_call, "answer_direct_call", die)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": SKU}}
+    requester.send("POST", "/mcp", json=message)
+    stage.cancel_turn()
+    assert [event.type for event in stage.events()][-1] == "cancelled"
+    assert not [event for event in stage.events() if event.type == "usage" and event.prompt_tokens]
