@@ -28,6 +28,16 @@ class OpenAIResponse(OpenAIObject):
     created_at: Annotated[int, Field(alias="created_at")]
     status: str
     output: list[dict[str, Any]]
+    error: dict[str, Any] | None
+    incomplete_details: Annotated[dict[str, Any] | None, Field(alias="incomplete_details")]
+    instructions: str | None
+    metadata: dict[str, Any]
+    parallel_tool_calls: Annotated[bool, Field(alias="parallel_tool_calls")]
+    temperature: float | None
+    tool_choice: Annotated[str, Field(alias="tool_choice")]
+    tools: list[dict[str, Any]]
+    top_p: Annotated[float | None, Field(alias="top_p")]
+    usage: dict[str, Any] | None
 
 
 class DeletedOpenAIResponse(ResponseModel):
