@@ -33,6 +33,8 @@ class Agent:
             none.
         space_situation: A function from a content space, as an `AgentSpace`, to the lines of the situation about it;
             empty for an agent that works in none.
+        space_withheld: A function from an `AgentSpace` to the names of the tools that a turn in it is not offered;
+            empty for an agent that is offered the same tools in all spaces.
         text_reader: A function from the model's text and an id to the call that the text stands for, or None; empty
             for an agent whose text is always an answer.
         has_memory: Whether its prompts name what earlier turns of the conversation were about.
@@ -49,6 +51,7 @@ class Agent:
     prompt: str
     situation: str = ""
     space_situation: str = ""
+    space_withheld: str = ""
     text_reader: str = ""
     has_memory: bool = False
     max_rounds: int | None = None
@@ -105,6 +108,12 @@ class Agent:
         """
         text = cast("Callable[[AgentSpace], str]", resolve_name(self.space_situation))(space)
         return escape_frames_in_text(text)
+
+    def list_withheld_in_space(self, space: "AgentSpace") -> tuple[str, ...]:
+        """Return the names of the tools that a turn in a space is not offered."""
+        if not self.space_withheld:
+            return ()
+        return cast("Callable[[AgentSpace], tuple[str, ...]]", resolve_name(self.space_withheld))(space)
 
     def find_call_in_text(self, text: str, call_id: str) -> ToolCallBlock | None:
         """Return the call that a model has written into its text, or None.

@@ -15,6 +15,7 @@ SCOPES: dict[str, str] = {
     "plugin": "fermata.agents.plugin.agent:PLUGIN_AGENT",
     "planner": "fermata.agents.planner.agent:PLANNER_AGENT",
     "cms": "fermata.agents.cms.agent:CMS_AGENT",
+    "studio": "fermata.agents.studio.agent:STUDIO_AGENT",
 }
 """The scopes by their names, with the path `package.module:name` of the Agent that `chat/{scope}` asks.
 

@@ -18,6 +18,7 @@ class Capability(StrEnum):
     POLICIES = "ai.policies.manage"
     AGENTS = "ai.agents.manage"
     READ_CONTENT = "ai.content.read"
+    REVIEW_CONTENT = "ai.content.review"
     WRITE_CONTENT = "ai.content.write"
     CONTENT = "ai.content.manage"
 

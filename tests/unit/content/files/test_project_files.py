@@ -53,6 +53,19 @@ def test_projects_made_by_chance_go_through_a_space(resources: Resources, space:
     assert export(resources) == tree
 
 
+def test_a_project_of_more_documents_than_a_transaction_holds_goes_through_a_space(
+    resources: Resources, space: SpaceKey
+) -> None:
+    tree = make_tree()
+    entries = {f"e{number:03}": {"answer": "Yes.", "question": f"Question {number}?"} for number in range(130)}
+    tree[".contentrain/content/marketing/faq/en.json"] = text_of(entries)
+    del tree[".contentrain/content/marketing/faq/tr.json"]
+    del tree[".contentrain/meta/faq/tr.json"]
+    tree[".contentrain/meta/faq/en.json"] = text_of({"e001": {"status": "published"}})
+    write_project(resources, space, parse_project_files(tree), IMPORTER)
+    assert export(resources) == tree
+
+
 def test_a_status_is_that_of_each_language(resources: Resources, space: SpaceKey) -> None:
     write_project(resources, space, parse_project_files(make_tree()), IMPORTER)
     content = read_document(resources, space, DocumentKey("faq", "a1b2c3d4e5f6")).content

@@ -31,7 +31,7 @@ AUTHOR = ContentAuthor("ada", "agent", "turn-1")
 BASIC = {Capability.CHAT, Capability.WRITE}
 ADMIN = frozenset({*BASIC, Capability.CONTENT})
 EDITOR = frozenset({*BASIC, Capability.WRITE_CONTENT})
-REVIEWER = frozenset({*BASIC, Capability.READ_CONTENT, Capability.APPROVE})
+REVIEWER = frozenset({*BASIC, Capability.READ_CONTENT, Capability.REVIEW_CONTENT})
 VIEWER = frozenset({*BASIC, Capability.READ_CONTENT})
 FRESH = "a1b2c3d4e5f6"
 
@@ -269,7 +269,7 @@ def test_a_language_is_copied_only_where_there_is_nothing(agent: StudioAgent) ->
 
 
 def test_only_owners_and_admins_publish(agent: StudioAgent) -> None:
-    publish = {"model": "faq", "entryIds": ["how-long"], "status": "published"}
+    publish: dict[str, Any] = {"model": "faq", "entryIds": ["how-long"], "status": "published"}
     assert "Only owners and admins" in str(agent.call("update_status", rights=EDITOR, **publish).error)
     assert agent.data("update_status", **publish)["merged"]
     archived = agent.data("update_status", rights=EDITOR, **(publish | {"status": "archived"}))

@@ -11,7 +11,12 @@ from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, Content
 from fermata.content.content_space import ContentSpace, SpaceKey, read_space
 from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.read_document import ModelState, model_state_from_item, read_versions_at_once
+from fermata.content.documents.read_document import (
+    MAX_BATCH_KEYS,
+    ModelState,
+    model_state_from_item,
+    read_versions_at_once,
+)
 from fermata.content.files.project_files import ContentProject
 from fermata.domain.errors import PayloadTooLarge
 
@@ -25,7 +30,6 @@ MAX_PROJECT_DOCUMENTS = 20_000
 CONFIG_VERSION = 1
 CACHED_SPACE_SECONDS = 600
 _BUILT_IN = {model.id: model for model in BUILT_IN_MODELS}
-_BATCH = 1000
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,8 @@ def _refresh(
     changed = [
         (key, int(head["version"])) for key, head in heads.items() if key.model != META_MODEL and key not in versions
     ]
-    for start in range(0, len(changed), _BATCH):
-        found = read_versions_at_once(resources, space, changed[start : start + _BATCH])
+    for start in range(0, len(changed), MAX_BATCH_KEYS):
+        found = read_versions_at_once(resources, space, changed[start : start + MAX_BATCH_KEYS])
         versions |= {key: version for (key, _), version in found.items()}
     return WholeSpace(record, models, versions)
 

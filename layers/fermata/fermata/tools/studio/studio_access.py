@@ -28,7 +28,7 @@ def resolve_caller_permissions(capabilities: frozenset[str]) -> ProjectPermissio
     if Capability.WRITE_CONTENT in capabilities:
         return resolve_member_permissions("member", {"role": "editor"})
     if Capability.READ_CONTENT in capabilities:
-        role = "reviewer" if Capability.APPROVE in capabilities else "viewer"
+        role = "reviewer" if Capability.REVIEW_CONTENT in capabilities else "viewer"
         return resolve_member_permissions("member", {"role": role})
     return resolve_member_permissions("member", None)
 

@@ -68,7 +68,7 @@ class TurnBuilder:
         has_budget = self.prompt.direct_call is None and self._is_budgeted(chosen_model)
         turn = self._build_row(agent, chosen_model, situation).model_copy(
             update={
-                "withheld_tools": withheld_tools,
+                "withheld_tools": (*withheld_tools, *space.withheld),
                 "has_budget": has_budget,
                 "agent_context": opened.context,
                 "agent_properties": opened.resolved,

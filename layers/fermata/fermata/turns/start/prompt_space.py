@@ -1,6 +1,7 @@
 """Choose the content space of a turn, and say what the model is told about it (decision 0450)."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fermata.agents.agent import Agent
 from fermata.aws.resources import Resources
@@ -12,13 +13,28 @@ if TYPE_CHECKING:
 
 
 class PromptSpace(NamedTuple):
-    """The space of a turn as `site/environment`, empty for none, and the lines of the situation about it."""
+    """The space of a turn as `site/environment`, empty for none.
+
+    Attributes:
+        situation: The lines of the situation about it.
+        withheld: The tools that the turn is not offered in it.
+    """
 
     name: str = ""
     situation: str = ""
+    withheld: tuple[str, ...] = ()
 
 
-def choose_prompt_space(resources: Resources, caller: Caller, agent: Agent, named: str, usual: str = "") -> PromptSpace:
+def choose_prompt_space(
+    resources: Resources,
+    caller: Caller,
+    agent: Agent,
+    named: str,
+    usual: str = "",
+    *,
+    text: str = "",
+    ui_context: Any = None,
+) -> PromptSpace:
     """Return the space that the prompt or else its conversation names, or the only one of the tenant.
 
     Args:
@@ -27,6 +43,8 @@ def choose_prompt_space(resources: Resources, caller: Caller, agent: Agent, name
         agent: The agent of the turn. Most work in no space.
         named: The space that the prompt names.
         usual: The one that its conversation names.
+        text: What the user has written.
+        ui_context: What the user has open, as the client has posted it.
 
     Raises:
         InvalidRequest: The agent works in no space, or the name is none.
@@ -37,8 +55,15 @@ def choose_prompt_space(resources: Resources, caller: Caller, agent: Agent, name
         if named:
             raise InvalidRequest(f"The agent {agent.id} works in no content space. Leave out 'space'.")
         return PromptSpace()
-    found = _find_space(resources, caller, named or usual)
-    return PromptSpace(found.key.name if found.key else "", agent.build_space_situation(found))
+    found = replace(
+        _find_space(resources, caller, named or usual),
+        resources=resources,
+        capabilities=caller.capabilities,
+        prompt_text=text,
+        ui_context=ui_context,
+    )
+    name = found.key.name if found.key else ""
+    return PromptSpace(name, agent.build_space_situation(found), agent.list_withheld_in_space(found))
 
 
 def _find_space(resources: Resources, caller: Caller, name: str) -> "AgentSpace":

@@ -12,7 +12,7 @@ from fermata.aws.dynamodb_items_and_writes import Put, ReadItem, Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.conversations.message_cuts import MessageCuts, add_cut
-from fermata.domain.blocks import Block
+from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest
@@ -104,7 +104,15 @@ class _TurnStart:
         check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
         content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
         self.snapshot.check()
-        space = choose_prompt_space(resources, caller, opened.agent, prompt.space, conversation.space)
+        space = choose_prompt_space(
+            resources,
+            caller,
+            opened.agent,
+            prompt.space,
+            conversation.space,
+            text="\n".join(block.text for block in content if isinstance(block, TextBlock)),
+            ui_context=prompt.snapshot_content.value if opened.agent.space_situation else None,
+        )
         situation = build_situation(opened.agent, prompt, opened.context, space)
         if conversation.claim:
             conversation = self._make_claimable(conversation)

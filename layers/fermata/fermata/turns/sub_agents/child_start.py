@@ -94,7 +94,7 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         dialect="fermata",
         policy=parent.policy,
         known_tools=parent.known_tools,
-        withheld_tools=_list_withheld_tools(context, child.agent),
+        withheld_tools=(*_list_withheld_tools(context, child.agent), *space.withheld),
         has_browser_tools=False,
         runs_confirmed_tools=parent.runs_confirmed_tools,
         remote_tools=_pin_remote_tools(resources, parent, child.agent, scope),

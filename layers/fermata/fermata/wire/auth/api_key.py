@@ -19,7 +19,7 @@ API_KEY_MARK = "fmk"
 MAX_API_KEY_CHARACTERS = 160
 TENANT_WIDE_CAPABILITIES = frozenset({
     Capability.PROVIDERS, Capability.AUDIT, Capability.DATA, Capability.KEYS, Capability.TOOLS,
-    Capability.AGENTS, Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT,
+    Capability.AGENTS, Capability.READ_CONTENT, Capability.REVIEW_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT,
 })  # fmt: skip
 """What they allow concerns all scopes at once, so a key for some scopes does not have them (decision 0259)."""
 _SECRET_BYTES = 32
