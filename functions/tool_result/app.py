@@ -5,6 +5,7 @@ from typing import Any
 from fermata.agents import agent_views
 from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources, prepare_function
+from fermata.aws.security_events import log_refusal
 from fermata.domain.errors import ApiError, NotFound
 from fermata.editor_bridge.editor_call import EditorCallGone
 from fermata.editor_bridge.open_editors import EDITOR_ID_PREFIX
@@ -107,6 +108,7 @@ def _decide_one(context: RequestContext, decision: NamedDecision) -> dict[str, A
     try:
         record = decide_approval(context.resources, context.caller, decision.approval_id, answer)
     except ApiError as refusal:
+        log_refusal(refusal)
         return {"approvalId": decision.approval_id, "status": refusal.status, "error": refusal.message}
     return {"approvalId": decision.approval_id, "status": 200, "approval": build_approval_view(record)}
 

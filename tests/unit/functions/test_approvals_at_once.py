@@ -55,6 +55,14 @@ def test_each_decision_of_a_request_is_made_for_itself(bakery: Bakery, signer: T
     assert bakery.oven.baked == [1]
 
 
+def test_each_refused_decision_of_a_request_is_a_refusal_in_the_log(
+    bakery: Bakery, signer: TokenSigner, caplog: pytest.LogCaptureFixture
+) -> None:
+    decide(signer, {"approvalId": "none.1.0.nonce", "approved": True}, {"approvalId": "x.1.0.n", "approved": True})
+    refused = [record.__dict__ for record in caplog.records if getattr(record, "security", False)]
+    assert [line["event"] for line in refused] == ["security.id_refused"] * 2
+
+
 def test_the_newest_decisions_are_listed_in_pages(bakery: Bakery, signer: TokenSigner) -> None:
     ids = [request.approval_id for request in bakery.requested]
     decide(signer, *({"approvalId": id_, "approved": False, "reason": f"No {id_}"} for id_ in ids))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from fermata.aws.resources import Resources
+from fermata.aws.security_events import log_refusal
 from fermata.client_protocols.log_response import handler_pool
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import ApiError, Forbidden, InvalidRequest, Unauthorized
@@ -47,7 +48,9 @@ def open_editor_bridge(resources: Resources, request: HttpRequest) -> Response:
     """Answer an editor that asks for its bridge: with calls as they come, or with a refusal that its browser keeps."""
     try:
         caller = authenticate(resources, request.headers, request.method)
-    except Unauthorized:
+    except Unauthorized as refusal:
+        if refusal.reason != "missing":  # as every browser is that shows the editor to somebody who is not signed in
+            log_refusal(refusal)
         return Response(403, {"error": NO_BRIDGE_MESSAGE}, REFUSED_WITHOUT_CALLER_HEADERS)
     scope = request.query.get("scope", "site")
     if scope not in EDITOR_SCOPES:
@@ -58,6 +61,7 @@ def open_editor_bridge(resources: Resources, request: HttpRequest) -> Response:
     try:
         return _stream_calls(context, scope)
     except Forbidden as refusal:
+        log_refusal(refusal)
         return Response(403, {"error": refusal.message}, REFUSED_FOR_NOW_HEADERS)
 
 

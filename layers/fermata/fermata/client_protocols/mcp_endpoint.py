@@ -9,6 +9,7 @@ from typing import Any
 import fermata
 from fermata.aws import observability
 from fermata.aws.resources import Resources
+from fermata.aws.security_events import log_refusal
 from fermata.client_protocols.log_response import handler_pool
 from fermata.client_protocols.mcp_calls import McpCall, UnknownTool, open_mcp_call
 from fermata.client_protocols.mcp_tools import list_mcp_tool_views
@@ -50,6 +51,7 @@ def ask_mcp(resources: Resources, request: HttpRequest) -> Response:
     try:
         caller = _authenticate(resources, request, workspace)
     except Unauthorized as refusal:
+        log_refusal(refusal)
         return _challenge(resources, request, workspace, refusal)
     observability.add_log_keys(tenant=caller.tenant, user=caller.user)
     context = RequestContext(resources, request, caller, get_tenant(resources, caller.tenant))
@@ -166,6 +168,7 @@ def _call_tool(context: RequestContext, message_id: Any, parameters: Mapping[str
     except UnknownTool as error:
         raise RpcError(INVALID_PARAMETERS, f"Unknown tool: {str(error)[:100]}") from None
     except ApiError as refusal:
+        log_refusal(refusal)
         failed = {"content": [{"type": "text", "text": refusal.message}], "isError": True}
         return Response(200, {"jsonrpc": "2.0", "id": message_id, "result": failed})
     answers: list[dict[str, Any]] = []
