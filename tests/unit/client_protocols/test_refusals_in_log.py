@@ -1,4 +1,4 @@
-"""What doors answer in a way of their own is refused in the log all the same."""
+"""Refusals that doors answer in a way of their own are in the log all the same."""
 
 import json
 from typing import Any
