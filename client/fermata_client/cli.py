@@ -16,6 +16,7 @@ from fermata_client.commands.workspace.agents import agents
 from fermata_client.commands.workspace.api_keys import api_keys
 from fermata_client.commands.workspace.approvals import approvals
 from fermata_client.commands.workspace.audit import audit
+from fermata_client.commands.workspace.content import content
 from fermata_client.commands.workspace.conversations import conversations
 from fermata_client.commands.workspace.credentials import credentials
 from fermata_client.commands.workspace.defaults import defaults
@@ -44,6 +45,7 @@ main.add_command(edit)
 main.add_command(undo)
 main.add_command(chat)
 main.add_command(conversations)
+main.add_command(content)
 main.add_command(credentials)
 main.add_command(api_keys)
 main.add_command(agents)

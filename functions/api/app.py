@@ -41,6 +41,7 @@ from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
 from fermata.wire.operations import (
     content,
+    content_delivery,
     content_media,
     conversations,
     defaults,
@@ -311,8 +312,14 @@ for operation, function in planner.PUBLISH_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.publish_handlers:{function}")
 for operation, function in planner.SITE_HANDLERS:
     router.handles_by_path(operation, f"fermata.planner_api.site_handlers:{function}")
-for operation, function in (*content.CONTENT_HANDLERS, *content_media.CONTENT_MEDIA_HANDLERS):
+for operation, function in (
+    *content.CONTENT_HANDLERS,
+    *content_media.CONTENT_MEDIA_HANDLERS,
+    *content_delivery.DELIVERY_HANDLERS,
+):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
+for public_operation, function in content_delivery.PUBLIC_DELIVERY_HANDLERS:
+    router.handles_public_by_path(public_operation, f"fermata.content_api.{function}")
 
 handler = make_handler(router)
 prepare_function("dynamodb", "s3", "kms", "stepfunctions")

@@ -1,17 +1,13 @@
 """Call the HTTP API on credentials, keys, tools, models, defaults and usage, one method per operation."""
 
+from fermata_client.service.content_client import ContentClient
 from fermata_client.service.json_members import require_member, without_none
 from fermata_client.service.json_types import JsonObject
 from fermata_client.service.paths import path_of
-from fermata_client.service.transport import Transport
 
 
-class SettingsClient:
+class SettingsClient(ContentClient):
     """The part of `FermataClient` that concerns no conversation. Its methods raise and omit as those do."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._request = transport.request_json
 
     def list_credentials(self) -> list[JsonObject]:
         """Return the caller's own credentials, newest first. They never contain a key."""

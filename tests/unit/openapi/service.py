@@ -22,9 +22,10 @@ from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import create_document
-from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentContent
 from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space, put_model
+from fermata.content.publishing.delivery_token import issue_delivery_token
 from fermata.credentials import credential_store
 from fermata.credentials.scope_defaults import set_default
 from fermata.domain.agent_ids import SCOPES
@@ -74,7 +75,7 @@ ROUTES: Routes = [
     for function in (api, credentials, redraw_images, stream_turns, tool_result)
     for route in function.router.routes
 ]
-OF_CONTENT = ("content", "assets", "content-search", "content-index")
+OF_CONTENT = ("content", "assets", "content-search", "content-index", "delivery")
 """First words of paths that name a space."""
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
@@ -188,7 +189,7 @@ class Service:
             operation: The operation.
             status: That of the response. With 204 there is nothing behind the id.
         """
-        kind = operation.path.removeprefix(f"{API_PREFIX}/").split("/")[0]
+        kind = operation.path.removeprefix(f"{API_PREFIX}/").lstrip("/").split("/")[0]
         return {
             "id": self._path_id(kind, deletes=operation.method == "DELETE" and "/queue/" not in operation.path),
             "conversationId": self.empty_conversation,
@@ -204,7 +205,7 @@ class Service:
             **(self._open_planner_session() if kind == "planner" else {}),
             **(
                 self._write_content(operation, status)
-                if kind in ("content", "assets", "content-search", "content-index")
+                if kind in ("content", "assets", "content-search", "content-index", "delivery")
                 else {}
             ),
             "deliveryId": DELIVERY.sort_key,
@@ -241,10 +242,21 @@ class Service:
         create_space(self.resources, space, ContentSpace(), author)
         put_model(self.resources, space, {"id": "recipe", "kind": "collection", "i18n": False}, author)
         if operation.name != "removeContentModel":
-            create_document(self.resources, space, "recipe", author, DocumentContent(title="Rye"), document_id="rye")
+            content = DocumentContent(title="Rye", slug="rye-bread", status=ContentStatus.PUBLISHED)
+            create_document(self.resources, space, "recipe", author, content, document_id="rye")
         change_set = begin_change_set(self.resources, space, "", author).id
         names = {"site": space.site, "environment": space.environment, "model": "recipe", "document": "rye"}
-        return names | {"version": "1", "changeSet": change_set, **self._store_image(space, author, status)}
+        return names | {
+            "version": "1",
+            "changeSet": change_set,
+            "slug": "rye-bread",
+            **self._store_image(space, author, status),
+            **self._issue_token(space),
+        }
+
+    def _issue_token(self, space: SpaceKey) -> dict[str, str]:
+        text, grant = issue_delivery_token(self.resources, space, "ada", "published")
+        return {"token": text, "tokenId": grant.id}
 
     def _store_image(self, space: SpaceKey, author: ContentAuthor, status: int) -> dict[str, str]:
         """Return an asset, and an upload of another image, or of the same one for status 200."""

@@ -85,6 +85,8 @@ BODIES: dict[str, Any] = {
     "beginChangeSet": {"title": "Spring"},
     "indexContent": {"again": True},
     "setSearchModel": {},
+    "issueDeliveryToken": {"mode": "preview", "expiresInSeconds": 600},
+    "importContent": {"documents": [{"model": "recipe", "id": "oats", "title": "Oats"}]},
     "storeAsset": {"uploadRef": "", "filename": "bread.jpg", "alt": "A loaf"},
     "changeInChangeSet": {"title": "Dark rye"},
     "mergeChangeSet": {"prefer": "ours"},
@@ -201,4 +203,9 @@ def test_only_operations_without_tenant_data_are_public() -> None:
         "/admin/api/ai/healthz",
         "/admin/api/ai/version",
         "/admin/api/ai/openapi.json",
+        # A token in the path says what is shown.
+        "/delivery/{token}/documents/{model}",
+        "/delivery/{token}/documents/{model}/{document}",
+        "/delivery/{token}/slugs/{model}/{slug}",
+        "/delivery/{token}/assets/{asset}/{file}",
     ]

@@ -19,6 +19,8 @@ from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
 from fermata.content.git.git_remote import GitRemote, put_git_remote
 from fermata.content.model_store import create_space
+from fermata.content.publishing.delivery_token import issue_delivery_token
+from fermata.content.search.search_index import IndexSettings, TextEmbedder, index_documents, set_index_settings
 from fermata.conversations import conversation_store
 from fermata.credentials import last_used, scope_defaults
 from fermata.domain.blocks import ImageBlock
@@ -120,7 +122,10 @@ def write_content(resources: Resources, caller: Caller) -> None:
     if not list_spaces(resources, caller.tenant):
         create_space(resources, space, ContentSpace(), author)
     post = DocumentContent(title="Bread", slug="bread", locales={"en": {"body": "bread of the bakery " * 2_000}})
-    create_document(resources, space, "post", author, post)
+    written = create_document(resources, space, "post", author, post).version
+    index_documents(resources, space, [written.key], TextEmbedder())
+    set_index_settings(resources, space, IndexSettings())
+    issue_delivery_token(resources, space, caller.user, "published")
     leave_change_open(resources, space, author)
     put_git_remote(resources, space, GitRemote(url="https://1.1.1.1/shop.git", username="ada"), "password-of-git")
 

@@ -127,12 +127,15 @@ def put_model(
     """
     model = parse_content_model(definition)
 
-    def decide(_before: DocumentVersion | None, basis: WriteBasis) -> DocumentContent:
+    def decide(before: DocumentVersion | None, basis: WriteBasis) -> DocumentContent:
         state = basis.models.get(model.id)
         if state is not None:
             check_model_change(state, model)
         is_built_in = state is not None and state.model.built_in
-        return model_to_content(model.model_copy(update={"built_in": is_built_in}))
+        content = model_to_content(model.model_copy(update={"built_in": is_built_in}))
+        # The same definition again is no change.
+        published_at = before.content.published_at if before and before.content else ""
+        return content.model_copy(update={"published_at": published_at})
 
     return change_document(resources, space, DocumentKey(META_MODEL, model.id), author, decide, options)
 

@@ -165,6 +165,11 @@ def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentV
     return resources.blobs.presign_get(f"{media_folder(space, str(digests[0]))}/{digests[1]}", ASSET_URL_SECONDS)
 
 
+def build_asset_path(space: SpaceKey, asset_id: str) -> str:
+    """Return the path of the API under which people download the large size of an asset."""
+    return f"/admin/api/ai/content/{space.name}/assets/{asset_id}/files/large"
+
+
 def read_asset(resources: Resources, space: SpaceKey, asset_id: str) -> DocumentVersion:
     """Return an asset.
 

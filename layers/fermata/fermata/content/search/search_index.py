@@ -1,9 +1,9 @@
 """Keep the search index of a space: an entry for each document, in the order in which they were indexed.
 
     t#<tenant>#s#<site>#<environment>
-        x#<time in ms>#<model>#<id>   what a search compares first; it moves whenever its document is indexed
+        i#<time in ms>#<model>#<id>   what a search compares first; it moves whenever its document is indexed
         y#<model>#<id>                which version is indexed, where its entry is, and the vector
-        z                             with which model texts become vectors
+        search-model                  with which model texts become vectors
 
 Whoever has read the entries until a moment reads only newer ones (decision 0461).
 """
@@ -22,8 +22,8 @@ from fermata.content.search.lexical_embedding import LEXICAL_MODEL, Vector, embe
 from fermata.content.search.packed_vector import pack_vector
 from fermata.content.search.searchable_text import build_searchable_text, get_search_type
 
-ENTRY_PREFIX = "x#"
-_SETTINGS_KEY = "z"
+ENTRY_PREFIX = "i#"
+_SETTINGS_SORT_KEY = "search-model"
 _GONE_SECONDS = 86_400
 """How long an entry says that its document is gone, for whoever has read the index before."""
 
@@ -59,13 +59,13 @@ def pointer_sort_key(key: DocumentKey) -> str:
 
 def read_index_settings(resources: Resources, space: SpaceKey) -> IndexSettings:
     """Return with which model a space is indexed."""
-    row = resources.tables.get_item(resources.settings.content_table, space.pk, _SETTINGS_KEY)
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, _SETTINGS_SORT_KEY)
     return IndexSettings(row.get("credential", ""), row.get("model", "")) if row else IndexSettings()
 
 
 def set_index_settings(resources: Resources, space: SpaceKey, settings: IndexSettings) -> None:
     """Choose with which model a space is indexed from now on. All documents have to be indexed again."""
-    row = {"pk": space.pk, "sk": _SETTINGS_KEY, "v": 1, "credential": settings.credential, "model": settings.model}
+    row = {"pk": space.pk, "sk": _SETTINGS_SORT_KEY, "v": 1, "credential": settings.credential, "model": settings.model}
     resources.tables.write_items(Put(resources.settings.content_table, row))
 
 

@@ -94,3 +94,30 @@ class SearchModel(StrictBody):
 
     credential_id: Annotated[str, StringConstraints(max_length=64)] = ""
     model_id: Annotated[str, StringConstraints(max_length=200)] = ""
+
+
+class NewDeliveryToken(StrictBody):
+    """What a token shows: what is published, or also drafts; of one document, or of all of the space."""
+
+    mode: Literal["published", "preview"]
+    model: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,39})?$")] = ""
+    document: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,39})?$")] = ""
+    expires_in_seconds: Annotated[int, Field(ge=60, le=31_536_000)] | None = None
+
+
+class ImportedDocument(StrictBody):
+    """A document as an export has it."""
+
+    model: Annotated[str, StringConstraints(max_length=40)]
+    id: Annotated[str, StringConstraints(max_length=40)]
+    slug: Annotated[str, StringConstraints(max_length=64)] = ""
+    title: _Title = ""
+    status: _Status = "draft"
+    locales: _Locales = Field(default_factory=dict)
+
+
+class ContentImport(StrictBody):
+    """Models and documents as an export has them. What the space is called is not needed."""
+
+    models: Annotated[list[dict[str, Any]], Field(max_length=100)] = Field(default_factory=list)
+    documents: Annotated[list[ImportedDocument], Field(max_length=25)] = Field(default_factory=list)

@@ -12,6 +12,7 @@ from fermata.wire.operations import (
     callbacks,
     chat_clients,
     content,
+    content_delivery,
     content_media,
     content_search,
     conversations,
@@ -36,7 +37,7 @@ from fermata.wire.operations.operation import BaseOperation
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
     defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service,
-    webhooks, content, content_media, content_search,
+    webhooks, content, content_media, content_search, content_delivery,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

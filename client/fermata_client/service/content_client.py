@@ -1,0 +1,78 @@
+"""Call the HTTP API on content: spaces, documents, exports, imports, the search index."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from fermata_client.service.json_members import require_member, without_none
+from fermata_client.service.json_types import JsonObject
+from fermata_client.service.paths import path_of
+from fermata_client.service.transport import Transport
+
+IMPORTED_AT_ONCE = 25
+
+
+class ContentClient:
+    """The part of `FermataClient` that concerns content. A space is named `site/environment`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._request = transport.request_json
+
+    def list_content_spaces(self) -> list[JsonObject]:
+        """Return the spaces of the workspace, by site and environment."""
+        return require_member(self._request("GET", path_of("content", "spaces")), "spaces", list)
+
+    def list_content_models(self, space: str) -> list[JsonObject]:
+        """Return the models of a space."""
+        return require_member(self._request("GET", _path_in(space, "models")), "models", list)
+
+    def iter_content_documents(self, space: str, model: str) -> Iterator[JsonObject]:
+        """Iterate over the documents of a model as lists show them."""
+        cursor = ""
+        while True:
+            query = f"?{urlencode({'limit': 200, **({'cursor': cursor} if cursor else {})})}"
+            page = self._request("GET", _path_in(space, "documents", model) + query)
+            yield from require_member(page, "documents", list)
+            cursor = page.get("nextCursor") or ""
+            if not cursor:
+                return
+
+    def show_content_document(self, space: str, model: str, document: str) -> JsonObject:
+        """Return a document at its newest version."""
+        found = self._request("GET", _path_in(space, "documents", model, document))
+        return require_member(found, "document", dict)
+
+    def iter_content_export(self, space: str, form: str) -> Iterator[JsonObject]:
+        """Iterate over the parts of an export, as `json` or `html`."""
+        cursor = ""
+        while True:
+            query = urlencode({"format": form, **({"cursor": cursor} if cursor else {})})
+            part = self._request("GET", f"{_path_in(space, 'export')}?{query}")
+            yield part
+            cursor = part.get("nextCursor") or ""
+            if not cursor:
+                return
+
+    def import_content(self, space: str, models: Sequence[Any], documents: Sequence[Any]) -> list[JsonObject]:
+        """Import models and at most IMPORTED_AT_ONCE documents, and return what became of each."""
+        body = {"models": list(models), "documents": list(documents)}
+        return require_member(self._request("POST", _path_in(space, "import"), body), "items", list)
+
+    def index_content_part(self, space: str, cursor: str, *, again: bool) -> JsonObject:
+        """Index the next documents of a space: `{seen, written, cursor?}`."""
+        return self._request("POST", path_of("content-index", *_split(space)), {"cursor": cursor, "again": again})
+
+    def set_search_model(self, space: str, credential: str | None, model: str | None) -> JsonObject:
+        """Choose the model of a space's search; none for the one without a provider."""
+        body = without_none({"credentialId": credential, "modelId": model})
+        return self._request("PUT", path_of("content-index", *_split(space)), body)
+
+
+def _path_in(space: str, *segments: str) -> str:
+    return path_of("content", *_split(space), *segments)
+
+
+def _split(space: str) -> tuple[str, str]:
+    site, _, environment = space.partition("/")
+    return site, environment or "main"

@@ -1,0 +1,154 @@
+"""Handle requests on tokens of sites, the reads that they allow, exports and imports."""
+
+import hashlib
+import json
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from fermata.aws.resources import Resources
+from fermata.content.content_model import META_MODEL
+from fermata.content.content_space import read_space
+from fermata.content.documents.document import ContentAuthor, DocumentKey
+from fermata.content.media.asset_store import presign_asset_file, read_asset
+from fermata.content.publishing.deliver_documents import deliver_document, deliver_list, to_delivered_view
+from fermata.content.publishing.delivery_token import (
+    DeliveryGrant,
+    issue_delivery_token,
+    list_delivery_tokens,
+    open_delivery_token,
+    revoke_delivery_token,
+)
+from fermata.content.publishing.export_space import describe_exported_space, export_documents, export_html
+from fermata.content.publishing.import_documents import import_content
+from fermata.content_api.request_parts import count_body, count_content_bytes, locate_space
+from fermata.domain.caller import Capability
+from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
+from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.wire.bodies.content_requests import ContentImport, NewDeliveryToken
+from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
+from fermata.wire.http.routing import RequestContext
+
+PUBLISHED_SECONDS = 60
+"""How long caches show what is published without asking again."""
+DEFAULT_DELIVERED = 20
+_DELIVERY_PATH = "/delivery"
+
+
+def issue_token(context: RequestContext) -> Response:
+    """Issue a token."""
+    body, space = context.parse_body(NewDeliveryToken), locate_space(context)
+    count_body(context)
+    if body.mode == "published" and not context.caller.has_capability(Capability.CONTENT):
+        raise Forbidden(f"Forbidden: tokens that do not expire need {Capability.CONTENT}.")
+    if bool(body.model) != bool(body.document):
+        raise InvalidRequest("Name both 'model' and 'document', or neither for the whole space.")
+    document = DocumentKey(body.model, body.document) if body.model else None
+    text, grant = issue_delivery_token(
+        context.resources, space, context.caller.user, body.mode, document=document, seconds=body.expires_in_seconds
+    )
+    return Response(201, {"token": text, "deliveryToken": grant.to_view()})
+
+
+def list_tokens(context: RequestContext) -> Response:
+    """Respond with the tokens of a space, without their secrets."""
+    space = locate_space(context)
+    read_space(context.resources, space)
+    return Response(200, {"deliveryTokens": [one.to_view() for one in list_delivery_tokens(context.resources, space)]})
+
+
+def revoke_token(context: RequestContext) -> Response:
+    """Revoke a token."""
+    revoke_delivery_token(context.resources, locate_space(context), context.path_parameters["tokenId"])
+    return Response(200, {"ok": True})
+
+
+def deliver_by_id(resources: Resources, request: HttpRequest) -> Response:
+    """Respond with a document that a token shows."""
+    return _deliver(resources, request, "document")
+
+
+def deliver_by_slug(resources: Resources, request: HttpRequest) -> Response:
+    """Respond with the document of a slug that a token shows."""
+    return _deliver(resources, request, "slug")
+
+
+def _deliver(resources: Resources, request: HttpRequest, name: str) -> Response:
+    text = request.path_parameters["token"]
+    grant = open_delivery_token(resources, text)
+    key = DocumentKey(request.path_parameters["model"], request.path_parameters[name])
+    version = deliver_document(resources, grant, key, by_slug=name == "slug")
+    view = to_delivered_view(version, partial(_build_asset_address, text))
+    return _respond(request, grant, {"document": view})
+
+
+def deliver_page_of_list(resources: Resources, request: HttpRequest) -> Response:
+    """Respond with a page of the documents of a model that a token shows."""
+    text = request.path_parameters["token"]
+    grant = open_delivery_token(resources, text)
+    limit = max(1, read_integer_parameter(request, "limit", DEFAULT_DELIVERED, maximum=50))
+    versions, after = deliver_list(
+        resources, grant, request.path_parameters["model"],
+        limit=limit, after=request.query.get("cursor", ""), category=request.query.get("category", ""),
+    )  # fmt: skip
+    views = [to_delivered_view(version, partial(_build_asset_address, text)) for version in versions]
+    return _respond(request, grant, {"documents": views} | ({"nextCursor": after} if after else {}))
+
+
+def deliver_asset(resources: Resources, request: HttpRequest) -> Response:
+    """Redirect to a file of an asset."""
+    grant = open_delivery_token(resources, request.path_parameters["token"])
+    if grant.document is not None and grant.document.model == META_MODEL:
+        raise NotFound("There is no such asset.")
+    version = read_asset(resources, grant.space, request.path_parameters["asset"])
+    url = presign_asset_file(resources, grant.space, version, request.path_parameters["file"])
+    return Response(302, None, {"Location": url, "Cache-Control": f"public, max-age={PUBLISHED_SECONDS}"})
+
+
+def _build_asset_address(token: str, asset_id: str) -> str:
+    return f"{_DELIVERY_PATH}/{quote(token)}/assets/{asset_id}/large"
+
+
+def _respond(request: HttpRequest, grant: DeliveryGrant, body: Any) -> Response:
+    """Respond with a body that has an ETag, or with nothing to whoever has it."""
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+    etag = f'"{digest[:32]}"'
+    cached = "private, no-store"
+    if grant.mode == "published":
+        cached = f"public, max-age={PUBLISHED_SECONDS}, stale-while-revalidate=600"
+    headers = {"ETag": etag, "Cache-Control": cached}
+    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    return Response(304, None, headers) if known & {etag, "*"} else Response(200, body, headers)
+
+
+def export_content(context: RequestContext) -> Response:
+    """Respond with a part of a space, as JSON or as HTML pages."""
+    space, query = locate_space(context), context.request.query
+    form, cursor = query.get("format", "json"), query.get("cursor", "")
+    if form not in ("json", "html"):
+        raise InvalidRequest("'format' must be json or html.")
+    head = describe_exported_space(context.resources, space)
+    if form == "html":
+        part = export_html(context.resources, space, cursor)
+        body: dict[str, Any] = {"pages": part.items}
+    else:
+        part = export_documents(context.resources, space, cursor)
+        body = {"documents": part.items} | ({} if cursor else head)
+    return Response(200, body | ({"nextCursor": part.cursor} if part.cursor else {}))
+
+
+def import_into_space(context: RequestContext) -> Response:
+    """Import models and documents."""
+    body, space = context.parse_body(ContentImport), locate_space(context)
+    if body.models and not context.caller.has_capability(Capability.CONTENT):
+        raise Forbidden(f"Forbidden: models need {Capability.CONTENT}.")
+    read_space(context.resources, space)
+    items = import_content(
+        context.resources,
+        space,
+        ContentAuthor(context.caller.user, "import"),
+        [to_storable_json(model) for model in body.models],
+        [to_storable_json(document.model_dump(mode="json")) for document in body.documents],
+        count_bytes=partial(count_content_bytes, context),
+    )
+    return Response(200, {"items": [item.to_view() for item in items]})
