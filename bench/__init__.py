@@ -12,6 +12,7 @@ Measurements, one result row each:
 - `fault_and_load`: killed functions, concurrent turns, long conversations
 - `audit_queries`: audits of a busy workspace (`synthetic_ledger`)
 - `large_site`: prompts and memory for a large site
+- `large_space`: lists, writes and searches of a space of 10,000 documents
 
 Tools of the measurements: `harness` runs turns on the service, `aws_calls` records calls of AWS,
 `transitions_and_state_size` reads Step Functions histories, `stats` computes percentiles, `report` prints and writes

@@ -16,6 +16,7 @@ from bench import (
     calls_before_model_request,
     fault_and_load,
     large_site,
+    large_space,
     latency,
     local_cloud_load,
     reference_turn_cost,
@@ -138,6 +139,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield large_site.measure_prompt_time(harness, size.repetitions)
         yield large_site.measure_function_memory(harness)
         yield workflow_counts.measure_state_size(harness)
+        yield from large_space.measure_large_space(harness, size.repetitions)
     yield from measure_simulated_aws(directory, size)
     yield from measure_waiting_turns(directory, size)
 

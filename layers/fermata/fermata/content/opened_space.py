@@ -1,5 +1,6 @@
 """Hold what somebody who works in a space needs for each read and write: the space, who it is, and under which key."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,6 +9,7 @@ from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.document_rows import effect_sort_key
+from fermata.content.search.search_index import TextEmbedder
 
 
 @dataclass(frozen=True)
@@ -16,12 +18,14 @@ class OpenedSpace:
 
     Attributes:
         effect_key: The same for every repetition of what is done with it, which writes one document.
+        open_embedder: Returns the model of the space's search, whose requests count for the author.
     """
 
     resources: Resources
     space: SpaceKey
     author: ContentAuthor
     effect_key: str = ""
+    open_embedder: Callable[[], TextEmbedder] = TextEmbedder
 
     @cached_property
     def default_locale(self) -> str:

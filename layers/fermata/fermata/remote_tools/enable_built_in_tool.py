@@ -17,6 +17,9 @@ MAX_OPTION_CHARS = 1000
 IMAGE_PROVIDERS = ("openai", "gemini")
 
 
+_TOOLS_BY_NORMALIZED_NAME = {normalize_tool_name(name): tool for name, tool in BUILT_IN_TOOLS_BY_NAME.items()}
+
+
 def turn_on_built_in_tool(
     resources: Resources, caller: Caller, name: str, *, api_key: str | None = None, options: Mapping[str, str]
 ) -> StoredTool:
@@ -33,7 +36,7 @@ def turn_on_built_in_tool(
         InvalidRequest: The key or an option is missing, or is not one of this tool.
         Conflict: The list of tools has just changed.
     """
-    tool = BUILT_IN_TOOLS_BY_NAME.get(normalize_tool_name(name))
+    tool = _TOOLS_BY_NORMALIZED_NAME.get(normalize_tool_name(name))
     if tool is None:
         raise NotFound(f"There is no built-in tool {name[:120]!r}. They are {', '.join(BUILT_IN_TOOLS_BY_NAME)}.")
     _check(tool, api_key, options)
@@ -59,12 +62,12 @@ def turn_on_built_in_tool(
 
 def _check(tool: BuiltInTool, api_key: str | None, options: Mapping[str, str]) -> None:
     name = tool.manifest.name
-    if tool.needs_key != bool(api_key):
+    if tool.needs_key != bool(api_key) and not (api_key and tool.takes_key):
         raise InvalidRequest(f"{name} needs an 'apiKey'." if tool.needs_key else f"{name} needs no 'apiKey'.")
     known = {option.rstrip("!") for option in tool.options}
     if unknown := sorted(options.keys() - known):
         raise InvalidRequest(f"{name} has no option {', '.join(unknown)[:200]}.")
-    if f"{HOSTS_OPTION}!" in tool.options:
+    if f"{HOSTS_OPTION}!" in tool.options or HOSTS_OPTION in options:
         check_host_names(options.get(HOSTS_OPTION, ""))
     required = {option.rstrip("!") for option in tool.options if option.endswith("!")}
     if missing := sorted(required - {option for option, value in options.items() if value.strip()}):

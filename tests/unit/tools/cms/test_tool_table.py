@@ -10,22 +10,7 @@ from tests.shared_cases.cms_cases import read_cms_tools
 
 TOOLS = {tool["name"]: tool for tool in read_cms_tools()}
 OTHERS = {
-    **dict.fromkeys(
-        ("cms_findResource", "cms_searchPages", "search_vector"), "search: exact, fuzzy and by vectors (content/search)"
-    ),
-    **dict.fromkeys(
-        (
-            "cms_listConversationImages",
-            "cms_findImage",
-            "cms_searchImages",
-            "cms_updateSectionImage",
-            "cms_replaceImage",
-            "cms_deleteImage",
-            "cms_listAllImages",
-            "cms_addImageToSection",
-        ),
-        "images and their metadata (content/media)",
-    ),
+    "cms_listConversationImages": "not made: images of a conversation are no assets of the site (decision 0465)",
     **dict.fromkeys(("web_quickSearch", "web_deepResearch", "web_fetchContent"), "web research"),
     **dict.fromkeys(("http_get", "http_post"), "HTTP through the address guard"),
     **dict.fromkeys(("pexels_searchPhotos", "pexels_downloadPhoto"), "stock photos of a later revision"),

@@ -2,9 +2,10 @@
 
 import json
 import threading
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple
+from zlib import crc32
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -16,8 +17,9 @@ from fermata.content.search.searchable_text import SearchType
 
 MAX_CATALOGUES = 20
 """Of spaces that a process holds at once. One of 10,000 documents takes about 20 MB."""
-_OVERLAP_SECONDS = 60
+OVERLAP_SECONDS = 10
 """Entries of this time are read again, because clocks of writers differ and writes take time."""
+_MASK_BITS = 512
 _KEPT_SECONDS = 43_200
 """After this time everything is read anew: the marks of what is gone do not stay longer than a day."""
 
@@ -34,6 +36,9 @@ class SearchEntry(NamedTuple):
     signature: int | None
     embedder: str
     grams: frozenset[str]
+    gram_mask: int
+    folded: str
+    """Title, slug and id in the form in which they are compared, a line each."""
 
 
 class SearchCatalogue:
@@ -41,7 +46,6 @@ class SearchCatalogue:
 
     def __init__(self) -> None:
         self.entries: dict[DocumentKey, SearchEntry] = {}
-        self._keys_by_gram: defaultdict[str, set[DocumentKey]] = defaultdict(set)
         self._lock = threading.Lock()
         self._read_until = 0.0
         self._loaded_at = 0.0
@@ -52,9 +56,8 @@ class SearchCatalogue:
             now = resources.clock.time()
             if now - self._loaded_at > _KEPT_SECONDS:
                 self.entries.clear()
-                self._keys_by_gram.clear()
                 self._read_until, self._loaded_at = 0.0, now
-            begin = max(0, int((self._read_until - _OVERLAP_SECONDS) * 1000))
+            begin = max(0, int((self._read_until - OVERLAP_SECONDS) * 1000))
             rows = resources.tables.query_items(
                 resources.settings.content_table,
                 space.pk,
@@ -65,13 +68,6 @@ class SearchCatalogue:
                 self._take(row)
             self._read_until = now
 
-    def count_shared_grams(self, grams: Iterable[str]) -> Counter[DocumentKey]:
-        """Return how many parts of words each document's title and slug have of these."""
-        counts: Counter[DocumentKey] = Counter()
-        for gram in grams:
-            counts.update(self._keys_by_gram.get(gram, ()))
-        return counts
-
     def _take(self, row: Item) -> None:
         _, _, model, document_id = row["sk"].split("#", 3)
         key = DocumentKey(model, document_id)
@@ -79,14 +75,10 @@ class SearchCatalogue:
         if before is not None:
             if row["sk"] <= before.place:
                 return
-            for gram in before.grams:
-                self._keys_by_gram[gram].discard(key)
             del self.entries[key]
         if row.get("gone"):
             return
-        entry = self.entries[key] = _parse_entry(key, row)
-        for gram in entry.grams:
-            self._keys_by_gram[gram].add(key)
+        self.entries[key] = _parse_entry(key, row)
 
 
 def _parse_entry(key: DocumentKey, row: Item) -> SearchEntry:
@@ -94,7 +86,16 @@ def _parse_entry(key: DocumentKey, row: Item) -> SearchEntry:
     signature = int(row["signature"], 16) if "signature" in row else None
     grams = frozenset(list_trigrams(normalize_words(f"{data['title']} {data['slug']}")))
     shown = (data["type"], data["title"], data["slug"], data["status"])
-    return SearchEntry(key, row["sk"], *shown, signature, row.get("embedder", ""), grams)
+    folded = f"{' '.join(data['title'].casefold().split())}\n{data['slug']}\n{key.id.casefold()}"
+    return SearchEntry(key, row["sk"], *shown, signature, row.get("embedder", ""), grams, mask_grams(grams), folded)
+
+
+def mask_grams(grams: Iterable[str]) -> int:
+    """Return a bit for each part of a word, by which many entries are compared at once. Some share one bit."""
+    mask = 0
+    for gram in grams:
+        mask |= 1 << (crc32(gram.encode()) % _MASK_BITS)
+    return mask
 
 
 _catalogues: OrderedDict[tuple[str, SpaceKey], SearchCatalogue] = OrderedDict()

@@ -123,18 +123,7 @@ def _store_entry(
 ) -> None:
     """Replace the entry of a document. Somebody who has indexed a newer version, or is faster, wins."""
     table, key = resources.settings.content_table, version.key
-    entry, packed = _build_entry(resources, space, version, pointer.get("entry", "")), pack_vector(vector)
-    if packed and not version.is_deleted:
-        entry |= {"signature": f"{packed.signature:x}", "embedder": embedder.name}
-    row = {
-        "pk": space.pk,
-        "sk": pointer_sort_key(key),
-        "v": 1,
-        "version": version.version,
-        "entry": entry["sk"],
-        "embedder": embedder.name,
-        "vector": packed.to_text() if packed and not version.is_deleted else "",
-    }
+    entry, row = build_index_rows(resources, space, version, pointer.get("entry", ""), vector, embedder)
     before = pointer.get("entry")
     condition = "#entry = :before" if before else "attribute_not_exists(pk)"
     values, names = ({":before": before}, {"#entry": "entry"}) if before else ({}, {})
@@ -145,6 +134,40 @@ def _store_entry(
         resources.tables.write_items(*writes)
     except (TransactionCanceled, ConditionFailed):
         raise IndexMoved(f"Somebody else has indexed {key.model}/{key.id} at the same moment.") from None
+
+
+def build_index_rows(
+    resources: Resources,
+    space: SpaceKey,
+    version: DocumentVersion,
+    before: str,
+    vector: Vector,
+    embedder: TextEmbedder,
+) -> tuple[Item, Item]:
+    """Return the entry of a version, and the row that says where it is.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        version: The version, which may be the mark of a deletion.
+        before: The sort key of the entry that is replaced; empty for none.
+        vector: Of its text.
+        embedder: Has made the vector.
+    """
+    entry = _build_entry(resources, space, version, before)
+    packed = None if version.is_deleted else pack_vector(vector)
+    if packed:
+        entry |= {"signature": f"{packed.signature:x}", "embedder": embedder.name}
+    row = {
+        "pk": space.pk,
+        "sk": pointer_sort_key(version.key),
+        "v": 1,
+        "version": version.version,
+        "entry": entry["sk"],
+        "embedder": embedder.name,
+        "vector": packed.to_text() if packed else "",
+    }
+    return entry, row
 
 
 class IndexMoved(Exception):

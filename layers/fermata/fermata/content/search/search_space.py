@@ -6,6 +6,7 @@ and so do similar meanings. A document has the best of its scores.
 
 import heapq
 from collections.abc import Collection
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fermata.aws.resources import Resources
@@ -13,7 +14,7 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey
 from fermata.content.search.lexical_embedding import list_trigrams, normalize_words
 from fermata.content.search.packed_vector import compare_directions, pack_vector, unpack_numbers
-from fermata.content.search.search_catalogue import SearchCatalogue, SearchEntry, open_catalogue
+from fermata.content.search.search_catalogue import SearchEntry, mask_grams, open_catalogue
 from fermata.content.search.search_index import TextEmbedder, pointer_sort_key
 from fermata.content.search.searchable_text import SearchType
 from fermata.domain.errors import InvalidRequest
@@ -22,7 +23,10 @@ MAX_QUERY_CHARS = 500
 MAX_FOUND = 50
 _COMPARED_VECTORS = 100
 """Documents whose vectors are compared: those whose signatures are nearest. One request reads them."""
-_COMPARED_SPELLINGS = 300
+_COMPARED_SPELLINGS = 100
+_MAX_SHORT_CHARS = 60
+"""Of texts that are compared letter by letter, which takes as long as the product of their lengths."""
+_LEAST_EQUAL_LETTERS = 0.7
 _EQUAL, _CONTAINED, _SPELLED, _MEANT = 1.0, 0.9, 0.85, 0.85
 MIN_SCORE = 0.2
 """Less is no match: any two texts have some letters in common."""
@@ -76,7 +80,7 @@ def search_space(
         raise InvalidRequest(f"A query has 1 to {MAX_QUERY_CHARS} characters.")
     catalogue = open_catalogue(resources, space)
     chosen = [entry for entry in catalogue.entries.values() if not types or entry.type in types]
-    scores = _score_spellings(catalogue, chosen, query)
+    scores = _score_spellings(chosen, query)
     if embedder is not None and chosen:
         for key, score in _score_meanings(resources, space, chosen, query, embedder).items():
             scores[key] = max(score, scores.get(key, 0.0))
@@ -84,23 +88,39 @@ def search_space(
     return heapq.nsmallest(limit, found, key=lambda one: (-one.score, one.entry.key))
 
 
-def _score_spellings(catalogue: SearchCatalogue, chosen: list[SearchEntry], query: str) -> dict[DocumentKey, float]:
-    wanted = query.casefold()
-    scores: dict[DocumentKey, float] = {}
-    for entry in chosen:
-        title, slug = entry.title.casefold(), entry.slug
-        if wanted in (title, slug, entry.key.id.casefold()):
-            scores[entry.key] = _EQUAL
-        elif wanted in title or wanted in slug:
-            longer = max(1, len(title if wanted in title else slug))
-            scores[entry.key] = _CONTAINED + (_EQUAL - _CONTAINED) * 0.99 * len(wanted) / longer
+def _score_spellings(chosen: list[SearchEntry], query: str) -> dict[DocumentKey, float]:
+    wanted = " ".join(query.casefold().split())
+    scores = {entry.key: score for entry in chosen if wanted in entry.folded and (score := _score_part(entry, wanted))}
     grams = frozenset(list_trigrams(normalize_words(query)))
-    allowed = {entry.key for entry in chosen}
-    shared = {key: count for key, count in catalogue.count_shared_grams(grams).items() if key in allowed}
-    for key in heapq.nlargest(_COMPARED_SPELLINGS, shared, key=shared.__getitem__):
-        alike = 2 * shared[key] / (len(grams) + len(catalogue.entries[key].grams))
-        scores[key] = max(scores.get(key, 0.0), _SPELLED * alike)
+    mask = mask_grams(grams)
+    shared = [(entry.gram_mask & mask).bit_count() for entry in chosen]
+    for place in heapq.nlargest(_COMPARED_SPELLINGS, range(len(chosen)), key=shared.__getitem__):
+        entry = chosen[place]
+        if common := len(grams & entry.grams):
+            alike = max(2 * common / (len(grams) + len(entry.grams)), _compare_short_texts(entry, wanted))
+            scores[entry.key] = max(scores.get(entry.key, 0.0), _SPELLED * alike)
     return scores
+
+
+def _score_part(entry: SearchEntry, wanted: str) -> float:
+    """Return the score of an entry whose title, slug or id contains the query; 0 if it is only a part of its id."""
+    title, slug, document = entry.folded.split("\n", 2)
+    if wanted in (title, slug, document):
+        return _EQUAL
+    containing = [text for text in (title, slug) if wanted in text]
+    return _CONTAINED + (_EQUAL - _CONTAINED) * 0.99 * len(wanted) / len(containing[0]) if containing else 0.0
+
+
+def _compare_short_texts(entry: SearchEntry, wanted: str) -> float:
+    if len(wanted) > _MAX_SHORT_CHARS:
+        return 0.0
+    return max(_compare_letters(wanted, text) for text in entry.folded.split("\n", 2)[:2])
+
+
+def _compare_letters(wanted: str, text: str) -> float:
+    """Return how much of two short texts is equal and in the same order; 0 if they have little in common."""
+    alike = SequenceMatcher(None, text[:_MAX_SHORT_CHARS], wanted, autojunk=False).ratio()
+    return alike if alike >= _LEAST_EQUAL_LETTERS else 0.0
 
 
 def _score_meanings(
@@ -110,12 +130,10 @@ def _score_meanings(
     packed = pack_vector(embedder.embed([query])[0])
     if packed is None:
         return {}
-    signed = [
-        ((entry.signature ^ packed.signature).bit_count(), entry.key)
-        for entry in chosen
-        if entry.signature is not None and entry.embedder == embedder.name
-    ]
-    nearest = [key for _, key in heapq.nsmallest(_COMPARED_VECTORS, signed)]
+    signed = [entry for entry in chosen if entry.signature is not None and entry.embedder == embedder.name]
+    other_bits = [((entry.signature or 0) ^ packed.signature).bit_count() for entry in signed]
+    places = heapq.nsmallest(_COMPARED_VECTORS, range(len(signed)), key=other_bits.__getitem__)
+    nearest = [signed[place].key for place in places]
     table = resources.settings.content_table
     rows = resources.tables.batch_get_items(table, [(space.pk, pointer_sort_key(key)) for key in nearest])
     found = {key: rows.get((space.pk, pointer_sort_key(key))) for key in nearest}

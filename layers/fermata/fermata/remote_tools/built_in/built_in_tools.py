@@ -26,6 +26,8 @@ class BuiltInTool:
     manifest: ToolManifest
     path: str
     needs_key: bool = True
+    takes_key: bool = False
+    """Whether it has a key that it can do without."""
     options: tuple[str, ...] = ()
 
     def run(self, call: "BuiltInCall") -> Any:
@@ -69,6 +71,10 @@ _IMAGE_INPUT = _closed(
 _IMAGE = _closed(
     {"imageUrl": _TEXT, "alt": _TEXT, "width": {"type": "integer"}, "height": {"type": "integer"}},
     *("imageUrl", "alt", "width", "height"),
+)
+_WEB_CATEGORIES = (
+    *("company", "research paper", "news", "pdf", "github", "tweet", "personal site", "linkedin profile"),
+    "financial report",
 )
 _HTTP_RESPONSE = {"type": "object", "required": ["status", "body"], "properties": {"status": {"type": "integer"}}}
 
@@ -169,5 +175,86 @@ _TOOLS = (
         options=("hosts!",),
     ),
 )
-BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in _TOOLS}
+_DOMAINS = {"type": "array", "items": _TEXT}
+_WEB_RESULT = {"type": "object", "required": ["success"], "properties": {"success": {"type": "boolean"}}}
+_WEB_TOOLS = (
+    BuiltInTool(
+        _manifest(
+            "web_quickSearch",
+            "Searches the web, and returns pages with a few sentences of each.",
+            (
+                _closed(
+                    {
+                        "query": _TEXT,
+                        "numResults": {"type": "integer"},
+                        "category": {"type": "string", "enum": list(_WEB_CATEGORIES)},
+                        "includeDomains": _DOMAINS,
+                        "excludeDomains": _DOMAINS,
+                        "recentOnly": {"type": "boolean"},
+                        "livecrawl": {"type": "string", "enum": ["never", "fallback", "always", "preferred"]},
+                    },
+                    "query",
+                ),
+                _WEB_RESULT,
+            ),
+            20_000,
+        ),
+        f"{_MODULES}.web_research:search_web",
+        needs_key=False,
+        takes_key=True,
+        options=("baseUrl", "searchUrl", "keyHeader", "resultsPath", "titleField", "urlField", "snippetField"),
+    ),
+    BuiltInTool(
+        _manifest(
+            "web_fetchContent",
+            "Returns the text of up to 10 web pages.",
+            (
+                _closed(
+                    {
+                        "urls": _DOMAINS,
+                        "includeText": {"type": "boolean"},
+                        "textMaxCharacters": {"type": "integer"},
+                        "includeSummary": {"type": "boolean"},
+                        "summaryQuery": _TEXT,
+                    },
+                    "urls",
+                ),
+                _WEB_RESULT,
+            ),
+            30_000,
+        ),
+        f"{_MODULES}.web_research:fetch_pages",
+        needs_key=False,
+        takes_key=True,
+        options=("baseUrl", "hosts"),
+    ),
+    BuiltInTool(
+        _manifest(
+            "web_deepResearch",
+            "Researches a topic and returns a report with its sources. If it is not finished in time, call it again "
+            "with the researchId of its answer.",
+            (
+                _closed(
+                    {
+                        "topic": _TEXT,
+                        "sections": _DOMAINS,
+                        "includeStatistics": {"type": "boolean"},
+                        "model": {"type": "string", "enum": ["exa-research", "exa-research-pro"]},
+                        "maxWaitTime": {"type": "integer"},
+                        "researchId": _TEXT,
+                    },
+                    "topic",
+                ),
+                _WEB_RESULT,
+            ),
+            120_000,
+            attempts=1,
+            backoff_ms=0,
+            idempotent=False,
+        ),
+        f"{_MODULES}.web_research:research_topic",
+        options=("baseUrl",),
+    ),
+)
+BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in (*_TOOLS, *_WEB_TOOLS)}
 BUILT_IN_ENDPOINT_PREFIX = "builtin:"

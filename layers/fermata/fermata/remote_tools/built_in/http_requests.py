@@ -30,6 +30,20 @@ def get_url(call: BuiltInCall) -> Any:
     raise AttemptFailed(f"{_host(url)} redirects more than {MAX_REDIRECTS} times.")
 
 
+def fetch_text(call: BuiltInCall, url: str) -> tuple[str, str]:
+    """Return the media type of a page and all of its text, behind up to three redirects.
+
+    Raises:
+        AttemptFailed: It is not of an allowed host, was refused, failed, or is too large.
+    """
+    for _ in range(MAX_REDIRECTS + 1):
+        location, found = _send(call, "GET", url, None, _PAGES)
+        if location is None:
+            return found["contentType"], found["body"]
+        url = urljoin(url, location)
+    raise AttemptFailed(f"{_host(url)} redirects more than {MAX_REDIRECTS} times.")
+
+
 def post_to_url(call: BuiltInCall) -> Any:
     """Send JSON to a URL. Redirects are not followed: the person who has approved has seen this address."""
     url = str(call.arguments["url"]).strip()
@@ -58,10 +72,16 @@ def _check_host(call: BuiltInCall, url: str) -> str:
     return host
 
 
-def _send(call: BuiltInCall, method: str, url: str, body: bytes | None) -> tuple[str | None, Any]:
-    """Return where the response redirects to, or None and its content."""
+_DATA = "application/json, text/*;q=0.8"
+_PAGES = "text/html, text/*;q=0.8"
+
+
+def _send(
+    call: BuiltInCall, method: str, url: str, body: bytes | None, accepted: str = _DATA
+) -> tuple[str | None, Any]:
+    """Return where the response redirects to, or None and its content. That of a page is all of its text."""
     host = _check_host(call, url)
-    headers = {"accept": "application/json, text/*;q=0.8", "accept-encoding": "identity"}
+    headers = {"accept": accepted, "accept-encoding": "identity"}
     try:
         if body is None:
             exchange = call.connection.get(host, url, headers)
@@ -69,7 +89,7 @@ def _send(call: BuiltInCall, method: str, url: str, body: bytes | None) -> tuple
             own = {"content-type": "application/json", "idempotency-key": call.effect_key}
             exchange = call.connection.post(host, url, headers | own, body)
         with exchange as response:
-            return _read(call, host, method, response)
+            return _read(call, host, response, is_whole_text=accepted == _PAGES)
     except ProviderError as error:
         reason = error.message.partition(" failed: ")[2] or error.message
         raise AttemptFailed(
@@ -77,7 +97,7 @@ def _send(call: BuiltInCall, method: str, url: str, body: bytes | None) -> tuple
         ) from error
 
 
-def _read(call: BuiltInCall, host: str, method: str, response: ProviderResponse) -> tuple[str | None, Any]:
+def _read(call: BuiltInCall, host: str, response: ProviderResponse, *, is_whole_text: bool) -> tuple[str | None, Any]:
     if 300 <= response.status < 400 and response.headers.get("location"):
         return response.headers["location"], None
     content = response.read_body(MAX_RESPONSE_BYTES + 1)
@@ -87,6 +107,8 @@ def _read(call: BuiltInCall, host: str, method: str, response: ProviderResponse)
         raise AttemptFailed(f"{host} answered with more than 1 MB.")
     text = content.decode("utf-8", "replace")
     kind = response.headers.get("content-type", "")
+    if is_whole_text:
+        return None, {"contentType": kind, "body": text}
     try:
         value = parse_strict_json(text) if "json" in kind or not kind else text[:MAX_TEXT_CHARS]
     except UnreadableJson:

@@ -23,14 +23,17 @@ _META: Schema = {
 }
 
 
-def _object(properties: Schema, *required: str, **others: Any) -> Schema:
+def make_object_schema(properties: Schema, *required: str, **others: Any) -> Schema:
+    """Return the schema of an object that has no other members."""
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False, **others}
     return schema | ({"required": list(required)} if required else {})
 
 
-GET_PAGES_SCHEMA = _object({"limit": {"type": "integer", "default": 100}, "cursor": _TEXT})
-GET_PAGE_SCHEMA = _object({"slug": _TEXT, "id": _TEXT, "includeContent": _WITH_CONTENT, "localeCode": _LOCALE})
-CREATE_PAGE_SCHEMA = _object(
+GET_PAGES_SCHEMA = make_object_schema({"limit": {"type": "integer", "default": 100}, "cursor": _TEXT})
+GET_PAGE_SCHEMA = make_object_schema(
+    {"slug": _TEXT, "id": _TEXT, "includeContent": _WITH_CONTENT, "localeCode": _LOCALE}
+)
+CREATE_PAGE_SCHEMA = make_object_schema(
     {
         "name": _TEXT,
         "title": {"type": "string", "description": "alias of name"},
@@ -40,31 +43,31 @@ CREATE_PAGE_SCHEMA = _object(
         "sections": {"type": "array", "items": {"type": "object"}},
     },
 )
-UPDATE_PAGE_SCHEMA = _object(
+UPDATE_PAGE_SCHEMA = make_object_schema(
     {"id": _TEXT, "name": _TEXT, "slug": _SLUG, "indexing": {"type": "boolean"}, "meta": _META}, "id"
 )
-DELETE_PAGE_SCHEMA = _object(
+DELETE_PAGE_SCHEMA = make_object_schema(
     {"slug": _TEXT, "id": _TEXT, "removeFromNavigation": {"type": "boolean"}, "confirmed": _CONFIRMED}
 )
-GET_COLLECTION_ENTRIES_SCHEMA = _object(
+GET_COLLECTION_ENTRIES_SCHEMA = make_object_schema(
     {"collectionId": _TEXT, "includeContent": _WITH_CONTENT, "localeCode": _LOCALE}, "collectionId"
 )
-GET_ENTRY_CONTENT_SCHEMA = _object({"entryId": _TEXT, "localeCode": _LOCALE}, "entryId")
-CREATE_ENTRY_SCHEMA = _object(
+GET_ENTRY_CONTENT_SCHEMA = make_object_schema({"entryId": _TEXT, "localeCode": _LOCALE}, "entryId")
+CREATE_ENTRY_SCHEMA = make_object_schema(
     {"collectionId": _TEXT, "slug": _SLUG, "title": _TEXT, "content": {"type": "object"}, "localeCode": _LOCALE},
     "collectionId",
     "slug",
     "title",
     "content",
 )
-UPDATE_ENTRY_SCHEMA = _object(
+UPDATE_ENTRY_SCHEMA = make_object_schema(
     {"entryId": _TEXT, "title": _TEXT, "content": {"type": "object"}, "localeCode": _LOCALE}, "entryId"
 )
-DELETE_ENTRY_SCHEMA = _object({"entryId": _TEXT, "confirmed": _CONFIRMED}, "entryId")
+DELETE_ENTRY_SCHEMA = make_object_schema({"entryId": _TEXT, "confirmed": _CONFIRMED}, "entryId")
 
 _STATUS: Schema = {"type": "string", "enum": ["published", "unpublished"], "default": "published"}
-NO_INPUT_SCHEMA = _object({})
-CREATE_PAGE_WITH_CONTENT_SCHEMA = _object(
+NO_INPUT_SCHEMA = make_object_schema({})
+CREATE_PAGE_WITH_CONTENT_SCHEMA = make_object_schema(
     {
         "name": _TEXT,
         "title": {"type": "string", "description": "alias of name"},
@@ -83,15 +86,17 @@ CREATE_PAGE_WITH_CONTENT_SCHEMA = _object(
         "localeCode": _LOCALE,
     },
 )
-GET_PAGE_SECTIONS_SCHEMA = _object({"pageId": _TEXT, "includeContent": _WITH_CONTENT, "localeCode": _LOCALE}, "pageId")
-GET_SECTION_CONTENT_SCHEMA = _object({"pageSectionId": _TEXT, "localeCode": _LOCALE}, "pageSectionId")
-GET_SECTION_DEF_SCHEMA = _object({"id": _TEXT, "key": _TEXT})
-ADD_PAGE_SECTION_SCHEMA = _object(
+GET_PAGE_SECTIONS_SCHEMA = make_object_schema(
+    {"pageId": _TEXT, "includeContent": _WITH_CONTENT, "localeCode": _LOCALE}, "pageId"
+)
+GET_SECTION_CONTENT_SCHEMA = make_object_schema({"pageSectionId": _TEXT, "localeCode": _LOCALE}, "pageSectionId")
+GET_SECTION_DEF_SCHEMA = make_object_schema({"id": _TEXT, "key": _TEXT})
+ADD_PAGE_SECTION_SCHEMA = make_object_schema(
     {"pageId": _TEXT, "sectionDefId": _TEXT, "sortOrder": {"type": "integer", "minimum": 0}, "status": _STATUS},
     "pageId",
     "sectionDefId",
 )
-SYNC_SECTION_CONTENT_SCHEMA = _object(
+SYNC_SECTION_CONTENT_SCHEMA = make_object_schema(
     {
         "pageSectionId": _TEXT,
         "localeCode": _LOCALE,
@@ -100,8 +105,8 @@ SYNC_SECTION_CONTENT_SCHEMA = _object(
     "pageSectionId",
     "content",
 )
-DELETE_PAGE_SECTION_SCHEMA = _object({"pageSectionId": _TEXT, "confirmed": _CONFIRMED}, "pageSectionId")
-DELETE_PAGE_SECTIONS_SCHEMA = _object(
+DELETE_PAGE_SECTION_SCHEMA = make_object_schema({"pageSectionId": _TEXT, "confirmed": _CONFIRMED}, "pageSectionId")
+DELETE_PAGE_SECTIONS_SCHEMA = make_object_schema(
     {
         "pageSectionIds": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 50},
         "pageId": _TEXT,
@@ -121,7 +126,7 @@ _POST_CONTENT: Schema = {
     "tags": {"type": "array", "items": _TEXT},
 }
 _POST_FACTS: Schema = {"author": _TEXT, "excerpt": _TEXT, "featuredImage": _TEXT, "category": _TEXT}
-GET_POSTS_SCHEMA = _object(
+GET_POSTS_SCHEMA = make_object_schema(
     {
         "collectionSlug": _TEXT,
         "status": {"type": "string", "enum": ["draft", "published", "archived", "all"], "default": "published"},
@@ -130,8 +135,8 @@ GET_POSTS_SCHEMA = _object(
     },
     "collectionSlug",
 )
-GET_POST_SCHEMA = _object({"postSlug": _TEXT, "localeCode": _LOCALE}, "postSlug")
-CREATE_POST_SCHEMA = _object(
+GET_POST_SCHEMA = make_object_schema({"postSlug": _TEXT, "localeCode": _LOCALE}, "postSlug")
+CREATE_POST_SCHEMA = make_object_schema(
     {
         "collectionSlug": _TEXT,
         "slug": _SLUG,
@@ -145,7 +150,7 @@ CREATE_POST_SCHEMA = _object(
     "title",
     "content",
 )
-UPDATE_POST_SCHEMA = _object(
+UPDATE_POST_SCHEMA = make_object_schema(
     {
         "postSlug": _TEXT,
         "updates": {
@@ -162,9 +167,9 @@ UPDATE_POST_SCHEMA = _object(
     "postSlug",
     "updates",
 )
-CHANGE_POST_STATUS_SCHEMA = _object({"postSlug": _TEXT, "confirmed": _CONFIRMED}, "postSlug")
+CHANGE_POST_STATUS_SCHEMA = make_object_schema({"postSlug": _TEXT, "confirmed": _CONFIRMED}, "postSlug")
 _LOCATION: Schema = {"type": "string", "enum": ["header", "footer", "both"]}
-ADD_NAVIGATION_ITEM_SCHEMA = _object(
+ADD_NAVIGATION_ITEM_SCHEMA = make_object_schema(
     {
         "label": _TEXT,
         "href": {"type": "string", "description": "page links: /pages/<slug>?locale=en"},
@@ -174,7 +179,7 @@ ADD_NAVIGATION_ITEM_SCHEMA = _object(
     "href",
     "location",
 )
-UPDATE_NAVIGATION_ITEM_SCHEMA = _object(
+UPDATE_NAVIGATION_ITEM_SCHEMA = make_object_schema(
     {
         "label": {"type": "string", "description": "current label"},
         "newLabel": _TEXT,
@@ -184,10 +189,10 @@ UPDATE_NAVIGATION_ITEM_SCHEMA = _object(
     },
     "label",
 )
-TOGGLE_NAVIGATION_ITEM_SCHEMA = _object({"label": _TEXT}, "label")
-REMOVE_NAVIGATION_ITEM_SCHEMA = _object({"label": _TEXT, "confirmed": _CONFIRMED}, "label")
-UPDATE_SITE_SETTINGS_SCHEMA = _object(
+TOGGLE_NAVIGATION_ITEM_SCHEMA = make_object_schema({"label": _TEXT}, "label")
+REMOVE_NAVIGATION_ITEM_SCHEMA = make_object_schema({"label": _TEXT, "confirmed": _CONFIRMED}, "label")
+UPDATE_SITE_SETTINGS_SCHEMA = make_object_schema(
     {"settings": {"type": "object", "description": "keys to set; null removes", "minProperties": 1}}, "settings"
 )
-GET_SITE_SETTING_SCHEMA = _object({"key": _TEXT}, "key")
-ANALYZE_TASK_SCHEMA = _object({"userRequest": _TEXT, "context": {"type": "object"}}, "userRequest")
+GET_SITE_SETTING_SCHEMA = make_object_schema({"key": _TEXT}, "key")
+ANALYZE_TASK_SCHEMA = make_object_schema({"userRequest": _TEXT, "context": {"type": "object"}}, "userRequest")

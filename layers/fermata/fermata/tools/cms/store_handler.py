@@ -15,7 +15,14 @@ from fermata.tools.tool import JsonInput, ToolContext, ToolFailure
 PAGE_MODEL_ID = "page"
 ENTRY_SEPARATOR = "."
 """Between the collection and the document in the id of an entry, which alone says where it is."""
-_CODES = {400: "VALIDATION_FAILED", 404: "NOT_FOUND", 409: "CONFLICT", 412: "CONFLICT", 413: "VALIDATION_FAILED"}
+_CODES = {
+    400: "VALIDATION_FAILED",
+    404: "NOT_FOUND",
+    409: "CONFLICT",
+    412: "CONFLICT",
+    413: "VALIDATION_FAILED",
+    503: "EXTERNAL_SERVICE_ERROR",
+}
 StoreHandler = Callable[[dict[str, Any], OpenedSpace], dict[str, Any]]
 
 

@@ -14,6 +14,7 @@ from fermata.conversations.history.learned_limits import ModelKey
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.credentials.open_endpoint import open_endpoint
+from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError
 from fermata.domain.events import Event
 from fermata.domain.message_prefix_cache import MessagePrefixCache
@@ -303,9 +304,15 @@ class TurnContext:
         from fermata.content.content_space import parse_space_name  # imported here: most turns work in no space
         from fermata.content.documents.document import ContentAuthor
         from fermata.content.opened_space import OpenedSpace
+        from fermata.turns.generate.embed_texts import open_embedder
 
-        author = ContentAuthor(self.turn.user, "agent", self.turn.id, effect_key)
-        return OpenedSpace(self.resources, parse_space_name(self.turn.tenant, self.turn.space), author, effect_key)
+        turn = self.turn
+        author = ContentAuthor(turn.user, "agent", turn.id, effect_key)
+        space = parse_space_name(turn.tenant, turn.space)
+        caller = Caller(tenant=turn.tenant, user=turn.user, capabilities=frozenset(turn.capabilities))
+        return OpenedSpace(
+            self.resources, space, author, effect_key, partial(open_embedder, self.resources, space, caller)
+        )
 
     def open_draft(self, tool_call_id: str = "") -> "DraftSession":
         """Open the draft of the turn's conversation.

@@ -1,0 +1,139 @@
+"""Measure a space of 10,000 documents: requests of a list and a write, and the time of a search."""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.harness import BenchHarness
+from bench.report import ResultRow
+from bench.stats import LatencySamples
+from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.resources import Resources
+from fermata.content.content_space import ContentSpace, SpaceKey
+from fermata.content.documents.change_document import create_document
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentVersion
+from fermata.content.documents.document_rows import head_sort_key, list_head_attributes
+from fermata.content.documents.list_documents import list_documents
+from fermata.content.model_store import create_space
+from fermata.content.search.search_catalogue import OVERLAP_SECONDS
+from fermata.content.search.search_index import TextEmbedder, build_index_rows
+from fermata.content.search.search_space import search_space
+from local import seed
+
+DOCUMENT_COUNT = 10_000
+MAX_SEARCH_MS = 150
+MAX_WRITE_REQUESTS = 3
+MS_PER_SECOND = 1000
+_SPACE = SpaceKey(seed.TENANT, "large")
+_AUTHOR = ContentAuthor("bench")
+_WORDS = ("rye", "oats", "dark", "bread", "flour", "oven", "morning", "harvest", "baker", "price", "summer", "village")
+_PUTS_AT_ONCE = 99
+_LISTED = 50
+
+
+def measure_large_space(harness: BenchHarness, repetitions: int) -> Iterator[ResultRow]:
+    """Yield the rows of a space of DOCUMENT_COUNT documents.
+
+    Args:
+        harness: The running service, in whose tables they are stored.
+        repetitions: How often a search is timed.
+    """
+    resources = harness.resources
+    create_space(resources, _SPACE, ContentSpace(), _AUTHOR)
+    _store_documents(resources)
+    yield _measure_list(resources)
+    yield _measure_write(resources)
+    yield _measure_search(resources, repetitions)
+
+
+def _store_documents(resources: Resources) -> None:
+    """Store heads and entries of the index, which is all that lists and searches read."""
+    chosen = random.Random(14)
+    rows: list[dict[str, Any]] = []
+    embedder = TextEmbedder()
+    for number in range(DOCUMENT_COUNT):
+        title = f"{' '.join(chosen.sample(_WORDS, 4))} {number}"
+        version = _make_version(f"d{number:05d}", title)
+        rows.append({"pk": _SPACE.pk, "sk": head_sort_key(version.key), "v": 1, **list_head_attributes(version)})
+        rows += build_index_rows(resources, _SPACE, version, "", embedder.embed([title])[0], embedder)
+    for start in range(0, len(rows), _PUTS_AT_ONCE):
+        table = resources.settings.content_table
+        resources.tables.write_items(*(Put(table, row) for row in rows[start : start + _PUTS_AT_ONCE]))
+
+
+def _make_version(document: str, title: str) -> DocumentVersion:
+    at = "2026-11-29T00:00:00.000Z"
+    content = DocumentContent(title=title, slug=document)
+    return DocumentVersion(model="post", id=document, version=1, action="create", at=at, created_at=at, content=content)
+
+
+class _CountedRequests:
+    """Counts the requests of a client while it is watched."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.count: Counter[str] = Counter()
+        events = resources.tables._client.meta.events
+        events.register("before-call.dynamodb", lambda model, **_: self.count.update([model.name]))
+
+    def take(self) -> int:
+        total = self.count.total()
+        self.count.clear()
+        return total
+
+
+def _measure_list(resources: Resources) -> ResultRow:
+    requests = _CountedRequests(resources)
+    counts: list[int] = []
+    for after in ("", f"d{DOCUMENT_COUNT // 2:05d}", f"d{DOCUMENT_COUNT - _LISTED:05d}"):
+        list_documents(resources, _SPACE, "post", limit=_LISTED, after=after)
+        counts.append(requests.take())
+    return ResultRow(
+        "content.list",
+        f"requests of a page of {DOCUMENT_COUNT:,} documents: first, middle, last",
+        "1 each",
+        ", ".join(map(str, counts)),
+        counts == [1, 1, 1],
+    )
+
+
+def _measure_write(resources: Resources) -> ResultRow:
+    requests = _CountedRequests(resources)
+    content = DocumentContent(title="New", slug="new-post")
+    create_document(resources, _SPACE, "post", _AUTHOR, content, effect_key="bench/1")
+    count = requests.take()
+    return ResultRow(
+        "content.write",
+        "requests of a write of a document",
+        f"≤ {MAX_WRITE_REQUESTS}",
+        f"{count}",
+        count <= MAX_WRITE_REQUESTS,
+    )
+
+
+def _measure_search(resources: Resources, repetitions: int) -> ResultRow:
+    queries = ("rye bread", "dakr ovn", "summer price")
+    samples = LatencySamples.from_samples(list(_time_searches(resources, queries, repetitions)))
+    return ResultRow(
+        "content.search",
+        f"a hybrid search over {DOCUMENT_COUNT:,} documents",
+        f"≤ {MAX_SEARCH_MS} ms p50",
+        f"{samples.p50:.1f} p50, {samples.p95:.1f} p95 ms",
+        samples.p50 <= MAX_SEARCH_MS,
+        samples.to_json(),
+    )
+
+
+def _time_searches(resources: Resources, queries: Sequence[str], repetitions: int) -> Iterator[float]:
+    """Yield the milliseconds of warm searches. The first one reads the index whole."""
+    embedder = TextEmbedder()
+    resources.clock.sleep(OVERLAP_SECONDS + 1)  # what was indexed a moment ago is read again by each search
+    search_space(resources, _SPACE, queries[0], embedder)
+    for number in range(max(3, repetitions)):
+        started = time.perf_counter()
+        found = search_space(resources, _SPACE, queries[number % len(queries)], embedder)
+        yield (time.perf_counter() - started) * MS_PER_SECOND
+        if not found:
+            raise RuntimeError(f"Nothing was found for {json.dumps(queries[number % len(queries)])}.")
