@@ -75,18 +75,19 @@ ROUTES: Routes = [
     for function in (api, credentials, redraw_images, stream_turns, tool_result)
     for route in function.router.routes
 ]
-OF_CONTENT = ("content", "assets", "content-search", "content-index", "delivery")
+OF_CONTENT = ("content", "assets", "content-search", "content-index", "delivery", "asset-descriptions")
 """First words of paths that name a space."""
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
 VARIATIONS = {"variations": [{"title": "Short", "summary": "Shorter.", "patch": {"heading": "Fresh bread."}}]}
+DESCRIPTION = {"alt": "A loaf", "description": "Dark bread.", "tags": ["bread"]}
 MODELS = json.dumps(
     {
         "data": [{"id": "claude-opus-4-5", "display_name": "Opus"}, {"id": "claude-haiku-4-5"}],
         "has_more": False,
         "type": "message",
         "role": "assistant",
-        "content": [{"type": "text", "text": json.dumps(VARIATIONS)}],
+        "content": [{"type": "text", "text": json.dumps(VARIATIONS | DESCRIPTION)}],
         "stop_reason": "end_turn",
         "usage": {"input_tokens": 3, "output_tokens": 2},
     }
@@ -205,7 +206,7 @@ class Service:
             **(self._open_planner_session() if kind == "planner" else {}),
             **(
                 self._write_content(operation, status)
-                if kind in ("content", "assets", "content-search", "content-index", "delivery")
+                if kind in ("content", "assets", "content-search", "content-index", "delivery", "asset-descriptions")
                 else {}
             ),
             "deliveryId": DELIVERY.sort_key,

@@ -87,6 +87,7 @@ BODIES: dict[str, Any] = {
     "setSearchModel": {},
     "issueDeliveryToken": {"mode": "preview", "expiresInSeconds": 600},
     "importContent": {"documents": [{"model": "recipe", "id": "oats", "title": "Oats"}]},
+    "describeAsset": {"locale": "en"},
     "storeAsset": {"uploadRef": "", "filename": "bread.jpg", "alt": "A loaf"},
     "changeInChangeSet": {"title": "Dark rye"},
     "mergeChangeSet": {"prefer": "ours"},

@@ -1,4 +1,4 @@
-"""Handle requests that search a space, index it, and choose the model of its search."""
+"""Handle requests on content that ask models: they search a space, index it, and describe images."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +8,15 @@ from fermata.content.content_space import read_space
 from fermata.content.search.search_index import IndexMoved, IndexSettings, read_index_settings
 from fermata.content.search.search_space import MAX_FOUND, search_space
 from fermata.content.search.searchable_text import SEARCH_TYPES
-from fermata.content_api.request_parts import count_body, locate_space
+from fermata.content_api.request_parts import count_body, locate_space, respond_with_version
 from fermata.domain.errors import InvalidRequest, ProviderError, ServiceUnavailable
 from fermata.limits.count_use import count_single_use
 from fermata.limits.usage_counters import Use
 from fermata.turns.generate.ask_model import to_answer_error
+from fermata.turns.generate.describe_asset import describe_asset
 from fermata.turns.generate.embed_texts import open_embedder
 from fermata.turns.index_content import choose_search_model, index_space_part
-from fermata.wire.bodies.content_requests import IndexStep, SearchModel
+from fermata.wire.bodies.content_requests import AssetDescription, IndexStep, SearchModel
 from fermata.wire.http.messages import Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
 
@@ -70,6 +71,18 @@ def set_search_model(context: RequestContext) -> Response:
             context.resources, locate_space(context), context.caller, IndexSettings(body.credential_id, body.model_id)
         )
     return show_search_model(context)
+
+
+def describe_stored_asset(context: RequestContext) -> Response:
+    """Let a model describe an image."""
+    body = context.parse_body(AssetDescription) if context.request.body.strip() else AssetDescription()
+    use = Use(prompts=1)
+    count_single_use(context.resources, context.caller, context.caller_limits, new_id(), use)
+    version = describe_asset(
+        context.resources, locate_space(context), context.path_parameters["asset"], context.caller,
+        credential=body.credential_id, model=body.model_id, locale=body.locale,
+    )  # fmt: skip
+    return respond_with_version(200, version.version, {"document": version.to_view()})
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fermata.domain.blocks import ImageBlock
 from fermata.domain.messages import Role
 from fermata.domain.model_decisions import DecisionQuestion
 from fermata.domain.model_io import DEFAULT_SAMPLING, SamplingSettings
@@ -37,3 +38,5 @@ class GenerateRequest:
     max_output_tokens: int | None = None
     max_retries: int = DEFAULT_GENERATE_RETRIES
     provider_options: dict[str, Any] = field(default_factory=dict)
+    images: Sequence[ImageBlock] = ()
+    """Sent with the last message."""

@@ -155,14 +155,41 @@ def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentV
     Raises:
         NotFound: The document has no such file.
     """
+    key, _ = _find_file(space, version, name)
+    return resources.blobs.presign_get(key, ASSET_URL_SECONDS)
+
+
+def fetch_asset_file(
+    resources: Resources, space: SpaceKey, version: DocumentVersion, name: str = ORIGINAL
+) -> tuple[str, bytes]:
+    """Return the media type of a file and its bytes.
+
+    Args:
+        resources: Of the process.
+        space: The space of the asset.
+        version: The asset.
+        name: The size. Of an image that is smaller, it is the original.
+
+    Raises:
+        NotFound: The document has no such file.
+    """
+    key, mime_type = _find_file(space, version, name)
+    opened = resources.blobs.open_stream(key)
+    if opened is None:
+        raise NotFound(f"The file of the asset {version.id} is gone.")
+    return mime_type, opened[1].read()
+
+
+def _find_file(space: SpaceKey, version: DocumentVersion, name: str) -> tuple[str, str]:
+    """Return the key and the media type of a file."""
     files = {file.get("name"): file for file in list_asset_files(version.content)}
-    file = files.get(name) or files.get(ORIGINAL)
+    file = files.get(name) or files.get(ORIGINAL) or {}
     shared = version.content.get_locale(DEFINITION_LOCALE) if version.content else {}
-    digests = (shared.get(DIGEST_FIELD), (file or {}).get("sha256"))
+    digests = (shared.get(DIGEST_FIELD), file.get("sha256"))
     # People can write these fields, too: nothing but two digests becomes part of a key.
     if not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in digests):
         raise NotFound(f"The asset {version.id} has no file.")
-    return resources.blobs.presign_get(f"{media_folder(space, str(digests[0]))}/{digests[1]}", ASSET_URL_SECONDS)
+    return f"{media_folder(space, str(digests[0]))}/{digests[1]}", str(file.get("mediaType", ""))
 
 
 def build_asset_path(space: SpaceKey, asset_id: str) -> str:

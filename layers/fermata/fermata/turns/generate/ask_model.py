@@ -129,8 +129,14 @@ class _Generation:
 
     def _build_request(self) -> ModelRequest:
         asked, turn = self._asked, self._turn
+        last = len(asked.messages) - 1
         messages = tuple(
-            Message(position=number, role=role, content=(TextBlock(text=text),), turn=turn.id)
+            Message(
+                position=number,
+                role=role,
+                content=(TextBlock(text=text), *(asked.images if number == last else ())),
+                turn=turn.id,
+            )
             for number, (role, text) in enumerate(asked.messages)
         )
         return ModelRequest(

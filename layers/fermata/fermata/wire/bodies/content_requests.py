@@ -121,3 +121,11 @@ class ContentImport(StrictBody):
 
     models: Annotated[list[dict[str, Any]], Field(max_length=100)] = Field(default_factory=list)
     documents: Annotated[list[ImportedDocument], Field(max_length=25)] = Field(default_factory=list)
+
+
+class AssetDescription(StrictBody):
+    """The model that describes an image; the default of the scope content without it. The texts are in `locale`."""
+
+    credential_id: Annotated[str, StringConstraints(max_length=64)] = ""
+    model_id: Annotated[str, StringConstraints(max_length=200)] = ""
+    locale: Annotated[str, StringConstraints(pattern=_LOCALE)] = "en"

@@ -1,7 +1,7 @@
-"""Operations that search a space, index it, and choose the model of its search."""
+"""Operations on content that ask models: they search a space, index it, and describe images."""
 
 from fermata.domain.caller import Capability
-from fermata.wire.bodies.content_requests import IndexStep, SearchModel
+from fermata.wire.bodies.content_requests import AssetDescription, IndexStep, SearchModel
 from fermata.wire.operations.common import API_PREFIX, make_integer_parameter
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
@@ -78,9 +78,31 @@ SET_SEARCH_MODEL = Operation(
     responses=_MODEL_RESPONSES,
     errors=_OF_PROVIDER,
 )
+DESCRIBE_ASSET = Operation(
+    name="describeAsset",
+    function="credentials",
+    method="POST",
+    path=f"{API_PREFIX}/asset-descriptions/{{site}}/{{environment}}/{{asset}}",
+    capabilities=(Capability.WRITE_CONTENT, Capability.CONTENT),
+    summary="Let a model describe an image",
+    description="It fills the alternative text, the description and the tags that the asset does not have yet. It "
+    "counts as a prompt, and against budgets.",
+    parameters=(RequestParameter("asset", "The asset.", {"type": "string"}, required=True, location="path"),),
+    body=AssetDescription,
+    requires_body=False,
+    responses=(SuccessResponse("The asset.", "DocumentResponse"),),
+    errors=_OF_PROVIDER
+    | {
+        400: "The body is not as described, no model is set, or it does not see images.",
+        404: "There is no such site, asset or credential.",
+        422: "The model's answer does not have the required form.",
+        429: "The user or the workspace has reached a limit of prompts.",
+    },
+)
 CONTENT_SEARCH_HANDLERS = (
     (SEARCH_CONTENT, "search_requests:search_documents"),
     (INDEX_CONTENT, "search_requests:index_space"),
     (SHOW_SEARCH_MODEL, "search_requests:show_search_model"),
     (SET_SEARCH_MODEL, "search_requests:set_search_model"),
+    (DESCRIBE_ASSET, "search_requests:describe_stored_asset"),
 )
