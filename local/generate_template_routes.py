@@ -18,7 +18,7 @@ TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
 STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
 BUFFERED_FUNCTION: FunctionName = "tool_result"
 """The function that answers the other methods of streamed paths."""
-WHOLE_SUBTREES = (f"{CONTENT_PATH}/",)
+WHOLE_SUBTREES = (f"{CONTENT_PATH}/", "/delivery/")
 """Subtrees whose paths begin with parameters, and all belong to one function."""
 PREFIX_SEGMENTS = 5
 """Slashes of a path like `/admin/api/ai/conversations/`, below which every path is written out."""
