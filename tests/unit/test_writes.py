@@ -15,6 +15,8 @@ KEY_MEMBERS = 3
 CLIENT_WRITES = ("batch_delete", "put_object", "delete_objects")
 
 UNCONDITIONAL: dict[str, str] = {
+    "content/search/search_index.py:_store_entry": "stands beside the row that says where the entry is",
+    "content/publishing/delivery_token.py:revoke_delivery_token": "deletes what is never written again",
     "turns/edit_journal.py:build_mark_put": "stands beside a log entry",
     "turns/approvals/approval_record.py:_build_cancellation": "stands beside the last log entry of its turn",
     "turns/approvals/confirmations.py:_keep": "stands beside the log entry of its round",

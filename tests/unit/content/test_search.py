@@ -23,7 +23,7 @@ from fermata.content.search.search_index import (
     set_index_settings,
 )
 from fermata.content.search.search_space import search_space
-from fermata.domain.errors import InvalidRequest, ProviderError
+from fermata.domain.errors import Conflict, InvalidRequest, ProviderError
 from tests.unit.content.conftest import ADA
 from tests.unit.content.test_documents import CountedCalls, interfere_once
 
@@ -173,6 +173,18 @@ def test_the_model_of_a_space_is_kept_with_it(resources: Resources, space: Space
     assert read_index_settings(resources, space).embedder_name == LEXICAL.name
     set_index_settings(resources, space, IndexSettings("cred", "text-embedding-3-small"))
     assert read_index_settings(resources, space).embedder_name == "cred/text-embedding-3-small"
+    set_index_settings(resources, space, IndexSettings())
+    assert read_index_settings(resources, space) == IndexSettings()
+
+
+def test_of_two_that_choose_a_model_the_slower_one_is_told(
+    resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faster, slower = IndexSettings("c", "one"), IndexSettings("c", "two")
+    interfere_once(monkeypatch, resources, lambda: set_index_settings(resources, space, faster))
+    with pytest.raises(Conflict):
+        set_index_settings(resources, space, slower)
+    assert read_index_settings(resources, space) == faster
 
 
 def test_a_packed_vector_keeps_its_direction() -> None:

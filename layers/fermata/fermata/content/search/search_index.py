@@ -21,6 +21,7 @@ from fermata.content.documents.read_document import read_newest_version
 from fermata.content.search.lexical_embedding import LEXICAL_MODEL, Vector, embed_lexically
 from fermata.content.search.packed_vector import pack_vector
 from fermata.content.search.searchable_text import build_searchable_text, get_search_type
+from fermata.domain.errors import Conflict
 
 ENTRY_PREFIX = "i#"
 _SETTINGS_SORT_KEY = "search-model"
@@ -64,9 +65,26 @@ def read_index_settings(resources: Resources, space: SpaceKey) -> IndexSettings:
 
 
 def set_index_settings(resources: Resources, space: SpaceKey, settings: IndexSettings) -> None:
-    """Choose with which model a space is indexed from now on. All documents have to be indexed again."""
+    """Choose with which model a space is indexed from now on. All documents have to be indexed again.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        settings: The credential and the model.
+
+    Raises:
+        Conflict: Somebody else chooses at the same moment.
+    """
+    table = resources.settings.content_table
+    before = resources.tables.get_item(table, space.pk, _SETTINGS_SORT_KEY)
     row = {"pk": space.pk, "sk": _SETTINGS_SORT_KEY, "v": 1, "credential": settings.credential, "model": settings.model}
-    resources.tables.write_items(Put(resources.settings.content_table, row))
+    row["revision"] = int(before["revision"]) + 1 if before else 1
+    condition = "revision = :before" if before else "attribute_not_exists(pk)"
+    values = {":before": before["revision"]} if before else {}
+    try:
+        resources.tables.write_items(Put(table, row, condition=condition, values=values))
+    except ConditionFailed:
+        raise Conflict("Somebody else chooses the model of this space at the same moment. Look at it again.") from None
 
 
 def index_documents(
