@@ -50,7 +50,7 @@ def issue_token(context: RequestContext) -> Response:
     return Response(201, {"token": text, "deliveryToken": grant.to_view()})
 
 
-def list_tokens(context: RequestContext) -> Response:
+def list_issued_tokens(context: RequestContext) -> Response:
     """Respond with the tokens of a space, without their secrets."""
     space = locate_space(context)
     read_space(context.resources, space)

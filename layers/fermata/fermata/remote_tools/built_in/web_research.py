@@ -17,7 +17,7 @@ from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 
 EXA_URL = "https://api.exa.ai"
 MAX_RESULTS = 20
-MAX_PAGES = 10
+MAX_FETCHED_PAGES = 10
 MAX_PAGE_CHARS = 10_000
 POLL_SECONDS = 3.0
 MAX_RESEARCH_SECONDS = 100
@@ -82,7 +82,7 @@ def _to_result(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def fetch_pages(call: BuiltInCall) -> Any:
     """Return the text of pages, each with what went wrong with it."""
-    urls = [str(url).strip() for url in call.arguments["urls"]][:MAX_PAGES]
+    urls = [str(url).strip() for url in call.arguments["urls"]][:MAX_FETCHED_PAGES]
     chars = min(max(int(call.arguments.get("textMaxCharacters", MAX_PAGE_CHARS)), 1), MAX_PAGE_CHARS)
     if call.api_key:
         return _fetch_with_exa(call, urls, chars)

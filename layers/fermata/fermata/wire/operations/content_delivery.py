@@ -153,7 +153,7 @@ IMPORT_CONTENT = Operation(
 )
 DELIVERY_HANDLERS = (
     (ISSUE_DELIVERY_TOKEN, "delivery_requests:issue_token"),
-    (LIST_DELIVERY_TOKENS, "delivery_requests:list_tokens"),
+    (LIST_DELIVERY_TOKENS, "delivery_requests:list_issued_tokens"),
     (REVOKE_DELIVERY_TOKEN, "delivery_requests:revoke_token"),
     (EXPORT_CONTENT, "delivery_requests:export_content"),
     (IMPORT_CONTENT, "delivery_requests:import_into_space"),
