@@ -1,8 +1,9 @@
 """Cases of the CMS: its tools as their documents name them, and what its rules make of a call."""
 
+import json
 from typing import Any
 
-from tests.shared_cases.cases import FOLDER, json
+from tests.shared_cases.cases import FOLDER
 
 
 def read_cms_tools() -> list[dict[str, Any]]:

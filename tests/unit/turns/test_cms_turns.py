@@ -13,9 +13,9 @@ from fermata.content.model_store import create_space, put_model
 from fermata.conversations import conversation_store
 from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.domain.events import ApprovalRequestedEvent
+from fermata.tools.calls.runner import run_tool
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
-from fermata.turns.round import tool_calls
 from fermata.turns.start.start_turn import start_turn
 from tests.shared_cases.cms_cases import read_cms_cases
 from tests.unit.content.conftest import HERO
@@ -122,15 +122,15 @@ def test_a_function_that_died_in_a_call_leaves_one_page(cms: Stage, monkeypatch:
     """The call is repeated under its effect key, and finds what it has made."""
     start(cms)
     cms.script_replies(reply_with_calls(tool_call_block("cms_createPage", name="About")), "Done.")
-    run, deaths = tool_calls.run_tool, [SystemExit(1)]
+    deaths = [SystemExit(1)]
 
     def run_and_die(*given: Any, **options: Any) -> Any:
-        output = run(*given, **options)
+        output = run_tool(*given, **options)
         if deaths:
             raise deaths.pop()
         return output
 
-    monkeypatch.setattr(tool_calls, "run_tool", run_and_die)
+    monkeypatch.setattr("fermata.turns.round.tool_calls.run_tool", run_and_die)
     with pytest.raises(SystemExit):
         cms.run_workflow()
     assert cms.run_workflow() == "finished"
