@@ -1,4 +1,4 @@
-/** The assistant beside the content. It stays while a person goes from page to page. */
+/** The assistant beside the content of a space. It stays while a person goes from page to page of it. */
 
 import { h } from "../dom.js";
 import { words } from "../words/index.js";
@@ -9,20 +9,29 @@ import { ASSISTANT_EVENT } from "./refresh.js";
 /** @type {any} */
 let panel;
 
-/** @param {PageContext} context */
-export function assistantPane(context) {
-  const pane = h("aside", { class: "agent-pane content-agent", "aria-label": words.content.assistant });
-  import("@fermata/panel").then(() => {
-    panel ??= makePanel(context);
-    pane.append(panel);
-  });
-  return pane;
+export function assistantPane() {
+  return h("aside", { class: "agent-pane content-agent", "aria-label": words.content.assistant });
+}
+
+/**
+ * Let the assistant work in a space.
+ *
+ * @param {HTMLElement} pane
+ * @param {PageContext} context
+ * @param {string} space
+ */
+export async function showAssistant(pane, context, space) {
+  await import("@fermata/panel");
+  if (context.signal.aborted) return;
+  panel ??= makePanel(context);
+  panel.space = space;
+  if (panel.parentElement !== pane) pane.replaceChildren(panel);
 }
 
 /** @param {PageContext} context */
 function makePanel({ client, open }) {
   const made = /** @type {any} */ (document.createElement("fermata-panel"));
-  made.setAttribute("scope", "content");
+  made.scope = "cms";
   made.hasSettings = true;
   made.client = client;
   made.addEventListener("fermata-settings", () => open("providers"));

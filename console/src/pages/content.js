@@ -1,7 +1,7 @@
 /** Content: the sites of the workspace, their documents and models, and change sets that wait to be merged. */
 
 import { ContentClient } from "@fermata/client/content";
-import { assistantPane } from "../content/assistant-pane.js";
+import { assistantPane, showAssistant } from "../content/assistant-pane.js";
 import { showChangeSet, showChangeSets } from "../content/change-sets.js";
 import { showDocuments } from "../content/document-list.js";
 import { showDocument } from "../content/document-page.js";
@@ -34,6 +34,7 @@ export function show(target, context, path) {
   const [site, environment, ...part] = path.split("/");
   const body = h("div", { class: "content-body" });
   const spacePlace = h("div", { class: "space-place" });
+  const pane = assistantPane();
   target.append(
     h(
       "div",
@@ -42,7 +43,7 @@ export function show(target, context, path) {
       h("p", { class: "lead" }, words.content.lead),
       body,
     ),
-    assistantPane(context),
+    pane,
   );
   const create = async () => {
     const made = await askForSpace(client);
@@ -55,6 +56,7 @@ export function show(target, context, path) {
       if (!spaces.length) return noSpacesView(create);
       const found = chooseSpace(spaces, site, environment);
       remember(LAST_SPACE, nameOf(found));
+      showAssistant(pane, context, nameOf(found));
       spacePlace.replaceChildren(...spacePicker(spaces, found, create, context));
       return spaceView(client, found, part, context);
     },

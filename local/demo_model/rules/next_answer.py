@@ -10,7 +10,7 @@ from typing import Any
 
 from local.demo_model.merged_messages import MergedMessage, merge_messages
 from local.demo_model.model_answer import ModelAnswer, ToolCall
-from local.demo_model.rules import content_workspace, edit_planning, planner_pages
+from local.demo_model.rules import cms_site, content_workspace, edit_planning, planner_pages
 from local.demo_model.rules.edit_plan import ToolEdit
 from local.demo_model.rules.html_page import HtmlPage, parse_page
 from local.demo_model.rules.intents import Intent, parse_intent
@@ -40,7 +40,7 @@ _NAMES = {
 }
 _CONTENT = {f"content_{name}": name for name in (*content_workspace.READ_TOOLS, *content_workspace.WRITE_TOOLS)}
 _SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()} | _CONTENT
-_KNOWN = set(_SEED_NAMES.values()) | set(planner_pages.TOOLS)
+_KNOWN = {*_SEED_NAMES.values(), *planner_pages.TOOLS, *cms_site.CMS_TOOLS}
 _READS = ("list_documents", "list_tokens", "read_document", *content_workspace.READ_TOOLS)
 
 
@@ -93,17 +93,14 @@ def _answer_named_calls(body: dict[str, Any], turn_so_far: TurnSoFar) -> ModelAn
 def _answer(turn_so_far: TurnSoFar) -> ModelAnswer:
     if "submit_edit_plan" in turn_so_far.tools:
         return planner_pages.answer_planner_prompt(turn_so_far, turn_so_far.context)
+    if cms_site.CMS_TOOLS[0] in turn_so_far.tools:
+        return _name_model_once(turn_so_far, cms_site.answer_cms_prompt(turn_so_far))
     intent = parse_intent(turn_so_far.prompt)
     edit_results = [result for result in turn_so_far.results if result.tool not in _READS]
     if edit_results:
         return _continue_edits(turn_so_far, intent, edit_results) or ModelAnswer(text=_report(intent, edit_results))
     if "list_collections" in turn_so_far.tools:
-        answer = content_workspace.answer_content_prompt(turn_so_far, intent)
-        return (
-            answer
-            if turn_so_far.results and answer.tool_calls
-            else replace(answer, text=f"{MODEL_LABEL}. {answer.text}")
-        )
+        return _name_model_once(turn_so_far, content_workspace.answer_content_prompt(turn_so_far, intent))
     if intent is None:
         return ModelAnswer(text=f"{MODEL_LABEL}. You said: “{_shorten(turn_so_far.prompt)}”. {SITE_ABILITIES}")
     if "read_document" not in turn_so_far.tools:
@@ -111,6 +108,13 @@ def _answer(turn_so_far: TurnSoFar) -> ModelAnswer:
             text=f"{MODEL_LABEL}. I have no page in front of me here, so I can only talk. {SITE_ABILITIES}"
         )
     return _list_catalogue(turn_so_far, intent) or _read_document(turn_so_far) or _edit(turn_so_far, intent)
+
+
+def _name_model_once(turn_so_far: TurnSoFar, answer: ModelAnswer) -> ModelAnswer:
+    """Say which model this is, in the first answer and in the last."""
+    if turn_so_far.results and answer.tool_calls:
+        return answer
+    return replace(answer, text=f"{MODEL_LABEL}. {answer.text}")
 
 
 def read_turn_so_far(body: dict[str, Any]) -> TurnSoFar:

@@ -23,7 +23,7 @@ const Base = globalThis.HTMLElement ?? /** @type {typeof HTMLElement} */ (class 
  * out wants to go on. `fermata-turn` with the turn's view after each event.
  */
 export class FermataPanel extends Base {
-  static observedAttributes = ["scope", "conversation-id", "lang"];
+  static observedAttributes = ["scope", "space", "conversation-id", "lang"];
 
   #root = this.attachShadow({ mode: "open" });
   /** @type {any} */
@@ -93,6 +93,15 @@ export class FermataPanel extends Base {
     this.setAttribute("scope", scope);
   }
 
+  /** The content space of new conversations, `site/environment`, for an assistant that works in one. */
+  get space() {
+    return this.getAttribute("space") ?? undefined;
+  }
+  set space(space) {
+    if (space === undefined || space === null) this.removeAttribute("space");
+    else this.setAttribute("space", space);
+  }
+
   get conversationId() {
     return this.#session?.state.conversation?.id ?? this.getAttribute("conversation-id") ?? undefined;
   }
@@ -156,6 +165,7 @@ export class FermataPanel extends Base {
     const session = new Session({
       client: this.#client,
       scope: this.scope,
+      space: this.space,
       executor: this.#executor,
       storage: this.getAttribute("memory") === "none" ? null : storageOf(),
     });

@@ -12,6 +12,7 @@ import { itemsFromMessages } from "./thread.js";
  * @property {any} client
  * @property {SessionStore} store
  * @property {string} scope
+ * @property {string} [space] The content space of new conversations.
  * @property {ConversationMemory} memory
  * @property {FollowedTurn} followed
  * @property {ModelChoices} models
@@ -129,10 +130,10 @@ export class OpenConversation {
    * @returns {Promise<string>}
    */
   async idFor(epoch) {
-    const { client, store, scope } = this.#parts;
+    const { client, store, scope, space } = this.#parts;
     const { conversation, model } = store.state;
     if (conversation) return conversation.id;
-    const made = await client.conversations.create({ scope, ...model });
+    const made = await client.conversations.create({ scope, ...(space && { space }), ...model });
     if (epoch === store.epoch) {
       this.#parts.memory.remember(made.id);
       store.set({ conversation: made });

@@ -31,22 +31,24 @@ export class Session extends EventTarget {
    * @param {object} options
    * @param {any} options.client A `Fermata` of `@fermata/client`.
    * @param {string} options.scope
+   * @param {string} [options.space] The content space of new conversations, for an assistant that works in one.
    * @param {any} [options.executor] Carries out the tools of the document.
    * @param {Pick<Storage, "getItem" | "setItem" | "removeItem"> | null} [options.storage] Remembers the open conversation.
    */
-  constructor({ client, scope, executor, storage = null }) {
+  constructor({ client, scope, space, executor, storage = null }) {
     super();
     const store = this.#store;
     this.#client = client;
     this.#scope = scope;
     this.executor = executor;
-    this.#memory = new ConversationMemory(store, storage, MEMORY + scope);
+    const place = MEMORY + scope + (space ? ` ${space}` : "");
+    this.#memory = new ConversationMemory(store, storage, place);
     this.#models = new ModelChoices(client, store);
     this.#followed = new FollowedTurn(client, store, (epoch) => this.#conversation.afterTurn(epoch));
-    const shared = { client, scope, store, models: this.#models, followed: this.#followed };
+    const shared = { client, scope, space, store, models: this.#models, followed: this.#followed };
     const follow = (/** @type {string} */ bridgeId, /** @type {string} */ id) => this.#follow(bridgeId, id);
     this.#conversation = new OpenConversation({ ...shared, memory: this.#memory, follow });
-    this.#tabs = new OtherTabs(MEMORY + scope, (begun) => this.#conversation.hearOf(begun));
+    this.#tabs = new OtherTabs(place, (begun) => this.#conversation.hearOf(begun));
     const followOptions = (/** @type {number} */ epoch) => this.#followOptions(epoch);
     this.approvals = new Approvals(client, store, scope);
     this.#starts = new TurnStarts({ ...shared, conversation: this.#conversation, tabs: this.#tabs, followOptions });

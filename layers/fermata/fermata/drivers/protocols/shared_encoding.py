@@ -8,15 +8,23 @@ from fermata.drivers.protocols.encode_items_once import encode_compact_json
 CONTINUE_PROMPT = "Continue."
 OMITTED_SCREENSHOTS_NOTE = "[{} screenshot(s) omitted: this provider delivers tool results as text only.]"
 
+_REFUSED_AT_THE_TOP = frozenset({"anyOf", "oneOf", "allOf", "enum", "not"})
+
 
 def get_call_arguments(call: ToolCallBlock) -> dict[str, object]:
     """Return a call's arguments; none for a call that was cut off, because it never ran."""
     return call.input if isinstance(call.input, dict) and not call.malformed else {}
 
 
-def schema_with_properties(spec: ToolSpec) -> dict[str, object]:
-    """Return a tool's schema; some providers refuse an object schema without `properties`, even for no arguments."""
-    return spec.input_schema if "properties" in spec.input_schema else {**spec.input_schema, "properties": {}}
+def build_tool_schema(spec: ToolSpec) -> dict[str, object]:
+    """Return a tool's schema as all providers take it: an object with `properties` and no alternatives at its top.
+
+    What is left out is checked when the tool is called. See docs/provider-rules.md.
+    """
+    schema = spec.input_schema
+    if "properties" in schema and not _REFUSED_AT_THE_TOP & schema.keys():
+        return schema
+    return {"properties": {}} | {name: value for name, value in schema.items() if name not in _REFUSED_AT_THE_TOP}
 
 
 @WeakCache

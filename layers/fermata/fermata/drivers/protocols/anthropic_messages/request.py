@@ -29,7 +29,12 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
 from fermata.drivers.protocols.call_id_mapping import CallIdMapper, choose_call_id_formatter, plain_id_formatter
 from fermata.drivers.protocols.encode_items_once import EncodedItems, EncodedPart
 from fermata.drivers.protocols.json_fields import as_text
-from fermata.drivers.protocols.shared_encoding import CONTINUE_PROMPT, encode_result, get_image_base64
+from fermata.drivers.protocols.shared_encoding import (
+    CONTINUE_PROMPT,
+    build_tool_schema,
+    encode_result,
+    get_image_base64,
+)
 
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 NO_THINKING_ADJUSTMENT = "disable thinking"
@@ -248,7 +253,7 @@ def _build_image(block: ImageBlock) -> _JsonObject:
 
 def _build_tool(spec: ToolSpec) -> _JsonObject:
     description = {"description": spec.description} if spec.description else {}
-    return {"name": spec.name, **description, "input_schema": spec.input_schema}
+    return {"name": spec.name, **description, "input_schema": build_tool_schema(spec)}
 
 
 def _choose_breakpoints(messages: list[_WireMessage]) -> list[_WireMessage]:

@@ -13,10 +13,10 @@ from fermata.drivers.adjustments import ADD_PLACEHOLDER_SIGNATURES, MERGE_SYSTEM
 from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, plain_id_formatter
 from fermata.drivers.protocols.message_groups import CallResult, MessageGroup, StatelessItems, build_conversation
 from fermata.drivers.protocols.shared_encoding import (
+    build_tool_schema,
     encode_call_arguments,
     format_result_text,
     image_to_data_url,
-    schema_with_properties,
 )
 
 REASONING_DETAILS_FIELD = "reasoning_details"
@@ -104,7 +104,7 @@ def _iter_with_bridges(messages: list[_JsonObject]) -> Iterator[_JsonObject]:
 
 def build_function_tool(spec: ToolSpec) -> _JsonObject:
     description = {"description": spec.description} if spec.description else {}
-    function = {"name": spec.name, **description, "parameters": schema_with_properties(spec)}
+    function = {"name": spec.name, **description, "parameters": build_tool_schema(spec)}
     return {"type": "function", "function": function}
 
 

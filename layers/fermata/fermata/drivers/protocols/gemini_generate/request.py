@@ -26,10 +26,10 @@ from fermata.drivers.protocols.gemini_generate.model_traits import (
 from fermata.drivers.protocols.gemini_generate.schema_subset import reduce_schema
 from fermata.drivers.protocols.message_groups import CallResult, MessageGroup, StatelessItems, build_conversation
 from fermata.drivers.protocols.shared_encoding import (
+    build_tool_schema,
     encode_result,
     get_call_arguments,
     get_image_base64,
-    schema_with_properties,
 )
 
 # Names of adjustments:
@@ -101,7 +101,7 @@ def _build_declaration(spec: ToolSpec, applied: AppliedAdjustments) -> _JsonObje
     description = {"description": spec.description} if spec.description else {}
     declaration = {"name": spec.name, **description}
     if REDUCE_SCHEMAS not in applied:
-        return declaration | {"parametersJsonSchema": schema_with_properties(spec)}
+        return declaration | {"parametersJsonSchema": build_tool_schema(spec)}
     # The older form refuses an object without members.
     return declaration | (
         {"parameters": reduce_schema(spec.input_schema)} if spec.input_schema.get("properties") else {}

@@ -17,10 +17,10 @@ from fermata.drivers.protocols.call_id_mapping import choose_call_id_formatter, 
 from fermata.drivers.protocols.json_fields import as_dict_list, as_text
 from fermata.drivers.protocols.message_groups import MessageGroup, build_conversation
 from fermata.drivers.protocols.shared_encoding import (
+    build_tool_schema,
     encode_call_arguments,
     format_result_text,
     image_to_data_url,
-    schema_with_properties,
 )
 
 MIN_OUTPUT_TOKENS = 16
@@ -99,7 +99,7 @@ def _build_tool(spec: ToolSpec) -> _JsonObject:
         "type": "function",
         "name": spec.name,
         **description,
-        "parameters": schema_with_properties(spec),
+        "parameters": build_tool_schema(spec),
         "strict": False,
     }
 
