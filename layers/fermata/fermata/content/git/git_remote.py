@@ -19,6 +19,7 @@ from fermata.drivers.transport.url_guard import UrlGuard
 
 REMOTE_SORT_KEY = "g#remote"
 MAX_PASSWORD_BYTES = 2000
+_CHANGED_MEANWHILE = "Somebody else has just changed the repository of this site. Try again."
 _BRANCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){0,5}")
 _ROOT_FOLDER = re.compile(r"(?:[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}(?:/[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}){0,8})?")
 
@@ -128,8 +129,19 @@ def open_git_password(resources: Resources, space: SpaceKey, remote: GitRemote) 
 
 
 def delete_git_remote(resources: Resources, space: SpaceKey) -> None:
-    """Forget the repository of a space, with its password. Content stays as it is."""
-    resources.tables.write_items(Delete(resources.settings.content_table, space.pk, REMOTE_SORT_KEY))
+    """Forget the repository of a space, with its password. Content stays as it is.
+
+    Raises:
+        Conflict: Somebody else has changed it at the same moment.
+    """
+    before = _read_item(resources, space)
+    if before is None:
+        return
+    key, names, values = _remote_key(resources, space), {"#version": "version"}, {":read": before["version"]}
+    try:
+        resources.tables.write_items(Delete(key.table, key.pk, key.sk, "#version = :read", values, names))
+    except (ConditionFailed, TransactionCanceled):
+        raise Conflict(_CHANGED_MEANWHILE) from None
 
 
 def record_sync(resources: Resources, space: SpaceKey, remote: GitRemote, commit: str, files: dict[str, str]) -> None:
@@ -187,4 +199,4 @@ def _store(resources: Resources, item: Item, before: GitRemote | None) -> None:
     try:
         resources.tables.write_items(put)
     except (ConditionFailed, TransactionCanceled):
-        raise Conflict("Somebody else has just changed the repository of this site. Try again.") from None
+        raise Conflict(_CHANGED_MEANWHILE) from None
