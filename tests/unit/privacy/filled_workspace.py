@@ -18,6 +18,7 @@ from fermata.limits.reader_leases import ReaderLease
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.multi_step_request import begin_chain
 from fermata.plans.drafts.pending_plan import PendingPlan, store_pending_plan
+from fermata.plans.drafts.site_registry import register_site
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.remote_tools.tool_registry import register_tool
 from fermata.turns.read.reader_presence import mark_reader_departed
@@ -32,6 +33,7 @@ WORDS = "page-of-ada"
 
 def fill_workspace(resources: Resources, caller: Caller) -> None:
     """Register what an administrator registers, and delete a credential. Turns that start afterwards are told of."""
+    register_site(resources, caller.tenant, "bakery-site", {"name": "Bakery"})
     create_connector(resources, caller, "Desktop", "local", ["ai.chat"], expires_in_seconds=None)
     register_tool(resources, caller, make_manifest_json(), f"{PUBLIC_URL}tool", replace=True)
     add_webhook(resources, caller, f"{PUBLIC_URL}hook", ())

@@ -32,6 +32,9 @@ NOT_IN_THE_TENANT = {
     "privacy#waiting": OF_JOBS,
     "known-tools": "Digests of tools that were approved, in the partition of the trail. It names nobody.",
     "s#*#": "Messages of sub-agents, in the partition of their conversation: test_what_sub_agents_leave.py.",
+    "at#*": OF_LEASES,
+    "mcp-delivered": "A mark without words, in the partition of its turn.",
+    "y#*#*": "The index of a space, in its partition. It names nobody.",
     "x#*": OF_LEASES,
     "x#*#*#*": OF_LEASES,
 }
