@@ -39,7 +39,7 @@ class TestParseJsonBody:
             parse_json_body(body)
 
     def test_a_body_too_large_for_the_platform_is_too_large_everywhere(self) -> None:
-        with pytest.raises(PayloadTooLarge, match=r"it has 6\.3 MB.* Send fewer or smaller pictures"):
+        with pytest.raises(PayloadTooLarge, match=r"more than 6\.3 MB.* Send fewer or smaller pictures"):
             parse_json_body(b" " * (MAX_REQUEST_BYTES + 1))
 
     def test_deep_but_not_too_deep_is_fine(self) -> None:

@@ -57,8 +57,8 @@ def parse_json_body(body: bytes) -> dict[str, Any]:
     """
     if len(body) > MAX_REQUEST_BYTES:
         raise PayloadTooLarge(
-            f"The request is too large: it has {len(body) / 1e6:.1f} MB, and pictures, screenshot and page may have "
-            "about 4.5 MB together. Send fewer or smaller pictures. A program uploads a larger snapshot first "
+            f"The request is too large: it has more than {MAX_REQUEST_BYTES / 1e6:.1f} MB, and pictures, screenshot and "
+            "page may have about 4.5 MB together. Send fewer or smaller pictures. A program uploads a larger snapshot first "
             "(POST uploads)."
         )
     if not body.strip():
