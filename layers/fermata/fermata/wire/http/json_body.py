@@ -58,8 +58,8 @@ def parse_json_body(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_REQUEST_BYTES:
         raise PayloadTooLarge(
             f"The request is too large: it has more than {MAX_REQUEST_BYTES / 1e6:.1f} MB, and pictures, screenshot "
-            "and page may have about 4.5 MB together. Send fewer or smaller pictures. A program uploads a larger snapshot "
-            "first (POST uploads)."
+            "and page may have about 4.5 MB together. Send fewer or smaller pictures. A program uploads a larger "
+            "snapshot first (POST uploads)."
         )
     if not body.strip():
         raise InvalidRequest(f"{INVALID_BODY_PREFIX} It is empty; send a JSON object.")
