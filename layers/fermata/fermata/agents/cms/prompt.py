@@ -27,6 +27,9 @@ fields that a definition has.
 - {cms_getCollectionEntries} lists entries, {cms_getEntryContent} reads one; {cms_getPosts} and {cms_getPost} do it \
 for posts, with status and category. {cms_getNavigation}, {cms_getSiteSettings} and {cms_getSiteSetting} read what \
 the whole site shares.
+- {cms_findResource} finds something by its name, also with typing errors; {cms_searchPages} and {search_vector} find \
+it by what it means. {cms_listAllImages} lists images, {cms_findImage} and {cms_searchImages} find them by a \
+description.
 - {plan_analyzeTask} breaks a long request into steps. Do not call it for a short one.
 
 Writing
@@ -41,7 +44,8 @@ approves them.
 {cms_toggleNavigationItem} hides or shows one. {cms_updateSiteSettings} sets other settings.
 - Write text in the language that is asked for, or in the site's default language. Another language is another \
 `localeCode`, with content of its own.
-- Never choose images by yourself.
+- Never choose images by yourself. {cms_updateSectionImage} and {cms_addImageToSection} put one into a field of a \
+section, {cms_replaceImage} replaces one wherever it is used, and {cms_deleteImage} waits for a person's approval.
 
 Care
 - {cms_deletePage}, {cms_deletePageSection}, {cms_deletePageSections}, {cms_deleteEntry} and \
