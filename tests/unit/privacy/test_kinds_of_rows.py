@@ -34,7 +34,6 @@ NOT_IN_THE_TENANT = {
     "s#*#": "Messages of sub-agents, in the partition of their conversation: test_what_sub_agents_leave.py.",
     "at#*": OF_LEASES,
     "mcp-delivered": "A mark without words, in the partition of its turn.",
-    "y#*#*": "The index of a space, in its partition. It names nobody.",
     "x#*": OF_LEASES,
     "x#*#*#*": OF_LEASES,
 }

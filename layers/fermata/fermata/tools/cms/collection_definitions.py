@@ -13,18 +13,21 @@ CMS_POST_TOOLS = (
         "cms_listPosts",
     ),
     make_cms_read(
-        "cms_getPost", "Returns a post with its content.", input_schemas.GET_POST_SCHEMA, post_tools.get_post
+        "cms_getPost",
+        "Returns a post with its content in one language.",
+        input_schemas.GET_POST_SCHEMA,
+        post_tools.get_post,
     ),
     make_cms_write(
         "cms_createPost",
-        "Creates a post as a draft.",
+        "Creates a post of a collection as a draft, with its content in one language.",
         input_schemas.CREATE_POST_SCHEMA,
         post_tools.create_post,
         risk=Risk.SAFE,
     ),
     make_cms_write(
         "cms_updatePost",
-        "Changes a post. What is not named stays.",
+        "Changes a post in one language. Facts and content that are not named stay.",
         input_schemas.UPDATE_POST_SCHEMA,
         post_tools.update_post,
     ),
@@ -56,7 +59,7 @@ CMS_POST_TOOLS = (
 CMS_ENTRY_TOOLS = (
     make_cms_read(
         "cms_getCollectionEntries",
-        "Lists the entries of a collection.",
+        "Lists the entries of a collection, without their content unless it is asked for.",
         input_schemas.GET_COLLECTION_ENTRIES_SCHEMA,
         entry_tools.get_collection_entries,
     ),

@@ -7,7 +7,7 @@ from fermata.tools.tool import Risk
 CMS_PAGE_TOOLS = (
     make_cms_read(
         "cms_getPages",
-        "Lists the pages of the site.",
+        "Lists the pages of the site with their ids, names and slugs. `cursor` continues a long list.",
         input_schemas.GET_PAGES_SCHEMA,
         page_tools.get_pages,
         "cms_listPages",
@@ -20,7 +20,7 @@ CMS_PAGE_TOOLS = (
     ),
     make_cms_write(
         "cms_createPage",
-        "Creates a page.",
+        "Creates a page of this name. Without `slug`, it gets one that is made of its name.",
         input_schemas.CREATE_PAGE_SCHEMA,
         page_tools.create_cms_page,
         risk=Risk.SAFE,
@@ -76,7 +76,7 @@ CMS_SECTION_TOOLS = (
     ),
     make_cms_write(
         "cms_addPageSection",
-        "Adds an empty section to a page.",
+        "Adds an empty section to a page: at its end, or at the place that `sortOrder` names.",
         input_schemas.ADD_PAGE_SECTION_SCHEMA,
         section_tools.add_section,
         "cms_addSectionToPage",

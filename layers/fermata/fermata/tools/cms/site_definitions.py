@@ -43,13 +43,13 @@ CMS_NAVIGATION_TOOLS = (
 CMS_SETTING_TOOLS = (
     make_cms_read(
         "cms_getSiteSettings",
-        "Returns all settings of the site.",
+        "Returns all settings of the site, each by its key.",
         input_schemas.NO_INPUT_SCHEMA,
         setting_tools.get_site_settings,
     ),
     make_cms_read(
         "cms_getSiteSetting",
-        "Returns one setting of the site.",
+        "Returns the setting of the site that has this key.",
         input_schemas.GET_SITE_SETTING_SCHEMA,
         setting_tools.get_site_setting,
     ),

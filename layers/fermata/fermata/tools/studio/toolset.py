@@ -64,7 +64,12 @@ STUDIO_TOOLS = (
     _make_tool("validate", "Checks the models of the project, or one of them.", read_tools.validate_project),
     _make_tool("list_branches", "Lists the branches that wait to be merged.", read_tools.list_studio_branches),
     _make_tool("merge_branch", "Merges a branch: all of its changes, or none.", branch_tools.merge_branch, Risk.HIGH),
-    _make_tool("reject_branch", "Rejects a branch; its changes are gone.", branch_tools.reject_branch, Risk.HIGH),
+    _make_tool(
+        "reject_branch",
+        "Rejects a branch that waits to be merged; its changes are gone.",
+        branch_tools.reject_branch,
+        Risk.HIGH,
+    ),
     _make_tool(
         "init_project",
         "Sets a project up: languages, domains and first models.",
@@ -78,9 +83,11 @@ STUDIO_TOOLS = (
         Risk.MODERATE,
     ),
     _make_tool("brain_query", "Returns the content of a model, or one entry, in one language.", read_tools.query_brain),
-    _make_tool("brain_search", "Finds entries in which a text occurs.", read_tools.search_brain),
+    _make_tool(
+        "brain_search", "Finds entries of all models, or of one, in which a text occurs.", read_tools.search_brain
+    ),
     _make_tool("search_media", "Finds assets by text, tags or media type.", media_tools.search_media),
-    _make_tool("get_media", "Returns what is known of an asset.", media_tools.get_media),
+    _make_tool("get_media", "Returns an asset with its address, alternative text and tags.", media_tools.get_media),
     _make_tool(
         "update_status",
         "Publishes, archives or withdraws entries in one language.",
@@ -108,7 +115,12 @@ STUDIO_TOOLS = (
         content_tools.change_vocabulary,
         Risk.MODERATE,
     ),
-    _make_tool("add_locale", "Adds a language to the project.", project_tools.add_locale, Risk.MODERATE),
+    _make_tool(
+        "add_locale",
+        "Adds a language to the project. `copyFrom` names one whose content it begins with.",
+        project_tools.add_locale,
+        Risk.MODERATE,
+    ),
     _make_tool(
         "delete_model",
         "Deletes a model with all of its content, once the user has confirmed it.",
@@ -120,6 +132,10 @@ STUDIO_TOOLS = (
         "Analyses content: texts for search engines, missing languages, old entries, quality.",
         content_analysis.analyze_brain,
     ),
-    _make_tool("validate_schema", "Checks the models of the project.", read_tools.validate_project),
+    _make_tool(
+        "validate_schema",
+        "Checks whether the models of the project, or one of them, are sound.",
+        read_tools.validate_project,
+    ),
 )
 STUDIO_TOOLSET = Toolset("studio", STUDIO_TOOLS)
