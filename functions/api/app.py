@@ -40,6 +40,7 @@ from fermata.wire.http.messages import HttpRequest, Response, read_integer_param
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
 from fermata.wire.operations import (
+    cms_agent,
     content,
     content_delivery,
     content_media,
@@ -58,6 +59,14 @@ DEFAULT_CONVERSATIONS_PER_PAGE = 200
 MAX_CONVERSATIONS_PER_PAGE = 500
 DEFAULT_TURNS_PER_PAGE = 25
 router = Router("api")
+_CMS_SESSIONS = "fermata.client_protocols.cms_agent_sessions"
+router.handles_by_path(cms_agent.LIST_CMS_SESSIONS, f"{_CMS_SESSIONS}:list_cms_sessions")
+router.handles_by_path(cms_agent.CREATE_CMS_SESSION, f"{_CMS_SESSIONS}:create_cms_session")
+router.handles_by_path(cms_agent.SHOW_CMS_SESSION, f"{_CMS_SESSIONS}:show_cms_session")
+router.handles_by_path(cms_agent.CHANGE_CMS_SESSION, f"{_CMS_SESSIONS}:change_cms_session")
+router.handles_by_path(cms_agent.DELETE_CMS_SESSION, f"{_CMS_SESSIONS}:delete_cms_session")
+router.handles_by_path(cms_agent.SHOW_CMS_MEMORY, f"{_CMS_SESSIONS}:show_cms_memory")
+router.handles_by_path(cms_agent.LIST_CMS_LOGS, f"{_CMS_SESSIONS}:list_cms_logs")
 
 
 @router.handles(conversations.LIST_CONVERSATIONS)

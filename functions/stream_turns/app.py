@@ -46,7 +46,7 @@ from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import EVENT_STREAM, HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
-from fermata.wire.operations import chat_clients, conversations, mcp, openai, planner, service, turns
+from fermata.wire.operations import chat_clients, cms_agent, conversations, mcp, openai, planner, service, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
@@ -267,6 +267,9 @@ router.handles_by_path(openai.CREATE_RESPONSE, "fermata.client_protocols.openai_
 router.handles_by_path(openai.SHOW_RESPONSE, "fermata.client_protocols.openai_stored_responses:show_response")
 router.handles_by_path(openai.DELETE_RESPONSE, "fermata.client_protocols.openai_stored_responses:delete_response")
 router.handles_by_path(openai.CANCEL_RESPONSE, "fermata.client_protocols.openai_stored_responses:cancel_response")
+router.handles_by_path(cms_agent.STREAM_CMS_ANSWER, "fermata.client_protocols.cms_agent:stream_cms_answer")
+router.handles_by_path(cms_agent.FOLLOW_CMS_ANSWER, "fermata.client_protocols.cms_agent:follow_cms_answer")
+router.handles_by_path(cms_agent.GENERATE_CMS_ANSWER, "fermata.client_protocols.cms_agent:generate_cms_answer")
 
 
 router.handles_public_by_path(mcp.EDITOR_BRIDGE, "fermata.client_protocols.editor_stream:open_editor_bridge")

@@ -32,7 +32,7 @@ from fermata.wire.http.json_body import parse_body
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
-from fermata.wire.operations import agents, approvals, callbacks, openai, prompt_queue, turns
+from fermata.wire.operations import agents, approvals, callbacks, cms_agent, openai, prompt_queue, turns
 
 BRIDGE_GONE_MESSAGE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
@@ -40,6 +40,7 @@ DEFAULT_APPROVALS_PER_PAGE = 50
 router = Router("tool_result")
 router.handles_by_path(openai.LIST_AGENT_MODELS, "fermata.client_protocols.openai_models:list_agent_models")
 router.handles_by_path(openai.SHOW_AGENT_MODEL, "fermata.client_protocols.openai_models:show_agent_model")
+router.handles_by_path(cms_agent.DECIDE_CMS_APPROVAL, "fermata.client_protocols.cms_agent:decide_cms_approval")
 
 
 @router.handles(turns.ANSWER_TOOL)

@@ -26,6 +26,7 @@ from fermata.content.documents.document import ContentAuthor, ContentStatus, Doc
 from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space, put_model
 from fermata.content.publishing.delivery_token import issue_delivery_token
+from fermata.conversations.conversation_store import create_conversation
 from fermata.credentials import credential_store
 from fermata.credentials.scope_defaults import set_default
 from fermata.domain.agent_ids import SCOPES
@@ -53,7 +54,7 @@ from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import Routes
-from fermata.wire.operations import chat_clients, openai, remote_tools, turns
+from fermata.wire.operations import chat_clients, cms_agent, openai, remote_tools, turns
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
@@ -106,6 +107,7 @@ PUBLISH_SITE = Tool(
 """A tool that needs a person."""
 
 
+CMS_OPERATIONS = tuple(one for one in vars(cms_agent).values() if isinstance(one, BaseOperation))
 CHAT_OPERATIONS = tuple(one for one in vars(chat_clients).values() if isinstance(one, BaseOperation))
 
 
@@ -201,7 +203,8 @@ class Service:
             "responseId": f"resp_{self._bridge_id(operation)}",
             "messageId": self.image_message,
             "promptId": self._queue_prompt(operation.name) if "{promptId}" in operation.path else "",
-            "approvalId": self._start_turn_that_needs_approval() if "approvals" in kind else "",
+            "approvalId": self._start_turn_that_needs_approval() if "{approvalId}" in operation.path else "",
+            **(self._open_cms_session(operation) if operation in CMS_OPERATIONS else {}),
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
             **(
@@ -221,6 +224,19 @@ class Service:
         chat = waiting if is_resumed else self.empty_conversation
         path = f"home/site/{chat}/stream" if operation is chat_clients.RESUME_ON_PAGE else "home/site"
         return {"agentId": "site", "chatId": chat, "id": chat, "threadId": chat, "path": path}
+
+    def _open_cms_session(self, operation: BaseOperation) -> dict[str, str]:
+        """Return a session with the CMS agent, and a turn of it where one is followed."""
+        session = create_conversation(self.resources, self.stage.caller, "cms", None, None, "").id
+        if operation is not cms_agent.FOLLOW_CMS_ANSWER:
+            return {"sessionId": session}
+        prompt = replace(
+            self.stage.make_prompt(limits=WIDE_LIMITS.apply_to(DEFAULT_CALLER_LIMITS)),
+            scope="cms",
+            conversation_id=session,
+        )
+        turn = start_turn(self.resources, self.stage.caller, prompt).turn
+        return {"sessionId": session, "traceId": turn.id}
 
     def _push_agent(self) -> str:
         """Push an agent again, which changes nothing where it is there."""

@@ -35,10 +35,13 @@ UNCOUNTED = {
     "startErasure": "Erases.",
     "decideApproval": OF_TURNS,
     "decideApprovals": OF_TURNS,
+    "decideCmsApproval": OF_TURNS,
     "answerTool": OF_TURNS,
     "issueCallbackToken": "A row of some hundred bytes, until its turn is over at the latest.",
     "createConversation": "A row of some hundred bytes; the stage limits how many requests come.",
     "changeConversation": "Changes a row.",
+    "createCmsSession": "A row of some hundred bytes; the stage limits how many requests come.",
+    "changeCmsSession": "Changes a row.",
     "cancelPlannerChat": "Changes a row.",
     "forecastPlannerChat": "Reads and stores nothing.",
 }

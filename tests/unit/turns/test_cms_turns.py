@@ -176,7 +176,7 @@ def test_a_post_is_published_when_a_person_approves_it_whatever_the_model_confir
     assert post.content
     assert post.content.status.value == ("published" if is_approved else "draft")
     if not is_approved:
-        assert read_results(cms)[0] == {"cancelled": True, "reason": "not yet"}
+        assert read_results(cms)[0] == {"success": False, "cancelled": True, "reason": "not yet"}
 
 
 def test_the_next_prompt_names_what_the_turn_before_was_about(cms: Stage) -> None:

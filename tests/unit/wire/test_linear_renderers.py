@@ -22,6 +22,7 @@ from fermata.domain.events import (
 from fermata.drivers.protocols.response_stream import MAX_TOOL_CALLS_PER_RESPONSE
 from fermata.wire import renderers
 from fermata.wire.renderers.agui import AguiRenderer, AguiRun
+from fermata.wire.renderers.cms_agent_stream import CmsAgentRenderer, CmsAnswerHead
 from fermata.wire.renderers.openai_answer import OpenAIAnswer
 from fermata.wire.renderers.openai_chat import ChatCompletionRenderer
 from fermata.wire.renderers.openai_response import ResponseRenderer
@@ -53,6 +54,11 @@ def _render_agui(logs: Sequence[Sequence[Event]]) -> object:
     return [renderer.render_events(events) for events in logs], renderer.render_end()
 
 
+def _render_cms(logs: Sequence[Sequence[Event]]) -> object:
+    renderer = CmsAgentRenderer(make_fold(), CmsAnswerHead("turn", "session", "model"), lambda: "now")
+    return [renderer.render_events(events) for events in logs], renderer.render_end()
+
+
 def _render_chat_completion(logs: Sequence[Sequence[Event]]) -> object:
     renderer = ChatCompletionRenderer(OpenAIAnswer(make_fold()), completion_id="c", model="site", created=1)
     return [renderer.render_events(events) or renderer.is_response_over() for events in logs]
@@ -77,6 +83,7 @@ RENDERERS: dict[type, Callable[[Sequence[Sequence[Event]]], object]] = {
     UiStreamRenderer: _render_ui,
     PlainTextRenderer: _render_text,
     AguiRenderer: _render_agui,
+    CmsAgentRenderer: _render_cms,
     ChatCompletionRenderer: _render_chat_completion,
     ResponseRenderer: _render_response,
     PlannerSseRenderer: _render_planner,

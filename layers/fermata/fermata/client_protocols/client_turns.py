@@ -52,6 +52,7 @@ class ClientRequest:
     runs_confirmed_tools: bool = False
     output: OutputFormat | None = None
     direct_call: DirectCall | None = None
+    space: str = ""
 
 
 def start_client_turn(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> StartedTurn:
@@ -112,6 +113,7 @@ def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: C
         runs_confirmed_tools=request.runs_confirmed_tools,
         output=request.output,
         direct_call=request.direct_call,
+        space=request.space,
     )
 
 

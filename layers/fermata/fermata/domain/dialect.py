@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Literal
 
 Dialect = Literal["fermata", "instatic"]
-ClientProtocol = Literal["", "ui", "agui", "openai", "mcp"]
+ClientProtocol = Literal["", "ui", "agui", "openai", "mcp", "cms"]
 """The protocol that a client speaks: events a line (empty), the AI SDK's stream of UI messages, AG-UI, OpenAI's,
-or MCP."""
+MCP, or the CMS agent's own."""
 ToolNameVariant = Literal["seed", "prefixed"]
 """The variant of tool names: `insertHtml` (seed) or `site_insert_html` (prefixed). See tools/tool_names.py."""
 EditorGeneration = Literal["0.0.6", "0.0.11"]

@@ -66,7 +66,7 @@ def test_a_denial_is_a_result_that_the_model_reads_and_an_event_that_the_client_
         "A person has denied this call, so nothing was done. The reason: Too many loaves. "
         "Do not call it again with the same input; go on without it, or ask the user."
     )
-    assert result.data == {"cancelled": True, "reason": "Too many loaves."}
+    assert result.data == {"success": False, "cancelled": True, "reason": "Too many loaves."}
     (event,) = bakery.decided
     assert (event.outcome, event.approved, event.reason) == ("denied", False, "Too many loaves.")
     invariants.check_invariants(bakery.stage)

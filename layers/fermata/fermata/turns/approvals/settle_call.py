@@ -48,7 +48,8 @@ def build_denied_output(decision: Decision) -> ToolOutput:
     text = _DENIED_TEXTS[decision.outcome]
     reason = f" The reason: {decision.reason}" if decision.reason else ""
     advice = _CALL_AGAIN if decision.outcome == "stale" else _DO_NOT_REPEAT
-    return ToolOutput(ok=False, error=f"{text}{reason}{advice}", data={"cancelled": True, "reason": decision.reason})
+    data = {"success": False, "cancelled": True, "reason": decision.reason}
+    return ToolOutput(ok=False, error=f"{text}{reason}{advice}", data=data)
 
 
 def settle_call(pause: Pause, call: RoundCall, decision: Decision) -> Pause:

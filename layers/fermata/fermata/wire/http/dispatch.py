@@ -20,6 +20,7 @@ from fermata.wire.auth.authentication import authenticate, require_capability
 from fermata.wire.auth.tenant import normalize_origin
 from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
+from fermata.wire.http.cms_agent_envelope import shape_cms_agent_error
 from fermata.wire.http.error_responses import response_from_error
 from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.openai_errors import shape_openai_error
@@ -68,10 +69,10 @@ def handle_request(resources: Resources, routes: Routes, request: HttpRequest) -
     begin_request_of_source(request.source)
     admission = _respond_to_errors(request, lambda: admit_request(resources, routes, request))
     if isinstance(admission, Response):
-        admission = shape_openai_error(request.path, admission)
+        admission = _shape_error(resources, request, admission)
         return add_response_headers(request, admission, is_readable=_is_readable_by_origin(resources, request))
     route, context = admission
-    response = shape_openai_error(request.path, _respond_to_errors(request, lambda: route.handler(context)))
+    response = _shape_error(resources, request, _respond_to_errors(request, lambda: route.handler(context)))
     is_readable = normalize_origin(request.origin) in context.tenant.origins
     return add_response_headers(request, response, is_readable=is_readable)
 
@@ -84,8 +85,14 @@ def build_whole_response(request: HttpRequest, response: Response) -> Response:
         response: The response whose stream was read to its end.
     """
     assert response.build_whole is not None
-    whole = shape_openai_error(request.path, _respond_to_errors(request, response.build_whole))
+    whole = _shape_error(get_resources(), request, _respond_to_errors(request, response.build_whole))
     return replace(whole, headers={**response.headers, **whole.headers})
+
+
+def _shape_error(resources: Resources, request: HttpRequest, response: Response) -> Response:
+    """Return the response with its error in the form that the clients of its path read."""
+    shaped = shape_cms_agent_error(request.path, response, resources.clock.now_iso())
+    return shape_openai_error(request.path, shaped)
 
 
 def admit_request(

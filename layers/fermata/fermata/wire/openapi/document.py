@@ -19,6 +19,7 @@ from fermata.wire.bodies.responses import (
     approvals,
     callbacks,
     chat_clients,
+    cms_agent,
     common,
     content,
     content_delivery,
@@ -50,8 +51,8 @@ from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
 _RESPONSE_MODULES = (
-    agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, common, content, content_delivery,
-    conversations,
+    agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, cms_agent, common, content,
+    content_delivery, conversations,
     credentials, defaults, editor, generate, mcp, openai, planner, privacy, remote_tools, turns, usage,
     webhooks,
 )  # fmt: skip

@@ -11,6 +11,7 @@ from fermata.wire.operations import (
     approvals,
     callbacks,
     chat_clients,
+    cms_agent,
     content,
     content_delivery,
     content_media,
@@ -36,8 +37,8 @@ from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
-    defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, generate, privacy, usage, service,
-    webhooks, content, content_media, content_search, content_delivery,
+    defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, cms_agent, generate, privacy, usage,
+    service, webhooks, content, content_media, content_search, content_delivery,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

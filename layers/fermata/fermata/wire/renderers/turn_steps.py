@@ -90,6 +90,8 @@ class CallAnswered:
     error: str = ""
     is_denied: bool = False
     is_from_client: bool = False
+    denial_reason: str = ""
+    """What the person who has denied it says."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ class FoldedCall:
     approval: ApprovalRequestedEvent | None = None
     is_decided: bool = False
     is_denied: bool = False
+    denial_reason: str = ""
     is_shown: bool = False
     request: ToolRequestEvent | None = None
     """The open request of a browser's call."""
@@ -300,6 +303,7 @@ class TurnFold:
         if call is None:
             return
         call.is_decided, call.is_denied = True, not event.approved
+        call.denial_reason = "" if event.approved else event.reason or ""
         if event.approved and event.input is not None and not call.is_browser:
             call.input = event.input
             if call.is_shown:
@@ -343,6 +347,7 @@ class TurnFold:
             answer.error or "",
             call.is_denied,
             is_from_client=call.request is not None,
+            denial_reason=call.denial_reason,
         )
 
 

@@ -1,0 +1,130 @@
+"""Serve clients of the CMS agent's own protocol: prompts, their answers as named events or whole, and decisions."""
+
+from dataclasses import replace
+from functools import partial
+
+from fermata.aws.clock import new_id
+from fermata.client_protocols.chat_conversations import open_chat
+from fermata.client_protocols.client_messages import ClientPrompt
+from fermata.client_protocols.client_turns import ClientRequest, read_started_entries, start_client_turn
+from fermata.client_protocols.cms_agent_sessions import CMS_SCOPE, switch_session_model
+from fermata.client_protocols.continue_turn import make_turn_fold
+from fermata.client_protocols.log_response import send_chunks
+from fermata.domain.blocks import TextBlock
+from fermata.domain.errors import BadGateway, Conflict, InvalidRequest, NotFound, ServiceUnavailable
+from fermata.turns.approvals.approval_answer import ApprovalAnswer
+from fermata.turns.approvals.decide_approval import decide_approval
+from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, find_turn_for_caller
+from fermata.turns.turn_log import read_whole_log
+from fermata.wire.bodies.cms_agent_requests import CmsDecisionBody, CmsPromptBody
+from fermata.wire.http.cms_agent_envelope import build_cms_envelope
+from fermata.wire.http.json_body import parse_body
+from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, Response
+from fermata.wire.http.routing import RequestContext
+from fermata.wire.renderers.cms_agent_stream import CmsAgentRenderer, CmsAnswerHead
+
+CMS_STREAM_HEADERS = {
+    "Content-Type": EVENT_STREAM,
+    "Cache-Control": "private, no-store",
+    "X-Accel-Buffering": "no",
+}
+
+
+def stream_cms_answer(context: RequestContext) -> Response:
+    """Answer a prompt with a stream of named events, which goes on while a person decides."""
+    body = parse_body(context.request, CmsPromptBody, ignore_unknown=True)
+    started = _start(context, body)
+    renderer = _make_renderer(context, started, body.prompt)
+    return send_chunks(
+        context,
+        started.turn,
+        read_started_entries(context.resources, started),
+        renderer,
+        CMS_STREAM_HEADERS,
+        heartbeat=EVENT_STREAM_HEARTBEAT,
+        is_returning=started.is_joined,
+        render_end=renderer.render_end,
+    )
+
+
+def generate_cms_answer(context: RequestContext) -> Response:
+    """Answer a prompt as a whole, once it is there or a person has to decide."""
+    body = parse_body(context.request, CmsPromptBody, ignore_unknown=True)
+    started = _start(context, body)
+    renderer = _make_renderer(context, started, body.prompt, is_whole=True)
+    entries = read_started_entries(context.resources, started)
+    response = send_chunks(context, started.turn, entries, renderer, {}, heartbeat=b"", is_returning=started.is_joined)
+    return replace(response, build_whole=partial(_build_whole, context, renderer))
+
+
+def follow_cms_answer(context: RequestContext) -> Response:
+    """Send the events of an answer from its beginning, and those to come."""
+    resources = context.resources
+    turn = find_turn_for_caller(resources, context.caller, context.path_parameters["traceId"])
+    if turn.scope != CMS_SCOPE or turn.undone_turn:
+        raise NotFound(TURN_NOT_FOUND_MESSAGE)
+    head = CmsAnswerHead(turn.id, turn.conversation, turn.model)
+    renderer = CmsAgentRenderer(make_turn_fold(resources, turn), head, resources.clock.now_iso)
+    return send_chunks(
+        context,
+        turn,
+        read_whole_log(resources, turn.pk),
+        renderer,
+        CMS_STREAM_HEADERS,
+        heartbeat=EVENT_STREAM_HEARTBEAT,
+        is_returning=True,
+        render_end=renderer.render_end,
+    )
+
+
+def decide_cms_approval(context: RequestContext) -> Response:
+    """Store the decision of a person about a call. What cannot be decided any more is an invalid request here."""
+    body = parse_body(context.request, CmsDecisionBody)
+    approval_id = context.path_parameters["approvalId"]
+    try:
+        record = decide_approval(
+            context.resources, context.caller, approval_id, ApprovalAnswer(body.approved, body.reason)
+        )
+    except (NotFound, Conflict) as refusal:
+        raise InvalidRequest(refusal.message) from refusal
+    now = context.resources.clock.now_iso()
+    decision = {"approved": body.approved, "reason": body.reason, "timestamp": record.decided_at or now}
+    return Response(200, build_cms_envelope({"approvalId": approval_id, "response": decision}, now))
+
+
+def _start(context: RequestContext, body: CmsPromptBody) -> StartedTurn:
+    prompt = body.prompt.strip()
+    if not prompt:
+        raise InvalidRequest("'prompt' is empty.")
+    conversation = open_chat(context.resources, context.caller, CMS_SCOPE, body.session_id or new_id())
+    if body.model_id:
+        conversation = switch_session_model(context, conversation, body.model_id)
+    request = ClientRequest(
+        protocol="cms",
+        conversation=conversation,
+        prompt=ClientPrompt((TextBlock(text=prompt),)),
+        has_browser_tools=False,
+        space=body.cms_target.space if body.cms_target else "",
+    )
+    return start_client_turn(context, None, request)
+
+
+def _make_renderer(
+    context: RequestContext, started: StartedTurn, prompt: str, *, is_whole: bool = False
+) -> CmsAgentRenderer:
+    turn = started.turn
+    head = CmsAnswerHead(turn.id, turn.conversation, turn.model, prompt.strip())
+    fold = make_turn_fold(context.resources, turn)
+    return CmsAgentRenderer(fold, head, context.resources.clock.now_iso, is_whole=is_whole)
+
+
+def _build_whole(context: RequestContext, renderer: CmsAgentRenderer) -> Response:
+    """Return the answer, or the error of a turn that has failed."""
+    answer = renderer.answer
+    if answer.failure is not None:
+        if answer.failure.retryable:
+            raise ServiceUnavailable(answer.failure.message)
+        raise BadGateway(answer.failure.message)
+    data = answer.to_wire() | {"approvals": list(answer.approvals.values())}
+    return Response(200, build_cms_envelope(data, context.resources.clock.now_iso()))
