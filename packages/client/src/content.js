@@ -86,7 +86,7 @@ function makeModels(service, path) {
      * Create a model, or replace its definition.
      *
      * @param {string} id
-     * @param {Json} definition `kind`, `title`, `i18n` and `fields`.
+     * @param {Json} definition `kind`, `domain`, `title`, `i18n` and `fields`.
      * @param {WriteOptions} [options]
      * @returns {Promise<Json>}
      */

@@ -60,7 +60,7 @@ class TestConversations:
         [
             (None, "It is empty"),
             ({}, "'scope' is missing"),
-            ({"scope": "shop"}, "'planner', 'cms' or 'agent:' and the id of an agent"),
+            ({"scope": "shop"}, "'cms', 'studio' or 'agent:' and the id of an agent"),
             ({"scope": "site", "title": 7}, "'title' must be a string"),
             ({"scope": "site", "title": "x" * 201}, "'title' may have at most 200 characters"),
             ({"scope": "site", "model": "m"}, "'model' is not known here"),

@@ -150,6 +150,21 @@ def test_a_model_is_changed_at_the_version_that_was_seen_and_not_deleted_while_i
     assert client.send("POST", "shop/main/documents/model/hero/versions/1/restore").body["document"]["version"] == 3
 
 
+def test_a_model_that_was_shown_is_put_again_as_it_is(client: ContentClient) -> None:
+    definition = {"kind": "collection", "domain": "shop-window", "fields": {"title": {"type": "string"}}}
+    shown = client.send("PUT", "shop/main/models/recipe", definition).body["model"]
+    assert shown["domain"] == "shop-window"
+    own = {name: value for name, value in shown.items() if name not in ("id", "builtIn", "version", "documents")}
+    again = client.send("PUT", "shop/main/models/recipe", own)
+    assert (again.status, again.body["model"] | {"version": 1}) == (200, shown)
+
+
+def test_a_model_needs_a_domain_that_can_name_a_folder(client: ContentClient) -> None:
+    refused = client.send("PUT", "shop/main/models/recipe", {"kind": "collection", "domain": "../secrets"})
+    assert refused.status == 400
+    assert "domain" in refused.body["error"]
+
+
 @pytest.mark.parametrize(
     ("capability", "reads", "writes", "manages"),
     [("ai.content.read", 200, 403, 403), ("ai.content.write", 200, 200, 403), ("ai.chat", 403, 403, 403)],

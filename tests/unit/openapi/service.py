@@ -38,6 +38,8 @@ from fermata.planner_api.sessions import make_site_key, open_session
 from fermata.plans.drafts.draft_history import import_pages, step_page
 from fermata.plans.drafts.publishing import publish_draft
 from fermata.plans.submit_plan import apply_submitted_operations
+from fermata.pricing.catalogue import PriceCatalogue, PricedModel, store_catalogue
+from fermata.pricing.token_cost import Price
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import create_privacy_job
 from fermata.remote_tools.tool_registry import register_tool
@@ -207,11 +209,7 @@ class Service:
             **(self._open_cms_session(operation) if operation in CMS_OPERATIONS else {}),
             "index": "0",
             **(self._open_planner_session() if kind == "planner" else {}),
-            **(
-                self._write_content(operation, status)
-                if kind in ("content", "assets", "content-search", "content-index", "delivery", "asset-descriptions")
-                else {}
-            ),
+            **(self._write_content(operation, status) if kind in OF_CONTENT else {}),
             "deliveryId": DELIVERY.sort_key,
             "name": self._find_name(operation, kind),
             **(self._name_chat(operation, status) if operation in CHAT_OPERATIONS else {}),
@@ -383,7 +381,7 @@ class Service:
 
 def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
     stage = PlayingStage(resources, patch)
-    stage.set_price(input_per_mtok=3, output_per_mtok=15)  # a budget refuses models without a known price
+    _price_models(resources)
     stage.workflow = resources.__dict__["workflow"] = ImmediateWorkflow(stage)
     stage.add_tools(PUBLISH_SITE)
     used_conversation = stage.conversation.id
@@ -400,6 +398,13 @@ def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
         waiting_turn=turn.id,
         open_request=stage.tool_requests()[-1].request_id,
     )
+
+
+def _price_models(resources: Resources) -> None:
+    """Store a price of the models that are asked, because a budget refuses those without one."""
+    priced = PricedModel(price=Price(input_per_mtok=3, output_per_mtok=15))
+    models = dict.fromkeys(("model-1", "claude-opus-4-5"), priced)
+    store_catalogue(resources, PriceCatalogue(refreshed_at=1, priced_models=models))
 
 
 class WsgiGateway:

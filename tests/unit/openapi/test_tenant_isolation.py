@@ -10,6 +10,9 @@ from fermata.wire.operations import (
     api_keys,
     approvals,
     content,
+    content_delivery,
+    content_media,
+    content_search,
     credentials,
     defaults,
     generate,
@@ -37,8 +40,12 @@ SHARED_OPERATIONS = (
     api_keys.REVOKE_API_KEY,
     remote_tools.CHANGE_REMOTE_TOOL,
     remote_tools.REMOVE_REMOTE_TOOL,
-    *(operation for operation in vars(webhooks).values() if isinstance(operation, BaseOperation)),
-    *(operation for operation in vars(content).values() if isinstance(operation, BaseOperation)),
+    *(
+        operation
+        for module in (webhooks, content, content_delivery, content_media, content_search)
+        for operation in vars(module).values()
+        if isinstance(operation, BaseOperation)
+    ),
     privacy.SHOW_EXPORT,
     privacy.SHOW_ERASURE,
     approvals.SHOW_APPROVAL,
@@ -47,8 +54,8 @@ SHARED_OPERATIONS = (
     agent_definitions.REMOVE_AGENT_DEFINITION,
     agent_definitions.REMOVE_SECRET,
 )
-"""A tenant's credentials may be used by all of its users; its API keys and exports belong to its administrators, and
-whoever may approve decides about the calls of others."""
+"""A tenant's credentials and content may be used by all of its users; its API keys and exports belong to its
+administrators, and whoever may approve decides about the calls of others."""
 
 
 _PATHS_OF_OWN_NAMES = (planner.PLANNER_PATH, openai.OPENAI_PATH, "/api/agent", "/agui/")

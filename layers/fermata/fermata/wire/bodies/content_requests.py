@@ -8,6 +8,7 @@ from fermata.wire.bodies.fields import StrictBody, UploadRef
 
 _SPACE_NAME = r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"
 _LOCALE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
+_DOMAIN = r"^[a-z0-9]([a-z0-9_-]{0,38}[a-z0-9])?$"
 _SpaceName = Annotated[str, StringConstraints(pattern=_SPACE_NAME)]
 _DocumentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")]
 _Slug = Annotated[str, StringConstraints(pattern=r"^([a-z0-9-]{2,64})?$")]
@@ -29,9 +30,13 @@ class NewSpace(StrictBody):
 
 
 class ModelDefinition(StrictBody):
-    """A whole model. `fields` has a definition by name; docs/content.md lists the types and what a field may ask."""
+    """A whole model. `fields` has a definition by name; docs/content.md lists the types and what a field may ask.
+
+    `domain` is the part of the site that its documents belong to, and the folder of their files.
+    """
 
     kind: Literal["singleton", "collection", "document", "dictionary", "page", "section"]
+    domain: Annotated[str, StringConstraints(pattern=_DOMAIN)] = "site"
     title: Annotated[str, StringConstraints(max_length=200)] = ""
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     i18n: bool = False

@@ -29,10 +29,14 @@ class SpaceListResponse(ResponseModel):
 
 
 class ContentModelView(ResponseModel):
-    """A model. `documents` counts its documents, and of a section the places on pages."""
+    """A model. `documents` counts its documents, and of a section the places on pages.
+
+    `domain` is the part of the site that its documents belong to, and the folder of their files.
+    """
 
     id: str
     kind: str
+    domain: str
     title: str
     description: str
     i18n: bool
@@ -95,7 +99,11 @@ class VersionView(ResponseModel):
 
 
 class DocumentView(VersionView):
-    """A version with what it says. One that marks a deletion says nothing."""
+    """A version with what it says. One that marks a deletion says nothing.
+
+    `meta` has by locale what is known of the content besides it, such as its `status`
+    where that is not the document's.
+    """
 
     slug: str | None = None
     title: str | None = None
@@ -103,6 +111,7 @@ class DocumentView(VersionView):
     published_at: str | None = None
     locales: dict[str, dict[str, Any]] | None = None
     parts: dict[str, int] | None = None
+    meta: dict[str, dict[str, Any]] | None = None
 
 
 class DocumentResponse(ResponseModel):
@@ -120,10 +129,11 @@ class VersionListResponse(ResponseModel):
 
 
 class ChangeSetView(ResponseModel):
-    """A change set. `documents` counts what it changes."""
+    """A change set. `documents` counts what it changes. `branch` is its name in the studio; empty for none."""
 
     id: str
     title: str
+    branch: str
     status: Literal["open", "merged", "discarded"]
     version: CountField
     documents: CountField
@@ -146,6 +156,7 @@ class ChangedDocumentView(ResponseModel):
     published_at: str | None = None
     locales: dict[str, dict[str, Any]] | None = None
     parts: dict[str, int] | None = None
+    meta: dict[str, dict[str, Any]] | None = None
 
 
 class ChangeSetResponse(ResponseModel):
