@@ -1,5 +1,5 @@
 /**
- * Content that Fermata keeps: spaces, models, documents with their versions, change sets.
+ * Content that Fermata keeps: spaces, models, documents with their versions, change sets, images, search.
  *
  *     const content = new ContentClient({ baseUrl, token });
  *     const { documents } = content.space("shop", "main");
@@ -7,6 +7,8 @@
  */
 
 /** @import { CallOptions, FermataOptions } from "./types.js" */
+import { makeAssets } from "./content-assets.js";
+import { makeDeliveryTokens, makeSearch, makeTransfer } from "./content-exchange.js";
 import { Service } from "./service.js";
 import { pathOf } from "./transport.js";
 
@@ -31,13 +33,14 @@ export class ContentClient {
   }
 
   /**
-   * Return what a space holds: `models`, `documents` and `changeSets`.
+   * Return what a space holds: `models`, `documents`, `changeSets` and `assets`; how it is searched, and how content gets
+   * out and in: `search`, `deliveryTokens` and `transfer`.
    *
    * @param {string} site
    * @param {string} [environment]
    */
   space(site, environment = "main") {
-    return makeSpace(this.#service, pathOf("content", site, environment));
+    return makeSpace(this.#service, site, environment);
   }
 }
 
@@ -59,12 +62,17 @@ function makeSpaces(service) {
   };
 }
 
-/** @param {Service} service @param {string} path */
-function makeSpace(service, path) {
+/** @param {Service} service @param {string} site @param {string} environment */
+function makeSpace(service, site, environment) {
+  const path = pathOf("content", site, environment);
   return {
     models: makeModels(service, `${path}/models`),
     documents: makeDocuments(service, `${path}/documents`),
     changeSets: makeChangeSets(service, `${path}/change-sets`),
+    assets: makeAssets(service, site, environment),
+    search: makeSearch(service, site, environment),
+    deliveryTokens: makeDeliveryTokens(service, `${path}/delivery-tokens`),
+    transfer: makeTransfer(service, path),
   };
 }
 

@@ -10,6 +10,7 @@ import { makeResources } from "./resources.js";
 import { Service } from "./service.js";
 import { pathOf } from "./transport.js";
 import { Turn } from "./turn.js";
+import { toHex } from "./uploads.js";
 
 export class Fermata {
   #service;
@@ -194,7 +195,4 @@ async function begin(turn, idempotencyKey) {
 }
 
 /** @returns {string} A key that no other request has. */
-function newKey() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+const newKey = () => toHex(crypto.getRandomValues(new Uint8Array(16)));

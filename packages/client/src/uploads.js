@@ -79,9 +79,7 @@ export class Uploads {
    * @returns {Promise<string>} The reference.
    */
   async #upload(kind, bytes, announce, put) {
-    if (!crypto.subtle) throw new Error("What is too large for a request can be uploaded from pages with https only.");
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-    const sha256 = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const sha256 = await digestOf(bytes);
     const known = this.#known.get(sha256);
     if (known && Date.now() < known.until) return known.ref;
     const { ref, url, headers } = await announce({ kind, bytes: bytes.length, sha256 });
@@ -91,6 +89,19 @@ export class Uploads {
     return ref;
   }
 }
+
+/**
+ * Return the SHA-256 of bytes, in hexadecimal.
+ *
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ */
+export async function digestOf(bytes) {
+  if (!crypto.subtle) throw new Error("Uploads need a page with https.");
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}
+
+/** @param {Uint8Array} bytes */
+export const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
  * Return a copy of a body in which some of its images, those of a prompt and those of a result, are replaced.

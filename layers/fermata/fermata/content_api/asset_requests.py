@@ -1,12 +1,13 @@
 """Handle requests on assets: store an uploaded image, and lead to its files."""
 
 from fermata.aws import uploads
-from fermata.content.media.asset_store import AssetTexts, presign_asset_file, read_asset, store_asset
+from fermata.content.media.asset_store import ASSET_URL_SECONDS, AssetTexts, presign_asset_file, read_asset, store_asset
 from fermata.content_api.request_parts import count_body, locate_space, make_author, respond_with_version
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import NewAsset
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext
+from fermata.wire.operations.operation import JSON_MEDIA_TYPE
 
 
 def store_uploaded_asset(context: RequestContext) -> Response:
@@ -22,8 +23,14 @@ def store_uploaded_asset(context: RequestContext) -> Response:
 
 
 def redirect_to_asset_file(context: RequestContext) -> Response:
-    """Redirect to an address from which a file can be downloaded for some minutes."""
+    """Redirect to an address from which a file can be downloaded for some minutes.
+
+    Whoever asks for JSON is told the address instead: a script of a page can show a file there, and cannot follow.
+    """
     space = locate_space(context)
     version = read_asset(context.resources, space, context.path_parameters["asset"])
     url = presign_asset_file(context.resources, space, version, context.path_parameters["file"])
-    return Response(302, None, {"Location": url, "Cache-Control": "private, no-store"})
+    headers = {"Cache-Control": "private, no-store", "Vary": "Accept"}
+    if context.request.headers.get("accept", "").strip().lower() == JSON_MEDIA_TYPE:
+        return Response(200, {"url": url, "expiresInSeconds": ASSET_URL_SECONDS}, headers)
+    return Response(302, None, headers | {"Location": url})

@@ -4,6 +4,10 @@ import { ConflictError } from "@fermata/client";
 import { ContentClient } from "@fermata/client/content";
 import { TOKEN, URL_OF_CLOUD } from "../support/cloud.js";
 
+/** A red square of 8 by 8 pixels. */
+const RED_PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFElEQVR4nGM8ISfHgA0wYRUdtBIA0MoBFD5jqJkAAAAASUVORK5CYII=";
+
 test("content is kept in versions, and a change of another one than was seen is refused", async () => {
   const client = new ContentClient({ baseUrl: URL_OF_CLOUD, token: async () => TOKEN });
   const site = `site-${crypto.randomUUID()}`;
@@ -35,4 +39,43 @@ test("a repeated write with one key is carried out once", async () => {
   const { documents } = client.space(site);
   const create = () => documents.create("post", { title: "News" }, { idempotencyKey: "one" });
   assert.equal((await create()).document.id, (await create()).document.id);
+});
+
+test("an image is uploaded once, and shown at an address, and its texts are found", async () => {
+  const client = new ContentClient({ baseUrl: URL_OF_CLOUD, token: async () => TOKEN });
+  const site = `site-${crypto.randomUUID()}`;
+  await client.spaces.create({ site });
+  const { assets, documents, search } = client.space(site);
+  const picture = new File([Buffer.from(RED_PNG, "base64")], "red.png", { type: "image/png" });
+  const asset = await assets.upload(picture, { alt: "A red square", tags: ["square"] });
+  assert.equal((await assets.upload(picture)).id, asset.id);
+  assert.equal((await documents.list("asset")).total, 1);
+  const shown = await fetch(await assets.addressOf(asset.id, "thumbnail"));
+  assert.match(shown.headers.get("content-type"), /^image\//);
+  await assert.rejects(assets.addressOf("none"), { name: "NotFoundError" });
+  await search.index({ again: true });
+  assert.equal((await search.find("red", { type: "image" }))[0].id, asset.id);
+  assert.deepEqual(await search.model(), { credentialId: "", modelId: "" });
+});
+
+test("content is read with a token, and exported into another space", async () => {
+  const client = new ContentClient({ baseUrl: URL_OF_CLOUD, token: async () => TOKEN });
+  const site = `site-${crypto.randomUUID()}`;
+  for (const environment of ["main", "staging"]) await client.spaces.create({ site, environment });
+  const { documents, deliveryTokens, transfer } = client.space(site);
+  const { document } = await documents.create("post", { title: "News", slug: "news", status: "published" });
+  const { token, deliveryToken } = await deliveryTokens.issue({ mode: "published" });
+  const address = `${URL_OF_CLOUD}/delivery/${token}/slugs/post/news`;
+  assert.equal((await (await fetch(address)).json()).document.id, document.id);
+  assert.deepEqual(
+    (await deliveryTokens.list()).map(({ id }) => id),
+    [deliveryToken.id],
+  );
+  await deliveryTokens.revoke(deliveryToken.id);
+  assert.equal((await fetch(address)).status, 404);
+  const staging = client.space(site, "staging");
+  const { models, documents: exported } = await transfer.export();
+  const items = await staging.transfer.import({ models, documents: exported });
+  assert.ok(items.some(({ id, outcome }) => id === document.id && outcome === "created"));
+  assert.equal((await staging.documents.get("post", document.id)).title, "News");
 });

@@ -34,7 +34,8 @@ DOWNLOAD_ASSET = Operation(
     path=f"{CONTENT_PATH}/{{site}}/{{environment}}/assets/{{asset}}/files/{{file}}",
     capabilities=(Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT),
     summary="Download a file of an asset",
-    description="A size that is larger than the image is the original.",
+    description="A size that is larger than the image is the original. With `Accept: application/json` the response "
+    "names the address, for pages, whose scripts cannot follow to another server.",
     parameters=(
         RequestParameter("asset", "The id of the asset.", {"type": "string"}, required=True, location="path"),
         RequestParameter(
@@ -45,7 +46,10 @@ DOWNLOAD_ASSET = Operation(
             location="path",
         ),
     ),
-    responses=(SuccessResponse("The file is at the address in `Location`, for 15 minutes.", "", 302),),
+    responses=(
+        SuccessResponse("The address, if the request asks for JSON only.", "AssetAddressResponse"),
+        SuccessResponse("The file is at the address in `Location`, for 15 minutes.", "", 302),
+    ),
     errors={400: "A name has another form than names have.", 404: "There is no such site, asset or file."},
 )
 CONTENT_MEDIA_HANDLERS = ((DOWNLOAD_ASSET, "asset_requests:redirect_to_asset_file"),)

@@ -174,6 +174,13 @@ class ChangedDocumentResponse(ResponseModel):
     document: ChangedDocumentView
 
 
+class AssetAddressResponse(ResponseModel):
+    """An address at which anybody can download a file until it expires."""
+
+    url: str
+    expires_in_seconds: CountField
+
+
 class SearchMatchView(ResponseModel):
     """A document that was found. `score` is from 0 to 1."""
 
