@@ -113,7 +113,7 @@ class FrontDoor:
             return
         host = (find_header(scope["headers"], b"host") or b"").decode("latin-1")
         response_body = self._uploads.rewrite_signed_urls(response.body, host)
-        headers = remove_emulator_headers(response.headers)
+        headers = self._uploads.rewrite_location(remove_emulator_headers(response.headers), host)
         if response_body != response.body:
             headers = replace_content_length(headers, len(response_body))
         if response.get_header(b"x-request-id") is None:

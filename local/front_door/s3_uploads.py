@@ -1,9 +1,4 @@
-"""Accept uploads to pre-signed S3 URLs at the front door, under `/_bucket`, and check them as S3 does.
-
-On AWS a pre-signed URL points to S3. Here it points to the front door, so that a browser needs only the service's own
-port. The emulator accepts no requests of browsers, so the front door checks the signature and stores the object. The
-files of an export are downloaded in the same way, by programs only.
-"""
+"""Accept uploads to pre-signed S3 URLs at the front door, under `/_bucket`, and check them as S3 does."""
 
 import asyncio
 import base64
@@ -29,7 +24,9 @@ MAX_UPLOAD_BYTES = 32 * 1024 * 1024
 UPLOADS_FOLDER = "uploads"
 """The only part of a bucket to which URLs are signed for PUT (aws/uploads.py)."""
 EXPORTS_FOLDER = "exports"
-"""The only part of a bucket from which URLs are signed for GET (privacy/export.py)."""
+"""The part of a bucket from which URLs of exports are signed for GET (privacy/export.py)."""
+IMAGES_FOLDER = "content"
+"""The part of a bucket from which URLs of images are signed for GET (content/media/asset_store.py)."""
 CHECKSUM_HEADER = "x-amz-checksum-sha256"
 ANY_ORIGIN = "*"
 CORS_HEADERS = {
@@ -73,6 +70,18 @@ class S3Uploads:
         """Point the pre-signed URLs in a response body to the front door at `host`."""
         return body.replace(f'"{self._endpoint}/'.encode(), f'"http://{host}{BUCKET_PATH_PREFIX}/'.encode())
 
+    def rewrite_location(self, headers: list[tuple[bytes, bytes]], host: str) -> list[tuple[bytes, bytes]]:
+        """Point a redirect to a pre-signed URL to the front door at `host`."""
+        signed = f"{self._endpoint}/".encode()
+        own = f"http://{host}{BUCKET_PATH_PREFIX}/".encode()
+        return [
+            (
+                name,
+                own + value.removeprefix(signed) if name.lower() == b"location" and value.startswith(signed) else value,
+            )
+            for name, value in headers
+        ]
+
     async def handle_upload(
         self, method: str, path: str, query: str, headers: dict[str, str], body: bytes
     ) -> BucketResponse:
@@ -113,11 +122,13 @@ class S3Uploads:
         return await asyncio.to_thread(self._put_object, unquote(path), headers, body)
 
     async def _handle_download(self, path: str, query: str, headers: dict[str, str]) -> BucketResponse:
-        """Respond with a file of an export, to a program: the bucket's CORS rule lets no page read one."""
-        if "origin" in headers or "sec-fetch-site" in headers:
+        """Respond with a file to a program, or with an image to a page that shows it: no rule lets a page read one."""
+        is_image = _is_inside(IMAGES_FOLDER, unquote(path))
+        is_shown = is_image and headers.get("sec-fetch-dest") == "image"
+        if "origin" in headers or ("sec-fetch-site" in headers and not is_shown):
             return _error_response("AccessForbidden")
         error_code = self._find_signature_error("GET", path, query, headers)
-        if error_code or not _is_inside(EXPORTS_FOLDER, unquote(path)):
+        if error_code or not (is_image or _is_inside(EXPORTS_FOLDER, unquote(path))):
             return _error_response(error_code or "AccessDenied")
         return await asyncio.to_thread(self._get_object, unquote(path))
 

@@ -115,6 +115,7 @@ def test_any_other_request_is_refused_as_by_s3(
 
 
 EXPORT = "exports/local/job/part-0001.ndjson.gz"
+IMAGE = "content/local/shop/main/media/aa/bb"
 
 
 @pytest.fixture
@@ -145,9 +146,20 @@ def test_a_file_of_an_export_is_downloaded_by_a_program(get: Callable[..., Bucke
     assert (said.status, said.body) == (200, f"fermata/{EXPORT}".encode())
 
 
+@pytest.mark.parametrize("how", [{}, {"sec-fetch-site": "same-origin", "sec-fetch-dest": "image"}])
+def test_an_image_of_content_is_downloaded_by_a_program_and_shown_by_a_page(
+    get: Callable[..., BucketResponse], how: dict[str, str]
+) -> None:
+    said = get(key=IMAGE, **how)
+    assert (said.status, said.body) == (200, f"fermata/{IMAGE}".encode())
+
+
 @pytest.mark.parametrize(
     "how",
     [
+        {"key": IMAGE, "origin": EDITOR, "sec-fetch-dest": "image"},
+        {"key": IMAGE, "sec-fetch-site": "same-origin", "sec-fetch-dest": "empty"},
+        {"sec-fetch-site": "same-origin", "sec-fetch-dest": "image"},
         {"origin": EDITOR},
         {"origin": "http://evil.example"},
         {"sec-fetch-site": "cross-site"},
@@ -164,7 +176,7 @@ def test_a_file_of_an_export_is_downloaded_by_a_program(get: Callable[..., Bucke
 def test_no_page_and_no_other_file_is_given_out(get: Callable[..., BucketResponse], how: Any) -> None:
     said = get(**how)
     assert said.status == 403
-    assert b"part" not in said.body
+    assert b"fermata/" not in said.body
 
 
 @pytest.mark.parametrize("known_key", ["test", "local", "another"])
@@ -205,6 +217,15 @@ def test_a_preflight_is_answered_for_the_editors_page(put: Put) -> None:
     assert (said.status, said.headers["access-control-allow-origin"]) == (200, EDITOR)
     assert said.headers["access-control-allow-methods"] == "PUT"
     assert "x-amz-checksum-sha256" in said.headers["access-control-allow-headers"]
+
+
+def test_a_redirect_to_a_signed_url_leads_to_the_front_door() -> None:
+    uploads = S3Uploads(ENDPOINT, get_run_credentials(), frozenset((EDITOR,)))
+    sent = [(b"Location", f"{ENDPOINT}/fermata/x?y=1".encode()), (b"x-from", f"{ENDPOINT}/".encode())]
+    shown = uploads.rewrite_location(sent, "127.0.0.1:8787")
+    assert shown == [(b"Location", f"http://127.0.0.1:8787{BUCKET_PATH_PREFIX}/fermata/x?y=1".encode()), sent[1]]
+    elsewhere = [(b"location", b"https://example.com/")]
+    assert uploads.rewrite_location(elsewhere, "h") == elsewhere
 
 
 def test_signed_urls_are_rewritten_to_the_front_door() -> None:

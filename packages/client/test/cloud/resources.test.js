@@ -145,7 +145,7 @@ test("every schema of a tool that an editor carries out has only keywords that t
       count += 1;
     }
   }
-  assert.ok(count > 50);
+  assert.ok(count > 30, `${count} schemas`);
 });
 
 test("conversations are begun, listed, renamed, read and deleted", async () => {
