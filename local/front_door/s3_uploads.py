@@ -1,4 +1,9 @@
-"""Accept uploads to pre-signed S3 URLs at the front door, under `/_bucket`, and check them as S3 does."""
+"""Accept uploads to pre-signed S3 URLs at the front door, under `/_bucket`, and check them as S3 does.
+
+On AWS a pre-signed URL points to S3. Here it points to the front door, so that a browser needs only the service's own
+port. The emulator accepts no requests of browsers, so the front door checks the signature and stores the object. Files
+are downloaded in the same way: those of an export by programs only, images of content also by the `<img>` of a page.
+"""
 
 import asyncio
 import base64
