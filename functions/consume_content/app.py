@@ -16,4 +16,4 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return dict(consume_content_changes(event["Records"], partial(tell_content_consumers, get_resources())))
 
 
-prepare_function("dynamodb", "s3")
+prepare_function("dynamodb", "s3", "kms")
