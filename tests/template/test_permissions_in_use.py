@@ -35,6 +35,7 @@ from fermata.client_protocols.openai_conversations import (
 from fermata.client_protocols.openai_transcript import TranscriptMessage
 from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
+from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
@@ -42,6 +43,8 @@ from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.documents.read_document import find_document_by_slug
 from fermata.content.model_store import create_space, put_model
+from fermata.content.outbox import ContentChange
+from fermata.content.search.search_index import IndexSettings, set_index_settings
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
@@ -74,6 +77,8 @@ from fermata.turns.approvals.list_decisions import list_decisions
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.generate import ask_model
 from fermata.turns.generate.answer_request import answer_generate_request
+from fermata.turns.generate.embed_texts import INDEXING_USER
+from fermata.turns.index_content import index_content_change
 from fermata.turns.prompt_queue import change_queue
 from fermata.turns.prompt_queue.change_queue import edit_queued_prompt
 from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
@@ -104,6 +109,7 @@ from fermata.wire.http.messages import HttpRequest
 from fermata.wire.http.routing import Routes
 from functions.api import app as api
 from functions.credentials import app as credentials
+from functions.redraw_images import app as redraw_images
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
@@ -451,7 +457,7 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
     manager = functions["stage"].caller.model_copy(update={"capabilities": frozenset({"ai.chat", "ai.keys.manage"})})
     key, text = api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
     _, text = api_key_store.rotate_api_key(functions["credentials"], manager, key.id)
-    for function in ("stream_turns", "tool_result", "api", "credentials"):
+    for function in ("stream_turns", "tool_result", "api", "credentials", "redraw_images"):
         caller = api_key_store.authenticate_api_key(functions[function], text)
         assert caller.user == key.user
         if function != "tool_result":
@@ -478,6 +484,60 @@ def test_content_is_written_merged_deleted_and_restored(functions: dict[str, Any
     delete_document(api, space, key, author)
     restore_document(api, space, key, 1, author)
     assert len(list_documents(api, space, "recipe").documents) == 1
+
+
+def test_an_upload_becomes_an_asset_and_is_found_again_also_when_people_have_written_much_about_it(
+    resources: Resources, functions: dict[str, Any]
+) -> None:
+    bakery, space = make_tenant(resources_of_new_process(resources)), SpaceKey("bakery", "shop")
+    create_space(functions["api"], space, ContentSpace(), ContentAuthor("ada"))
+    ref = put_upload(resources_of_new_process(resources), functions["stage"].caller, "image", make_image())
+    path = f"/admin/api/ai/assets/{space.site}/{space.environment}"
+    headers = bakery.bearer_headers(functions["stage"].caller.user) | {"content-type": "application/json"}
+    body = json.dumps({"uploadRef": ref, "filename": "rye.jpg", "alt": "Rye"}).encode()
+    request = HttpRequest(id="r", method="POST", path=path, headers=headers, body=body)
+    stored = handle_request(functions["redraw_images"], redraw_images.router.routes, request)
+    assert stored.status == 201, stored.body
+    key = DocumentKey("asset", stored.body["document"]["id"])
+    described = {"description": LARGE}
+    update_document(
+        functions["api"],
+        space,
+        key,
+        ContentAuthor("ada"),
+        lambda asset: asset.with_fields(DEFINITION_LOCALE, described),
+    )
+    again = handle_request(functions["redraw_images"], redraw_images.router.routes, request)
+    assert again.status == 200, again.body
+
+
+def test_changes_of_content_are_indexed_with_the_model_that_their_space_has_chosen(
+    resources: Resources, functions: dict[str, Any]
+) -> None:
+    api, caller = functions["api"], functions["stage"].caller
+    space, author = SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    create_space(api, space, ContentSpace(), author)
+    limits = BudgetLimits(monthly_usd=Decimal(500))
+    functions["stage"].set_price(input_per_mtok=1, output_per_mtok=1)
+    set_budgets(api, caller, Budgets(tenant=limits, users={INDEXING_USER: limits}))
+    with run_model_list_server() as server:
+        vector = {"data": [{"index": 0, "embedding": [1.0, 0.5]}], "usage": {"prompt_tokens": 9}}
+        server.set_response("/v1/embeddings", vector)
+        here = {"fermata_stage": "local", "provider_urls": json.dumps({"openai": server.url})}
+        consumer = _with_settings(functions["consume_content"], resources.settings.model_copy(update=here))
+        made = credential_store.create_credential(
+            functions["credentials"], caller, "openai", "apiKey", "search", server.key
+        )
+        set_index_settings(functions["credentials"], space, IndexSettings(made.id, "model-1"))
+        key = create_document(api, space, "page", author, DocumentContent(slug="rye", title=LARGE[:200])).version.key
+        update_document(
+            api, space, key, author, lambda page: page.with_fields(DEFINITION_LOCALE, {"description": LARGE})
+        )
+        for version in (1, 2):
+            index_content_change(consumer, ContentChange(space, key, version, "update", ""))
+        delete_document(api, space, key, author)
+        index_content_change(consumer, ContentChange(space, key, 3, "delete", ""))
+        assert [request.path for request in server.requests] == ["/v1/embeddings"]
 
 
 @pytest.mark.parametrize("kind", ["conversation", "user", "tenant"])
@@ -921,6 +981,7 @@ def test_deleted_conversations_are_purged(at: StageOf, functions: dict[str, Any]
         ("tool_result", tool_result.router.routes, "POST", "/admin/api/ai/tool-result"),
         ("api", api.router.routes, "GET", "/admin/api/ai/defaults"),
         ("credentials", credentials.router.routes, "GET", "/admin/api/ai/credentials"),
+        ("redraw_images", redraw_images.router.routes, "POST", "/admin/api/ai/assets/shop/live"),
     ],
 )
 def test_every_function_behind_the_api_can_authenticate_its_caller(
