@@ -83,6 +83,39 @@ def test_a_changed_entry_is_the_first_broken_link(
     assert (report.entries, report.broken_number, report.problem) == (1, 2, problem)
 
 
+@pytest.mark.parametrize("member", ["number", "data", "previous", "hash", "personal"])
+@pytest.mark.parametrize("damage", [None, "x", {"decidedBy": {}}])
+def test_an_entry_that_cannot_be_read_is_the_first_broken_link(decided: Bakery, member: str, damage: Any) -> None:
+    decided.stage.resources.tables.write_items(Put(TABLE, read_entry(decided, 2) | {member: damage}))
+    report = check(decided)
+    assert (report.entries, report.broken_number) == (1, 2)
+    assert report.problem
+
+
+@pytest.mark.parametrize("member", ["number", "data", "previous", "hash"])
+def test_an_entry_that_lost_a_member_is_the_first_broken_link(decided: Bakery, member: str) -> None:
+    entry = read_entry(decided, 2)
+    decided.stage.resources.tables.write_items(
+        Put(TABLE, {name: value for name, value in entry.items() if name != member})
+    )
+    report = check(decided)
+    assert (report.broken_number, report.problem) == (
+        2,
+        "The entry cannot be read: it was changed after it was written.",
+    )
+
+
+@pytest.mark.parametrize("head", [None, {}, {"number": 3}, {"number": "3", "hash": "f"}, {"number": 0, "hash": "f"}])
+def test_a_trail_whose_head_is_missing_or_damaged_does_not_hold(decided: Bakery, head: Item | None) -> None:
+    rows = decided.stage.resources.tables
+    rows.batch_delete(TABLE, [(trail_partition("bakery"), "head")])
+    if head is not None:
+        rows.write_items(Put(TABLE, {"pk": trail_partition("bakery"), "sk": "head", "v": 1} | head))
+    report = check(decided)
+    assert (report.entries, report.broken_number) == (3, 4)
+    assert report.problem
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_missing_entry_is_the_first_broken_link(decided: Bakery, number: int) -> None:
     decided.stage.resources.tables.batch_delete(TABLE, [(trail_partition("bakery"), build_entry_sort_key(number))])

@@ -138,7 +138,7 @@ def verify_trail(resources: Resources, tenant: str, expected_hash: str = "") -> 
         expected_hash: A hash that an earlier check has returned, and that the trail has to contain; empty for none.
     """
     # The head is read first: entries that are appended meanwhile lie behind it.
-    head = TrailHead.from_item(resources.tables.get_item_by_key(build_head_key(resources, tenant)))
+    head = _read_head(resources, tenant)
     reached = TrailHead()
     seen = {FIRST_HASH}
     for item in iter_trail(resources, tenant):
@@ -146,6 +146,11 @@ def verify_trail(resources: Resources, tenant: str, expected_hash: str = "") -> 
             return TrailReport(reached.number, reached.hash, reached.number + 1, problem)
         reached = TrailHead(item["number"], item["hash"])
         seen.add(reached.hash)
+    if head == TrailHead() != reached:  # the first decision was made meanwhile, or the row is gone
+        head = _read_head(resources, tenant)
+    if head is None or head == TrailHead() != reached:
+        problem = "The row that names the newest entry is missing, or cannot be read."
+        return TrailReport(reached.number, reached.hash, reached.number + 1, problem)
     if reached.number < head.number or head.hash not in seen:
         return TrailReport(reached.number, reached.hash, reached.number + 1, "The trail ends before its head.")
     if expected_hash and expected_hash not in seen:
@@ -153,7 +158,23 @@ def verify_trail(resources: Resources, tenant: str, expected_hash: str = "") -> 
     return TrailReport(reached.number, reached.hash)
 
 
+def _read_head(resources: Resources, tenant: str) -> TrailHead | None:
+    """Return the head, one of an empty trail if no row is there, or None if the row cannot be read."""
+    item = resources.tables.get_item_by_key(build_head_key(resources, tenant))
+    if item and not (isinstance(item.get("number"), int) and isinstance(item.get("hash"), str)):
+        return None
+    return TrailHead.from_item(item)
+
+
 def _find_problem(item: Item, before: TrailHead) -> str:
+    """Return what is wrong with an entry. Whoever has damaged it may have left anything in its place."""
+    try:
+        return _find_broken_link(item, before)
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        return "The entry cannot be read: it was changed after it was written."
+
+
+def _find_broken_link(item: Item, before: TrailHead) -> str:
     if item["number"] != before.number + 1 or item["sk"] != build_entry_sort_key(before.number + 1):
         return "The entry is missing."
     if item["previous"] != before.hash:
