@@ -743,4 +743,45 @@ ODD_STREAMS = {
     "text behind a mark of the end": Odd(
         encode(chat.make_chunk({"content": "Hello.<|im_end|>\nMore."}), STOP, DONE), "Hello.\nMore."
     ),
+    **{
+        f"thinking between {opening} and {closing}": Odd(
+            encode(*chat.text_chunks(*opening, "Hm.", *closing, "Hello."), STOP, DONE),
+            "Hello.",
+            "Hm.",
+        )
+        for opening, closing in (
+            ("<think time=1>", "</think>"),
+            ('<think effort="high">', "</think >"),
+            ("<reasoning\n>", "</reasoning>"),
+        )
+    },
+    "an empty element of thinking": Odd(
+        encode(*chat.text_chunks("<think", " />", "\n\nHello."), STOP, DONE), "Hello."
+    ),
+    "attributes of thinking that are quoted, too long or never closed": Odd(
+        encode(chat.make_chunk({"content": f"`<think a=1>`, <think {'a' * 99}>x</b>, <think b"}), STOP, DONE),
+        f"`<think a=1>`, <think {'a' * 99}>x</b>, <think b",
+    ),
+    "deltas that are texts": Odd(
+        encode(*({"choices": [{"index": 0, "delta": text}]} for text in ("Hel", "lo.")), STOP, DONE), "Hello."
+    ),
+    "a message that is a text": Odd(
+        encode({"choices": [{"index": 0, "message": "Hello.", "finish_reason": "stop"}]}, DONE), "Hello."
+    ),
+    "choices that are one object": Odd(
+        encode({"choices": {"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}}, DONE), "Hello."
+    ),
+    **{
+        f"chunks wrapped in {name}": Odd(encode(*map(wrap, (*chat.text_chunks("Hel", "lo."), STOP)), DONE), "Hello.")
+        for name, wrap in {
+            "data": lambda chunk: {"data": chunk},
+            "data beside a code": lambda chunk: {"code": 0, "message": "success", "error": None, "data": chunk},
+            "a list": lambda chunk: {"data": [chunk]},
+            "result": lambda chunk: {"result": chunk},
+            "a JSON text": lambda chunk: {"event": "message", "data": json.dumps(chunk)},
+        }.items()
+    },
+    "data beside the chunk": Odd(
+        encode(*(chunk | {"data": {"error": "none"}} for chunk in chat.text_chunks("Hel", "lo.")), STOP, DONE), "Hello."
+    ),
 }  # fmt: skip

@@ -69,6 +69,11 @@ def test_an_odd_stream_is_understood(odd: Odd, running: StartServer, connection:
     json.dumps(response.to_wire(), ensure_ascii=False).encode()
 
 
+def test_a_wrapped_error_is_an_error(running: StartServer, connection: HttpConnection) -> None:
+    with pytest.raises(ProviderError, match="stream error: Engine gone"):
+        replay(Odd(encode({"data": {"error": {"message": "Engine gone"}}}, DONE)), running, connection)
+
+
 @pytest.mark.parametrize("odd", ODD_STREAMS.values(), ids=ODD_STREAMS)
 def test_the_conversation_goes_on_after_an_odd_stream(
     odd: Odd, running: StartServer, connection: HttpConnection

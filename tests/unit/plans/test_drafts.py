@@ -133,6 +133,14 @@ def test_a_repeated_undo_with_its_key_is_one_step(site: Resources) -> None:
     assert read_heading(site) == "One"
 
 
+def test_an_undo_of_a_page_in_a_draft_without_a_home_page_goes_to_a_page_that_is_there(
+    resources: Resources,
+) -> None:
+    for name in ("team", "jobs"):
+        change(resources, {"op": "create_page", "page": {"id": name, "slug": f"/{name}", "title": name, "blocks": []}})
+    assert step_page(resources, HERE, "/jobs", "undo").outcome == {"navigateToSlug": "/team"}
+
+
 def test_an_undo_removes_a_page_that_was_created_and_brings_back_one_that_was_removed(site: Resources) -> None:
     change(site, {"op": "create_page", "page": {"id": "p", "slug": "/new", "title": "New", "blocks": []}})
     change(site, {"op": "remove_page", "pageSlug": "/faq"})

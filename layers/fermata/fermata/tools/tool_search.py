@@ -21,16 +21,29 @@ def rank_tools(tools: Sequence[Tool], text: str) -> list[Tool]:
         tools: The tools to choose from.
         text: What is looked for, such as a prompt.
     """
+    scores = _score_tools(tools, text)
+    return [tools[index] for index in _order_by_score(scores)]
+
+
+def find_matching_tools(tools: Sequence[Tool], text: str) -> list[Tool]:
+    """Return the tools that share a word with the text, the best match first."""
+    scores = _score_tools(tools, text)
+    return [tools[index] for index in _order_by_score(scores) if scores[index]]
+
+
+def _order_by_score(scores: Sequence[float]) -> list[int]:
+    return sorted(range(len(scores)), key=lambda index: -scores[index])
+
+
+def _score_tools(tools: Sequence[Tool], text: str) -> list[float]:
     words = set(list_search_words(text)[:_MAX_QUERY_WORDS])
     known = [(_read_words(tool.name), _read_words(tool.description)) for tool in tools]
     counts = Counter(word for name, description in known for word in {*name, *description})
     weights = {word: math.log(1 + len(tools) / counts[word]) for word in words if counts[word]}
-    scores = [
+    return [
         sum(weight * (_NAME_WEIGHT * (word in name) + (word in description)) for word, weight in weights.items())
         for name, description in known
     ]
-    order = sorted(range(len(tools)), key=lambda index: -scores[index])
-    return [tools[index] for index in order]
 
 
 @cache

@@ -11,7 +11,7 @@ from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import ToolNaming, get_wire_name
-from fermata.tools.tool_search import rank_tools
+from fermata.tools.tool_search import find_matching_tools, rank_tools
 from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
 from fermata.turns.turn_toolset import open_turn_toolset
@@ -22,6 +22,11 @@ OFFERED_TOOL_COUNT = 30
 FOUND_TOOL_COUNT = 8
 MAX_FOUND_DESCRIPTION_CHARS = 300
 FIND_TOOLS_NAME = "find_tools"
+_MAX_LISTED_NAMES = 200
+_NOTHING_FOUND = (
+    "No tool has one of these words in its name or description. otherTools lists what you are not given yet: "
+    "ask again with words of a name, in the language of the names."
+)
 
 
 class FindToolsInput(ToolInput):
@@ -58,7 +63,10 @@ def add_find_tools(toolset: Toolset, turn: Turn) -> Toolset:
     permitted = list_permitted(toolset, turn)
 
     def find_tools(tool_input: FindToolsInput, _context: ToolContext) -> dict[str, Any]:
-        found = rank_tools(permitted, tool_input.query)[:FOUND_TOOL_COUNT]
+        found = find_matching_tools(permitted, tool_input.query)[:FOUND_TOOL_COUNT]
+        if not found:
+            others = [get_wire_name(tool, naming) for tool in permitted if tool.name not in turn.offered_tools]
+            return {"tools": [], "note": _NOTHING_FOUND, "otherTools": others[:_MAX_LISTED_NAMES]}
         return {
             "tools": [
                 {

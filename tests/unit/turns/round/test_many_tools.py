@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fermata.tools.tool import Tool
-from fermata.tools.tool_search import list_search_words, rank_tools
+from fermata.tools.tool_search import find_matching_tools, list_search_words, rank_tools
 from fermata.turns.offered_tools import FIND_TOOLS_NAME, MAX_UNNARROWED_TOOLS, OFFERED_TOOL_COUNT
 from tests.unit.turns.scenarios import make_server_tool
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
@@ -71,6 +71,26 @@ def test_what_is_found_may_be_called_in_the_same_turn_only_if_it_is_permitted(of
     assert "site_write_code_asset" not in permitted
 
 
+def test_a_search_without_a_match_names_what_else_there_is_and_offers_nothing(office: Stage) -> None:
+    office.start_turn("Hello")
+    office.script_replies(reply_with_calls(tool_call_block(FIND_TOOLS_NAME, query="Rundbrief verschmelzen")), "Done.")
+    office.run_workflow()
+    data: Any = office.results_sent_to_model()[0].data
+    assert data["tools"] == []
+    assert "merge_newsletter" in data["otherTools"]
+    assert not set(data["otherTools"]) & set(offered_names(office, 0))
+    assert "ask again with words of a name" in data["note"]
+    assert offered_names(office, 1) == offered_names(office, 0)
+
+
+def test_a_search_names_only_tools_that_match(office: Stage) -> None:
+    office.start_turn("Hello")
+    office.script_replies(reply_with_calls(tool_call_block(FIND_TOOLS_NAME, query="newsletters")), "Done.")
+    office.run_workflow()
+    data: Any = office.results_sent_to_model()[0].data
+    assert {tool["name"] for tool in data["tools"]} == {f"{verb}_newsletter" for verb in VERBS}
+
+
 def test_the_offer_is_the_same_in_every_round(office: Stage) -> None:
     office.start_turn("Export the recipes")
     office.script_replies(reply_with_calls(tool_call_block("export_recipe")), "Done.")
@@ -96,3 +116,4 @@ def test_the_rarer_word_decides() -> None:
     tools = [make_tool(verb, subject) for subject in SUBJECTS for verb in VERBS]
     assert rank_tools(tools, "list something about holidays")[0].name == "list_holiday"
     assert rank_tools(tools, "nothing that is known")[0].name == tools[0].name
+    assert find_matching_tools(tools, "nothing that is known") == []

@@ -17,6 +17,7 @@ from fermata.drivers.protocols.response_key_redaction import KeyRedactor
 from fermata.drivers.protocols.surrogate_joiner import SurrogateJoiner
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
+from fermata.drivers.protocols.wrapped_events import unwrap_event
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
@@ -281,4 +282,4 @@ def _try_parse_events(data: str) -> list[dict[str, Any]] | None:
     events = [member for member in value if isinstance(member, dict)] if isinstance(value, list) else [value]
     if not events or not isinstance(events[0], dict) or is_nested_too_deeply(data, value):
         return None
-    return [*map(name_unnamed_error, events)]
+    return [name_unnamed_error(unwrapped) for event in events for unwrapped in unwrap_event(event)]

@@ -33,19 +33,29 @@ _TEMPLATE_MARKS = (
 )
 """What a chat template puts between messages. A server that does not know the template sends it on as text."""
 _TAGS = (*_OPENING_TAGS, *_CLOSING_TAGS, *_TEMPLATE_MARKS)
+_MAX_ATTRIBUTES_CHARS = 64
+_NAME = "|".join(_NAMES)
+_ATTRIBUTES = rf"(?:\s[^<>]{{0,{_MAX_ATTRIBUTES_CHARS}}})?(?<!/)"
+"""Some models write `<think time=1>` or `</think >`."""
+_VARIANTS = {
+    "open": rf"<(?:{_NAME}){_ATTRIBUTES}>",
+    "close": rf"</(?:{_NAME})\s{{0,{_MAX_ATTRIBUTES_CHARS}}}>",
+    "mark": rf"<(?:{_NAME})\s?/>",
+}
 _TAG = re.compile(
     "|".join(
-        f"(?P<{name}>{'|'.join(map(re.escape, tags))})"
+        f"(?P<{name}>{'|'.join((*map(re.escape, tags), _VARIANTS[name]))})"
         for name, tags in (("open", _OPENING_TAGS), ("close", _CLOSING_TAGS), ("mark", _TEMPLATE_MARKS))
     ),
     re.I,
 )
+_VARIANT_START = re.compile(rf"</?(?:{_NAME})(?:\s[^<>]{{0,{_MAX_ATTRIBUTES_CHARS}}}|/)?", re.I)
 _TAG_STARTS = re.compile("[<[\u25c1]")
 _QUOTES = ("`", '"', "'", "\\", "(")
 _FENCE = "```"
 _FENCE_TICKS = 3
 _TICKS_OR_LINE_END = re.compile(r"`+|\n")
-_MAX_TAG_CHARS = max(map(len, _TAGS)) - 1
+_MAX_TAG_CHARS = max(map(len, _TAGS)) + _MAX_ATTRIBUTES_CHARS
 
 _Piece = tuple[bool, str]
 """Whether it is thinking, and the text."""
@@ -108,6 +118,8 @@ class ThinkingSplitter:
         if tag["mark"] and not self._is_thinking:
             if self._is_quoted:
                 yield from self._pass_on(tag[0])
+            else:
+                self._skips_blanks = tag[0].endswith("/>")
         elif bool(tag["open"]) != self._is_thinking and not self._is_quoted:
             self._is_thinking = bool(tag["open"])
             self._skips_blanks = True
@@ -180,7 +192,8 @@ def _find_tag_start(text: str) -> int:
     """Return where an end of the text begins that may become a tag; its length if there is none."""
     ending = text[-_MAX_TAG_CHARS:]
     for start in _TAG_STARTS.finditer(ending):
-        if any(tag.startswith(ending[start.start() :].lower()) for tag in _TAGS):
+        rest = ending[start.start() :].lower()
+        if _VARIANT_START.fullmatch(rest) or any(tag.startswith(rest) for tag in _TAGS):
             return len(text) - len(ending) + start.start()
     return len(text)
 

@@ -101,16 +101,16 @@ def _decide_steps(
     draft = replace_pages(stored.draft, pages)
     if not draft.pages:
         raise Conflict("The last page cannot be removed.")
-    outcome = _describe_step(stored, pages)
+    outcome = _describe_step(stored, pages, draft)
     summary = f"{move.capitalize()} on {', '.join(slugs)}"
     return DraftChange(move, summary, draft, effect_key, outcome=outcome, moves=dict.fromkeys(slugs, move))
 
 
-def _describe_step(stored: StoredDraft, pages: Mapping[str, Page | None]) -> dict[str, Any]:
-    """Say where the editor goes if the page is gone now, or was gone before."""
+def _describe_step(stored: StoredDraft, pages: Mapping[str, Page | None], draft: SiteDraft) -> dict[str, Any]:
+    """Say where the editor goes if the page is gone now, or was gone before: to a page that the draft has."""
     slug, page = next(iter(pages.items()))
     if page is None:
-        return {"navigateToSlug": HOME_SLUG}
+        return {"navigateToSlug": order_home_first(draft.slugs)[0]}
     return {"navigateToSlug": slug} if stored.get_stored_page(slug).page is None else {}
 
 

@@ -9,7 +9,12 @@ from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall, read_index
 from fermata.drivers.protocols.chat_completions.merge_reasoning_details import merge_reasoning_details
-from fermata.drivers.protocols.chat_completions.nonstandard_fields import iter_usages, read_thinking_part
+from fermata.drivers.protocols.chat_completions.nonstandard_fields import (
+    iter_usages,
+    list_choices,
+    read_message,
+    read_thinking_part,
+)
 from fermata.drivers.protocols.chat_completions.request import (
     EXTRA_CONTENT_FIELD,
     REASONING_DETAILS_FIELD,
@@ -66,7 +71,7 @@ class ChatAccumulator:
         if error := event.get("error"):
             self.stream_error = error
             return
-        choices = as_dict_list(event.get("choices"))
+        choices = list_choices(event)
         for usage in iter_usages(event, choices):
             self._usage |= {name: to_storable_json(value) for name, value in usage.items() if value is not None}
         for choice in choices:
@@ -131,7 +136,7 @@ class ChatAccumulator:
         if text := self._get_plain_text(choice):
             yield from self._fold_text(text)
             return
-        delta, message = as_dict(choice.get("delta")), as_dict(choice.get("message"))
+        delta, message = read_message(choice.get("delta")), read_message(choice.get("message"))
         if not delta and not message:
             delta = {"content": choice.get("text")}  # as servers of the protocol for completions send it
         if not delta and message:

@@ -1,4 +1,4 @@
-"""Read usage and thinking where servers put them outside of the standard fields of a chunk (decision 0195)."""
+"""Read choices, usage and thinking that servers write otherwise than the standard (decisions 0195 and 0416)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,6 +7,17 @@ from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text
 from fermata.drivers.protocols.token_usage import to_token_count
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens")
+
+
+def list_choices(event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the choices of a chunk, also if they are one object in place of a list."""
+    choices = event.get("choices")
+    return as_dict_list([choices] if isinstance(choices, dict) else choices)
+
+
+def read_message(value: Any) -> dict[str, Any]:
+    """Return a delta or a message; one that is a text is its content."""
+    return {"content": value} if isinstance(value, str) else as_dict(value)
 
 
 def iter_usages(event: Mapping[str, Any], choices: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
