@@ -5,7 +5,7 @@ edit transfers ids by position, new elements get new numbers, and no number is u
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -25,6 +25,7 @@ from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tags import HIDDEN_TEXT_TAGS, RAW_TEXT_TAGS
 from fermata_client.html.tree import Element, HtmlTree
 
+_ENDLESS_TEXT_TAGS = RAW_TEXT_TAGS - {"script", "style", "plaintext"}
 DOCUMENT_ID = "document"
 """Id of the file itself, which takes new content where there is no body."""
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
@@ -158,11 +159,23 @@ class BaseDocument:
             carried: ids of elements that a splice moves.
 
         Raises:
-            EditError: another element would change its place or its end.
+            EditError: another element would change its place or its end, or the rest of the page would go.
         """
         if not splices:
             return self
+        self._check_endless_text(splices)
         return self._with_source(apply_splices(self.source, splices), splices, edited, carried)
+
+    def _check_endless_text(self, splices: Iterable[Splice]) -> None:
+        """Refuse to take away text that is the rest of the page, because a tag is not closed: elements were meant."""
+        last = self.tree.elements[-1] if self.tree.elements else None
+        if last is None or last.has_end_tag or last.tag not in _ENDLESS_TEXT_TAGS:
+            return
+        if any(splice.start < splice.end and splice.end > last.inner_start for splice in splices):
+            raise EditError(
+                f"The <{last.tag}> is never closed, so that a browser takes the rest of the page for its text. "
+                f"Nothing was changed. Tell the user to write </{last.tag}> where it ends."
+            )
 
     def with_source(self, source: bytes) -> Self:
         """Return the document with another source of the page. Elements at the same place keep their ids."""

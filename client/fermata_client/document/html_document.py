@@ -19,6 +19,7 @@ from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment
 from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice
+from fermata_client.html.json_markup import decode_json_markup
 from fermata_client.html.linked_files import is_for_screens
 from fermata_client.html.markdown_fences import strip_element_tags, strip_markdown_fence
 from fermata_client.html.parser import parse_html
@@ -32,6 +33,11 @@ from fermata_client.service.json_types import JsonObject
 
 FIXED_TAGS = frozenset({"html", "head", "body"})
 """Elements that are not moved, copied or deleted."""
+
+
+def _read_sent_html(html: str) -> str:
+    """Return HTML without what models put around it."""
+    return decode_json_markup(strip_markdown_fence(html))
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class HtmlDocument(BaseDocument):
     def insert_html(self, parent_id: str, html: str, index: int | None = None) -> tuple[Self, JsonObject]:
         """Insert HTML into an element, before its `index`-th child element or after all content (None)."""
         parent = self.find_container(parent_id)
-        fragment = sanitize_html(strip_markdown_fence(html), FragmentContext.from_element(parent))
+        fragment = sanitize_html(_read_sent_html(html), FragmentContext.from_element(parent))
         if not fragment.markup:
             return self._put_styles_only(fragment)
         check_place(parent, fragment.tags, fragment.loose_text)
@@ -75,7 +81,7 @@ class HtmlDocument(BaseDocument):
         element = self.find_container(uid, raw_text=True)
         if element.tag in RAW_TEXT_TAGS:
             return self._replace_raw_text(element, html), {"nodeIds": []}
-        html = strip_markdown_fence(html)
+        html = _read_sent_html(html)
         check_no_script_within(self.tree, element)
         check_content_only(element, parse_html(html.encode("utf-8", "replace")))
         fragment = sanitize_html(html, FragmentContext.from_element(element))

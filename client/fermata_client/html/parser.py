@@ -65,6 +65,7 @@ _MARKUP_OR_OPAQUE = re.compile(
 These are an unclosed comment, code of a server or a template engine, and a lone `<`. `name` is that of an element with
 raw text, which follows.
 """
+_DRAWING_TAG = re.compile(rb"<(?P<end>/?)(?:svg|math)(?=[\s/>])", re.IGNORECASE)
 _OPAQUE_GROUPS = ("open", "code", "stray")
 
 
@@ -97,22 +98,39 @@ def _mask_opaque(source: bytes) -> bytes:
 
 
 def _iter_masked(source: bytes, position: int) -> Iterator[bytes]:
-    """Yield the source from a position on, in pieces. The end of raw text is searched once a name (decision 0234)."""
+    """Yield the source from a position on, in pieces. The end of raw text is searched once a name (decision 0234).
+
+    Raw text that nothing ends is the rest of the page, as in browsers. Within a drawing only what ends is masked:
+    there `<style/>` has no content, and `<title>` has elements.
+    """
     unclosed: set[bytes] = set()
+    drawings = 0
     while match := _MARKUP_OR_OPAQUE.search(source, position):
         yield source[position : match.start()]
         is_opaque = any(match.group(name) for name in _OPAQUE_GROUPS)
         yield b"x" * len(match.group()) if is_opaque else _TEMPLATE_CODE.sub(_hide, match.group())
         position = match.end()
+        drawings = max(0, drawings + _count_drawing(match.group()))
         name = (match["name"] or b"").lower()
-        if name and name not in unclosed:
+        if name and name not in unclosed and not (drawings and match.group().endswith(b"/>")):
             raw_text_end = _RAW_TEXT_ENDS[name].search(source, position)
-            if raw_text_end is None:
+            if raw_text_end is None and drawings:
                 unclosed.add(name)
+            elif raw_text_end is None:
+                yield b"x" * (len(source) - position)
+                return
             else:
                 yield b"x" * (raw_text_end.start() - position)
                 position = raw_text_end.start()
     yield source[position:]
+
+
+def _count_drawing(markup: bytes) -> int:
+    """Return 1 for a tag that begins a drawing or a formula, -1 for one that ends it, and 0 for anything else."""
+    tag = _DRAWING_TAG.match(markup)
+    if tag is None:
+        return 0
+    return -1 if tag["end"] else int(not markup.endswith(b"/>"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,30 @@ def test_markup_in_an_element_of_raw_text_is_its_text(tag: str) -> None:
     assert list_tags(source) == [("main", "#document"), (tag, "main"), ("p", "main")]
 
 
+@pytest.mark.parametrize("tag", ["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"])
+def test_what_is_never_closed_takes_the_rest_of_the_page_for_its_text(tag: str) -> None:
+    assert list_tags(f"<main><{tag}>x<p>y</p></main><h1>z</h1>") == [("main", "#document"), (tag, "main")]
+    assert list_tags(f"<{tag}>x</{tag}><p>y</p><{tag}>z<p>") == [(name, "#document") for name in (tag, "p", tag)]
+
+
+@pytest.mark.parametrize("source", ["<svg><style/></svg>", "<svg><title/></svg>", "<math><mi/><title>x</math>"])
+def test_a_drawing_ends_the_text_in_it(source: str) -> None:
+    assert list_tags(f"{source}<h1>a</h1><style>b{{}}</style>")[-2:] == [("h1", "#document"), ("style", "#document")]
+
+
+@pytest.mark.parametrize("tag", ["textarea", "title", "iframe"])
+def test_the_rest_of_a_page_that_is_the_text_of_an_element_is_not_taken_away(tag: str) -> None:
+    document = HtmlDocument.parse(f"<main><p>a</p><{tag}>x<h1>y</h1></main>".encode())
+    uid = next(element.uid for element in document.tree.elements if element.tag == tag)
+    with pytest.raises(EditError, match=f"<{tag}> is never closed"):
+        document.delete_element(uid)
+    if tag != "iframe":
+        with pytest.raises(EditError, match=f"<{tag}> is never closed"):
+            document.replace_content(uid, "Z")
+    paragraph = next(element.uid for element in document.tree.elements if element.tag == "p")
+    assert document.replace_content(paragraph, "b")[0].source.startswith(b"<main><p>b</p>")
+
+
 def test_nothing_ends_plaintext() -> None:
     assert list_tags("<main><plaintext><p>x</plaintext></main><p>y") == [("main", "#document"), ("plaintext", "main")]
 
