@@ -267,8 +267,8 @@ class WarningEvent(Event):
 
     type: Literal["warning"] = "warning"
     message: str
-    code: Literal["roundLimit", "repeatedCall", "repeatedFailures", "turnCost"] | None = None
-    """Set when the model had to answer without tools: why."""
+    code: Literal["roundLimit", "repeatedCall", "repeatedFailures", "turnCost", "promptCut"] | None = None
+    """Why the model had to answer without tools; or that its server cut the prompt, which a turn tells once."""
 
 
 class DataPartEvent(Event):

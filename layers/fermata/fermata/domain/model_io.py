@@ -139,6 +139,8 @@ class ModelResponse(DomainModel):
     tokens_known: bool = True
     warning: str | None = None
     """A message for the user about the response, such as that the server truncated the prompt."""
+    is_prompt_cut: bool = False
+    """Whether the warning says that the server truncated the prompt, which a turn tells once."""
     refusal: str | None = None
     """The provider's explanation, if the reason is `FinishReason.REFUSAL`."""
 

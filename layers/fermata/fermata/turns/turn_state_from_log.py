@@ -66,6 +66,7 @@ _STORED_NAMES = {
     "is_stopping": "sp",
     "hook_flags": "hf",
     "sub_agent_count": "sa",
+    "is_prompt_cut_told": "pc",
 }
 
 
@@ -125,6 +126,8 @@ class TurnState:
     """Whether the turn ends with the round's calls, because its agent says so."""
     sub_agent_count: int = 0
     """How many turns of sub-agents the turn has started, with those that these may start."""
+    is_prompt_cut_told: bool = False
+    """Whether the user was told that the model's server cut a prompt of the turn."""
     has_queued_prompts: bool = False
     """Whether prompts wait for the turn to end."""
     has_webhooks: bool = False
@@ -166,6 +169,8 @@ class TurnState:
                 return self._after_approval_decided(event)
             case EditPlanEvent():
                 return replace(self, refused_plans=self.refused_plans + 1, is_answered=event.is_final)
+            case WarningEvent(code="promptCut"):
+                return replace(self, is_prompt_cut_told=True)
             case WarningEvent() if event.code:
                 return replace(self, forced_answer_reason=event.code)
             case TerminalEvent():

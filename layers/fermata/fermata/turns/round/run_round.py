@@ -161,7 +161,7 @@ def _commit_calls(
                 *outcome.unwritten_events,
                 *call_events,
                 *requests.events,
-                *_build_notices(outcome, response),
+                *_build_notices(context, outcome, response),
             ),
             build_extra_writes=lambda _entry: (
                 *requests.puts,
@@ -193,7 +193,7 @@ def _build_commit(context: TurnContext, outcome: ModelRequestOutcome, response: 
         conversation=turn.conversation,
         turn=turn.id,
         round=context.log.state.round,
-        first_events=(*outcome.unwritten_events, *_build_notices(outcome, response)),
+        first_events=(*outcome.unwritten_events, *_build_notices(context, outcome, response)),
         response_blocks=response.blocks,
         request_usages=outcome.request_usages,
     )
@@ -208,7 +208,7 @@ def _end_turn(
 ) -> None:
     """End the turn with the response, without the calls that will not be run any more."""
     content: tuple[Block, ...] = tuple(block for block in response.blocks if not isinstance(block, ToolCallBlock))
-    events = (*outcome.unwritten_events, *_build_notices(outcome, response), *warnings)
+    events = (*outcome.unwritten_events, *_build_notices(context, outcome, response), *warnings)
     final_round = FinalRound(events, content, outcome.request_usages, accounts_for_open_request=True)
     end_turn(context.resources, context.turn, context.log, terminal, apply_finish_hooks(context, terminal, final_round))
 
@@ -254,13 +254,17 @@ def _reduce_request(context: TurnContext, error: ProviderError) -> bool:
     return is_about_images and context.reduce_images(says_no_images=error.says_no_images)
 
 
-def _build_notices(outcome: ModelRequestOutcome, response: ModelResponse) -> tuple[Event, ...]:
+def _build_notices(context: TurnContext, outcome: ModelRequestOutcome, response: ModelResponse) -> tuple[Event, ...]:
     """Return how full the context window is, if known, then the warnings: of settings, the driver, a cut-off answer."""
     has_calls = any(block.kind == "toolCall" for block in response.blocks)
     is_cut_off = response.stop is FinishReason.MAX_TOKENS and not has_calls
-    messages = (response.warning, RESPONSE_CUT_OFF_MESSAGE if is_cut_off else None)
+    warnings: list[Event] = []
+    if response.warning and not (response.is_prompt_cut and context.log.state.is_prompt_cut_told):
+        warnings.append(WarningEvent(message=response.warning, code="promptCut" if response.is_prompt_cut else None))
+    if is_cut_off:
+        warnings.append(WarningEvent(message=RESPONSE_CUT_OFF_MESSAGE))
     context_events = (_build_context_event(response.tokens),) if response.tokens.context_tokens else ()
-    return (*context_events, *outcome.warnings, *(WarningEvent(message=message) for message in messages if message))
+    return (*context_events, *outcome.warnings, *warnings)
 
 
 def _build_context_event(tokens: TokenUsage) -> ContextEvent:

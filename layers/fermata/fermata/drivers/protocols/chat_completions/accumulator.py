@@ -109,13 +109,15 @@ class ChatAccumulator:
             stop = FinishReason.TOOL_CALLS
         text = replace_lone_surrogates("".join(self._text))
         texts: list[Block] = [TextBlock(text=text)] if text.strip() else []
+        unusual_end = describe_unusual_end(self._label, self._finish_reason, has_calls=bool(calls))
+        cut_prompt = truncation_warning(self._label, self._expected_tokens, self.tokens)
         return ModelResponse(
             blocks=assign_unique_call_ids([*self._build_reasoning(), *texts, *calls], self._request_body),
             stop=stop,
             tokens=self.tokens,
             tokens_known=not self._usage.keys().isdisjoint(("completion_tokens", "output_tokens")),
-            warning=describe_unusual_end(self._label, self._finish_reason, has_calls=bool(calls))
-            or truncation_warning(self._label, self._expected_tokens, self.tokens),
+            warning=unusual_end or cut_prompt,
+            is_prompt_cut=not unusual_end and bool(cut_prompt),
             refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
         )
 

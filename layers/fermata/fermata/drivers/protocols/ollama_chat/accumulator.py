@@ -87,14 +87,16 @@ class OllamaAccumulator:
         stop = find_finish_reason(reason)
         if stop is FinishReason.END and self._calls:
             stop = FinishReason.TOOL_CALLS
+        unusual_end = describe_unusual_end(self._label, reason)
+        cut_prompt = truncation_warning(self._label, self._expected_tokens, self.tokens)
         return ModelResponse(
             blocks=assign_unique_call_ids([*self._iter_text_blocks(), *self._calls], self._request_body),
             stop=stop,
             tokens=self.tokens,
             tokens_known="eval_count" in self._last_line,
             refusal=CONTENT_FILTER_REASON if stop is FinishReason.REFUSAL else None,
-            warning=describe_unusual_end(self._label, reason)
-            or truncation_warning(self._label, self._expected_tokens, self.tokens),
+            warning=unusual_end or cut_prompt,
+            is_prompt_cut=not unusual_end and bool(cut_prompt),
         )
 
     def _iter_text_blocks(self) -> Iterator[Block]:
