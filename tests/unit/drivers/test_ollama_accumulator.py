@@ -160,11 +160,11 @@ def test_usage_counts_cache_reads_separately() -> None:
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
 def test_pp13_a_silently_truncated_prompt_gives_a_warning(cut: ChunkSplitter) -> None:
     stream = encode_ndjson(make_line("What rules?"), done_line(prompt=2051))
-    warned = get_response(
+    response = get_response(
         stream_helpers.collect_parts(make_accumulator(expected=15_000), cut(stream), NdjsonDecoder())
-    ).warning
-    assert warned is not None
-    assert warned.startswith("Ollama read only 2051 of about 15000 tokens")
+    )
+    assert response.is_prompt_cut
+    assert str(response.warning).startswith("Ollama read only 2051 of about 15000 tokens")
 
 
 @pytest.mark.parametrize(("prompt", "expected"), [(14_000, 15_000), (9_000, 15_000), (0, 15_000), (300, 1_400)])

@@ -15,7 +15,7 @@ from fermata.turns.round.forced_answer import TurnProgress
 from tests.unit.conversations.message_builders import ThreadBuilder, make_call
 from tests.unit.turns import invariants
 from tests.unit.turns.conftest import MakeStage
-from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, reply_with_text, tool_call_block
 
 FAILURE: dict[str, Any] = {"ok": False, "error": "There is no such node."}
 PAGE: dict[str, Any] = {"ok": True, "data": {"html": "<p>Bread</p>"}}
@@ -248,3 +248,22 @@ def test_a_round_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         stored += messages
         progress.read_messages(stored)
     assert len(counted) == len(set(counted)) == 5
+
+
+def test_a_turn_says_once_that_the_server_has_cut_its_prompt(stage: Stage) -> None:
+    def cut_prompt(reply: list[Any], read: int) -> list[Any]:
+        return [*reply[:-1], reply[-1].model_copy(update={"warning": f"Read only {read}.", "is_prompt_cut": True})]
+
+    for prompt in ("Change it.", "Again."):
+        stage.start_turn(prompt)
+        stage.script_replies(
+            cut_prompt(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n1")), 10),
+            cut_prompt(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n2")), 20),
+            cut_prompt(reply_with_text("Done."), 30),
+        )
+        for _ in range(2):
+            assert stage.run_workflow() == "waiting"
+            stage.answer_request(PAGE)
+        assert stage.run_workflow() == "finished"
+        assert [(warning.message, warning.code) for warning in get_warnings(stage)] == [("Read only 10.", "promptCut")]
+        assert stage.entries()[-1].state.forced_answer_reason == ""
