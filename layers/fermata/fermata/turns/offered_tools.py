@@ -1,4 +1,4 @@
-"""Offer a model the tools that its turn is likely to need, and a tool that finds the others (decisions 0319 and 0418)."""
+"""Offer a model the tools that its turn is likely to need, and a tool that finds others (decisions 0319 and 0418)."""
 
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any
