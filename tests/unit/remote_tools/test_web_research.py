@@ -1,5 +1,6 @@
 """Web search, pages and research of the built-in tools, against a scripted service and the address guard."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.html_text import extract_page_text
 from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 from fermata.signed_requests.signed_post import open_guarded_connection
+from tests.growth.measure_growth import MAX_GROWTH, measure_growth
 from tests.scripted_tool_server import ScriptedToolServer
 from tests.unit.remote_tools.test_built_in_tools import KEY, name_stored_image, query_of, run
 
@@ -119,6 +121,15 @@ def test_a_report_that_takes_longer_is_asked_for_again_by_its_id(
 )
 def test_a_page_becomes_its_text(html: str, text: str) -> None:
     assert extract_page_text(html, 1000).text == text
+
+
+@pytest.mark.parametrize("piece", ["<", "<!--", "</", "<p ", "<script>", "<script", "<title", "<nav></", "&", "\u0130"])
+def test_a_page_is_read_in_time_in_proportion_to_its_length(piece: str) -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        page = piece * (size // len(piece))
+        return lambda: extract_page_text(page, size)
+
+    assert measure_growth(prepare, 4000, 500_000) <= MAX_GROWTH
 
 
 def test_the_title_of_a_page_is_read() -> None:
