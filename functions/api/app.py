@@ -44,6 +44,7 @@ from fermata.wire.operations import (
     content,
     content_delivery,
     content_media,
+    content_members,
     conversations,
     defaults,
     editor,
@@ -325,6 +326,7 @@ for operation, function in (
     *content.CONTENT_HANDLERS,
     *content_media.CONTENT_MEDIA_HANDLERS,
     *content_delivery.DELIVERY_HANDLERS,
+    *content_members.CONTENT_MEMBER_HANDLERS,
 ):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
 for public_operation, function in content_delivery.PUBLIC_DELIVERY_HANDLERS:

@@ -42,6 +42,7 @@ from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.operations import (
     agent_definitions,
     api_keys,
+    content_git,
     content_search,
     credentials,
     generate,
@@ -401,7 +402,7 @@ def generate_without_conversation(context: RequestContext) -> Response:
     return Response(200, answer_generate_request(context.resources, context.caller, body.to_generate_request()))
 
 
-for operation, function in content_search.CONTENT_SEARCH_HANDLERS:
+for operation, function in (*content_search.CONTENT_SEARCH_HANDLERS, *content_git.CONTENT_GIT_HANDLERS):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
 router.handles_by_path(planner.VARY_BLOCK, "fermata.planner_api.vary_block:vary_block")
 router.handles_by_path(planner.STREAM_VARIATIONS, "fermata.planner_api.vary_block:stream_variations")

@@ -17,6 +17,7 @@ CLIENT_WRITES = ("batch_delete", "put_object", "delete_objects")
 UNCONDITIONAL: dict[str, str] = {
     "content/search/search_index.py:_store_entry": "stands beside the row that says where the entry is",
     "content/publishing/delivery_token.py:revoke_delivery_token": "deletes what is never written again",
+    "content/space_members.py:delete_member_list": "deletes a list that is to be gone, the row that says so last",
     "turns/edit_journal.py:build_mark_put": "stands beside a log entry",
     "turns/approvals/approval_record.py:_build_cancellation": "stands beside the last log entry of its turn",
     "turns/approvals/confirmations.py:_keep": "stands beside the log entry of its round",

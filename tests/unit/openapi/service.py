@@ -26,6 +26,7 @@ from fermata.content.documents.document import ContentAuthor, ContentStatus, Doc
 from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space, put_model
 from fermata.content.publishing.delivery_token import issue_delivery_token
+from fermata.content.space_members import SpaceMember, put_member
 from fermata.conversations.conversation_store import create_conversation
 from fermata.credentials import credential_store
 from fermata.credentials.scope_defaults import set_default
@@ -78,7 +79,10 @@ ROUTES: Routes = [
     for function in (api, credentials, redraw_images, stream_turns, tool_result)
     for route in function.router.routes
 ]
-OF_CONTENT = ("content", "assets", "content-search", "content-index", "delivery", "asset-descriptions")
+OF_CONTENT = (
+    *("content", "assets", "content-search", "content-index", "delivery", "asset-descriptions"),
+    *("content-git", "content-files"),
+)
 """First words of paths that name a space."""
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
@@ -265,9 +269,16 @@ class Service:
             "version": "1",
             "changeSet": change_set,
             "slug": "rye-bread",
+            "member": self._add_member(operation, space),
             **self._store_image(space, author, status),
             **self._issue_token(space),
         }
+
+    def _add_member(self, operation: BaseOperation, space: SpaceKey) -> str:
+        """Return a user, who is a member where that is asked for."""
+        if "members" in operation.path and operation.method in ("GET", "DELETE"):
+            put_member(self.resources, space, SpaceMember("bob", "editor"))
+        return "bob"
 
     def _issue_token(self, space: SpaceKey) -> dict[str, str]:
         text, grant = issue_delivery_token(self.resources, space, "ada", "published")

@@ -23,6 +23,7 @@ UNCOUNTED = {
     "changeCredential": OF_ADMINISTRATORS,
     "setDefault": OF_ADMINISTRATORS,
     "setApprovalPolicy": OF_ADMINISTRATORS,
+    "putSpaceMember": OF_ADMINISTRATORS,
     "setBudgets": OF_ADMINISTRATORS,
     "registerRemoteTool": OF_ADMINISTRATORS,
     "changeRemoteTool": OF_ADMINISTRATORS,

@@ -17,6 +17,7 @@ class AgentSpace:
         models: Its models, by id.
         choices: Without a space, the names of those that may be chosen.
         resources: Of the process, for an agent that looks further into the space.
+        user: The caller.
         capabilities: Those of the caller.
         prompt_text: What the user has written.
         ui_context: What the user has open, as the client has posted it.
@@ -27,6 +28,7 @@ class AgentSpace:
     models: tuple[ModelState, ...] = ()
     choices: tuple[str, ...] = ()
     resources: Resources | None = None
+    user: str = ""
     capabilities: frozenset[str] = frozenset()
     prompt_text: str = ""
     ui_context: Any = None

@@ -2,6 +2,7 @@
 
 from fermata.aws.resources import Resources
 from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces, parse_space_name, read_space
+from fermata.content.space_members import require_membership
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Forbidden
 
@@ -23,13 +24,15 @@ def find_space_for_caller(resources: Resources, caller: Caller, name: str) -> tu
 
     Raises:
         InvalidRequest: It is no such name.
-        Forbidden: The caller may not read content.
+        Forbidden: The caller may not read content, or is not a member of the space.
         NotFound: The tenant has no such space.
     """
     space = parse_space_name(caller.tenant, name)
     if not may_read_content(caller):
         raise Forbidden(f"Forbidden: a content space needs {Capability.READ_CONTENT}.")
-    return space, read_space(resources, space)
+    record = read_space(resources, space)
+    require_membership(resources, space, caller)
+    return space, record
 
 
 def list_spaces_for_caller(resources: Resources, caller: Caller) -> list[tuple[SpaceKey, ContentSpace]]:

@@ -83,7 +83,7 @@ def change_document_in_change_set(context: RequestContext) -> Response:
 def merge_space_change_set(context: RequestContext) -> Response:
     """Merge a change set."""
     body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
-    space, name = locate_space(context), context.path_parameters["changeSet"]
+    space, name = locate_space(context, writer_role="reviewer"), context.path_parameters["changeSet"]
     count_bytes = partial(count_content_bytes, context)
     merged = merge_change_set(
         context.resources, space, name, make_author(context), body.prefer, count_bytes=count_bytes

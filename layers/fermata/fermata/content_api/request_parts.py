@@ -8,7 +8,8 @@ from fermata.aws.clock import new_id
 from fermata.content.content_space import SpaceKey, check_space_names
 from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor, DocumentKey
-from fermata.domain.errors import InvalidRequest, VersionMismatch
+from fermata.content.space_members import MemberRole, SpaceMember, require_membership
+from fermata.domain.errors import Forbidden, InvalidRequest, VersionMismatch
 from fermata.limits.count_use import count_single_use
 from fermata.limits.usage_counters import Use
 from fermata.wire.http.messages import Response
@@ -19,15 +20,34 @@ _UNCACHED = {"Cache-Control": "private, no-cache"}
 MAX_KEY_CHARS = 200
 
 
-def locate_space(context: RequestContext) -> SpaceKey:
-    """Return the space of the path, in the tenant of the caller.
+def locate_space(context: RequestContext, *, writer_role: MemberRole = "editor") -> SpaceKey:
+    """Return the space of the path, in the tenant of the caller, who may do there what the request is about.
+
+    Args:
+        context: The request.
+        writer_role: Which role a member needs for a request that changes something.
 
     Raises:
         InvalidRequest: A name is none.
+        Forbidden: The space has a list of members, and the caller is not on it, or may do less.
     """
     site, environment = context.path_parameters["site"], context.path_parameters["environment"]
     check_space_names(site, environment)
-    return SpaceKey(context.caller.tenant, site, environment)
+    space = SpaceKey(context.caller.tenant, site, environment)
+    member = require_membership(context.resources, space, context.caller)
+    if member is not None:
+        _check_member(context, space, member, writer_role)
+    return space
+
+
+def _check_member(context: RequestContext, space: SpaceKey, member: SpaceMember, writer_role: MemberRole) -> None:
+    if context.request.method != "GET" and member.role != writer_role:
+        raise Forbidden(f"Forbidden: this needs the role {writer_role} in {space.name}, and yours is {member.role}.")
+    model = context.path_parameters.get("model")
+    if member.locales is not None or (member.models is not None and model not in member.models):
+        raise Forbidden(
+            f"Forbidden: you may work on a part of {space.name} only. The studio's agent shows you that part."
+        )
 
 
 def locate_document(context: RequestContext) -> DocumentKey:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Update
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Update, Write
 from fermata.aws.resources import Resources
 from fermata.content.content_space import list_spaces, spaces_partition
 from fermata.content.documents.read_document import MAX_BATCH_KEYS
+from fermata.content.space_members import MEMBER_PREFIX
 from fermata.privacy.data_subject import DataSubject
 
 
@@ -26,23 +27,26 @@ def _iter_keys_by(resources: Resources, subject: DataSubject) -> Iterator[tuple[
 
 
 def rename_content_author(resources: Resources, subject: DataSubject, erased_name: str) -> int:
-    """Replace a user by a pseudonym in the rows that the user has written, and return how many there were."""
+    """Replace a user by a pseudonym in the rows that the user has written, and return how many there were.
+
+    What the user may do in a space is deleted.
+    """
     return sum(
         _rename_author(resources, key, subject.id, erased_name) for key in list(_iter_keys_by(resources, subject))
     )
 
 
 def _rename_author(resources: Resources, key: tuple[str, str], user: str, erased_name: str) -> int:
-    update = Update(
-        resources.settings.content_table,
-        *key,
-        "SET #user = :new",
-        {":new": erased_name, ":old": user},
-        names={"#user": "user"},
-        condition="#user = :old",
-    )
     try:
-        resources.tables.write_items(update)
+        resources.tables.write_items(_build_renaming(resources.settings.content_table, key, user, erased_name))
     except ConditionFailed:
         return 0
     return 1
+
+
+def _build_renaming(table: str, key: tuple[str, str], user: str, erased_name: str) -> Write:
+    names, condition = {"#user": "user"}, "#user = :old"
+    if key[1].startswith(MEMBER_PREFIX):
+        return Delete(table, *key, condition, {":old": user}, names)
+    values = {":new": erased_name, ":old": user}
+    return Update(table, *key, "SET #user = :new", values, names=names, condition=condition)

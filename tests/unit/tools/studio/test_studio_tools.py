@@ -1,6 +1,7 @@
 """The tools of the studio, from the call of a model to what is stored: phases, roles, branches, results."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.write_project import write_project
 from fermata.content.model_store import create_space, read_model
 from fermata.content.opened_space import OpenedSpace
+from fermata.content.space_members import SpaceMember, put_member, remove_member
 from fermata.domain.caller import Capability
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
@@ -339,3 +341,42 @@ def test_every_tool_is_known_by_its_rule() -> None:
     missing = set(TOOL_RULES) - {tool.name for tool in STUDIO_TOOLSET.tools}
     assert missing == {"upload_media", "list_submissions", "approve_submission", "reject_submission"}
     assert set(ProjectPhase) == {"uninitialized", "init_pending", "active", "error"}
+
+
+def test_a_role_that_is_taken_away_in_mid_turn_counts_at_the_next_call(agent: StudioAgent) -> None:
+    """The rights of a turn are those of its start. Rows are read by each call."""
+
+    def save(answer: str) -> ToolOutput:
+        return agent.call("save_content", rights=EDITOR, model="faq", locale="en", data={FRESH: {"answer": answer}})
+
+    member = SpaceMember("ada", "editor")
+    put_member(agent.resources, SPACE, member)
+    assert save("First.").ok
+    put_member(agent.resources, SPACE, replace(member, role="viewer"))
+    refused = save("Second.")
+    assert (refused.ok, refused.data["code"]) == (False, "permission_denied")
+    assert agent.call("get_content", rights=EDITOR, model="faq").ok
+    remove_member(agent.resources, SPACE, "ada")
+    assert agent.call("get_content", rights=EDITOR, model="faq").data["code"] == "permission_denied"
+    assert agent.read()["answer"] == "First."
+
+
+def test_a_member_of_one_language_neither_sees_nor_changes_another(agent: StudioAgent) -> None:
+    put_member(agent.resources, SPACE, SpaceMember("ada", "editor", None, frozenset({"tr"})))
+    assert agent.call("brain_query", rights=EDITOR, model="faq").data["error"] == "locale_not_allowed"
+    assert agent.call("brain_query", rights=EDITOR, model="faq", locale="tr").ok
+    data = {FRESH: {"answer": "No."}}
+    assert not agent.call("save_content", rights=EDITOR, model="faq", locale="en", data=data).ok
+    analysis = agent.data("brain_analyze", rights=EDITOR, type="seo_audit")
+    assert {one["locale"] for one in analysis["seo"]["issues"]} <= {"tr", "data"}
+
+
+def test_a_reviewer_of_one_language_decides_about_branches_of_it(reviewed: StudioAgent) -> None:
+    branches = {}
+    for locale in ("en", "tr"):
+        data = {FRESH: {"answer": f"In {locale}."}}
+        branches[locale] = reviewed.data("save_content", rights=EDITOR, model="faq", locale=locale, data=data)["branch"]
+    put_member(reviewed.resources, SPACE, SpaceMember("ada", "reviewer", None, frozenset({"tr"})))
+    refused = reviewed.call("merge_branch", rights=REVIEWER, branch=branches["en"])
+    assert refused.data["error"] == "locale_not_allowed"
+    assert reviewed.call("merge_branch", rights=REVIEWER, branch=branches["tr"]).ok

@@ -19,7 +19,7 @@ from fermata.content.files.read_project import VOCABULARY_KEY
 from fermata.content.opened_space import OpenedSpace
 from fermata.tools.studio.content_tools import list_terms
 from fermata.tools.studio.schema_health import check_schema
-from fermata.tools.studio.studio_access import StudioAccess, resolve_caller_permissions
+from fermata.tools.studio.studio_access import StudioAccess, read_caller_permissions
 from fermata.tools.studio.tool_rules import TOOL_RULES, list_offered_tools
 
 _MAX_BRANCHES, _MAX_TERMS, _MAX_PINNED, _MAX_TITLES, _MAX_SCHEMA_ISSUES = 5, 10, 10, 5, 5
@@ -60,7 +60,10 @@ def _open_access(agent_space: AgentSpace) -> StudioAccess:
     assert agent_space.resources is not None
     assert agent_space.key is not None
     opened = OpenedSpace(agent_space.resources, agent_space.key, ContentAuthor(""))
-    return StudioAccess(opened, resolve_caller_permissions(agent_space.capabilities), {})
+    permissions = read_caller_permissions(
+        agent_space.resources, agent_space.key, agent_space.user, agent_space.capabilities
+    )
+    return StudioAccess(opened, permissions, {})
 
 
 def _read_ui(value: Any) -> Mapping[str, Any]:

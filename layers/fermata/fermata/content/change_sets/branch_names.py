@@ -31,6 +31,12 @@ def read_branch_seconds(name: str) -> int | None:
     return int(match["seconds"]) if match else None
 
 
+def read_branch_locale(name: str) -> str:
+    """Return the locale of the content that a branch changes; empty if its name does not say one."""
+    match = _NAME.fullmatch(name)
+    return match["target"].partition("/")[2] if match else ""
+
+
 def is_change_set(name: str) -> bool:
     """Return whether a branch holds changes that can be merged or rejected."""
     return name.startswith("cr/")

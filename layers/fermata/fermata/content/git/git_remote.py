@@ -111,6 +111,12 @@ def read_git_remote(resources: Resources, space: SpaceKey) -> GitRemote:
     return _parse_item(item)
 
 
+def describe_git_remote(resources: Resources, space: SpaceKey) -> dict[str, Any] | None:
+    """Return the JSON form of a space's repository, which says whether it has a password; None without one."""
+    item = _read_item(resources, space)
+    return _parse_item(item).to_view() | {"hasPassword": "sealed" in item} if item else None
+
+
 def open_git_password(resources: Resources, space: SpaceKey, remote: GitRemote) -> str:
     """Return the password of a repository; empty for none.
 

@@ -25,7 +25,7 @@ from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, fetch_br
 from fermata.content.git.git_errors import GitHeadMoved
 from fermata.content.git.git_http_client import GitCredentials, GuardedGitClient
 from fermata.content.git.git_remote import GitRemote, open_git_password, read_git_remote, record_sync
-from fermata.content.git.merge_projects import Conflicts, merge_projects
+from fermata.content.git.merge_projects import Conflicts, MergedProject, merge_projects
 from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
@@ -45,12 +45,15 @@ class SyncConflict(Conflict):
         super().__init__(
             f"The repository and the site have changed the same fields of {names}. Say whose values count."
         )
-        self.details = {
-            "conflicts": [
-                {"model": key.model, "id": key.id, "fields": [one.to_view() for one in found]}
-                for key, found in conflicts.items()
-            ]
-        }
+        self.details = {"conflicts": list_conflict_views(conflicts)}
+
+
+def list_conflict_views(conflicts: Conflicts) -> list[dict[str, Any]]:
+    """Return the JSON form of conflicts by document."""
+    return [
+        {"model": key.model, "id": key.id, "fields": [one.to_view() for one in found]}
+        for key, found in conflicts.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class SyncSummary:
 
 
 @dataclass(frozen=True)
-class _RepositoryState:
+class RepositoryState:
     """The project of a repository, and its files as they are there."""
 
     branch: FetchedBranch
@@ -110,8 +113,8 @@ def pull_repository(
         ContentRefused: A document breaks the rules of its model.
     """
     remote = read_git_remote(resources, space)
-    with _open_client(resources, space, remote) as client:
-        state = _fetch_state(client, remote)
+    with open_git_client(resources, space, remote) as client:
+        state = fetch_repository_state(client, remote)
     if state.project is None or not state.branch.head:
         raise NotFound(f"The repository has no branch {remote.branch} with a {ROOT}config.json. Push to it first.")
     summary = _merge_into_space(resources, space, remote, state, author, prefer)
@@ -146,12 +149,12 @@ def push_repository(
     pulled = 0
     for _ in range(MAX_PUSH_ATTEMPTS):
         remote = read_git_remote(resources, space)
-        with _open_client(resources, space, remote) as client:
-            state = _fetch_state(client, remote)
+        with open_git_client(resources, space, remote) as client:
+            state = fetch_repository_state(client, remote)
             if state.project is not None and state.commit != remote.commit:
                 pulled += _merge_into_space(resources, space, remote, state, author, prefer).pulled
             ours = format_project_files(make_project(read_whole_space(resources, space)))
-            changes = _list_changes(state, ours, remote.root)
+            changes = list_outgoing_files(state, ours, remote.root)
             try:
                 commit = state.commit
                 if changes or not state.branch.head:
@@ -166,7 +169,8 @@ def push_repository(
 
 
 @contextmanager
-def _open_client(resources: Resources, space: SpaceKey, remote: GitRemote) -> Iterator[GuardedGitClient]:
+def open_git_client(resources: Resources, space: SpaceKey, remote: GitRemote) -> Iterator[GuardedGitClient]:
+    """Open a connection to the repository of a space, with its password."""
     password = open_git_password(resources, space, remote)
     credentials = GitCredentials(remote.username, password) if remote.username or password else None
     guard = UrlGuard(loopback=resources.settings.is_loopback_allowed, on_refusal=log_refused_address)
@@ -177,7 +181,8 @@ def _open_client(resources: Resources, space: SpaceKey, remote: GitRemote) -> It
         connection.close()
 
 
-def _fetch_state(client: GuardedGitClient, remote: GitRemote) -> _RepositoryState:
+def fetch_repository_state(client: GuardedGitClient, remote: GitRemote) -> RepositoryState:
+    """Fetch the newest commit of a repository, and read the project in it."""
     branch = fetch_branch(client, remote.branch)
     files = read_branch_files(branch, remote.root, [ROOT])
     models = [path for path in files if path.startswith(MODELS_FOLDER) and path.endswith(".json")]
@@ -188,31 +193,51 @@ def _fetch_state(client: GuardedGitClient, remote: GitRemote) -> _RepositoryStat
     }
     files |= read_branch_files(branch, remote.root, sorted(folders))
     has_project = f"{ROOT}config.json" in files
-    return _RepositoryState(branch, files, parse_project_files(files) if has_project else None)
+    return RepositoryState(branch, files, parse_project_files(files) if has_project else None)
 
 
 def _merge_into_space(
     resources: Resources,
     space: SpaceKey,
     remote: GitRemote,
-    state: _RepositoryState,
+    state: RepositoryState,
     author: ContentAuthor,
     prefer: Preference | None,
 ) -> SyncSummary:
-    assert state.project is not None
-    base = parse_project_files(resources.blobs.get_json(remote.base)) if remote.base else None
     ours = make_project(read_whole_space(resources, space))
-    if base is None and not ours.documents:
-        base = ours  # a space that says nothing yet has changed nothing either
-    merged = merge_projects(base, state.project, ours, prefer)
+    merged = merge_with_repository(resources, remote, state, ours, prefer)
     if merged.conflicts:
         raise SyncConflict(merged.conflicts)
     importer = author._replace(source="import")
     written = write_project(resources, space, merged.project, importer)
-    return SyncSummary(state.commit, written.written + written.deleted + written.models, ignored=state.project.ignored)
+    ignored = state.project.ignored if state.project else ()
+    return SyncSummary(state.commit, written.written + written.deleted + written.models, ignored=ignored)
 
 
-def _list_changes(state: _RepositoryState, ours: FileTree, root: str) -> dict[str, str | None]:
+def merge_with_repository(
+    resources: Resources,
+    remote: GitRemote,
+    state: RepositoryState,
+    ours: ContentProject,
+    prefer: Preference | None = None,
+) -> MergedProject:
+    """Merge what a space says with what its repository says, in memory.
+
+    Args:
+        resources: Of the process.
+        remote: The repository, with what both had in common.
+        state: What was fetched; there is a project in it.
+        ours: What the space says.
+        prefer: Whose values count in a conflict.
+    """
+    assert state.project is not None
+    base = parse_project_files(resources.blobs.get_json(remote.base)) if remote.base else None
+    if base is None and not ours.documents:
+        base = ours  # a space that says nothing yet has changed nothing either
+    return merge_projects(base, state.project, ours, prefer)
+
+
+def list_outgoing_files(state: RepositoryState, ours: FileTree, root: str) -> dict[str, str | None]:
     """Return the files that differ in what they say, by their paths from the root of the repository.
 
     A file that says the same in another form stays as it is. A file that nothing was made of is left alone.

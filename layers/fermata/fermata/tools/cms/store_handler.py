@@ -8,7 +8,9 @@ from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.documents.read_document import ModelState
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import PageSection, list_page_sections
-from fermata.domain.errors import ApiError
+from fermata.content.space_members import require_membership
+from fermata.domain.caller import Caller
+from fermata.domain.errors import ApiError, Forbidden
 from fermata.domain.tools import ToolOutput
 from fermata.tools.tool import JsonInput, ToolContext, ToolFailure
 
@@ -33,6 +35,7 @@ def answer_from_store(handler: StoreHandler) -> Callable[[JsonInput, ToolContext
         access = context.open_content()
         if access is None:
             raise ToolFailure("No site is chosen. Ask the user which site and environment to work on.")
+        _check_membership(access, context)
         try:
             return ToolOutput.success(handler(tool_input.arguments, access))
         except ApiError as error:
@@ -41,6 +44,17 @@ def answer_from_store(handler: StoreHandler) -> Callable[[JsonInput, ToolContext
             return ToolOutput(ok=False, error=error.message, data=data, conflict=code == "CONFLICT" or None)
 
     return handle
+
+
+def _check_membership(access: OpenedSpace, context: ToolContext) -> None:
+    """Refuse a call in a site with a list of members, of which the caller may not edit all (decision 0424)."""
+    caller = Caller(tenant=context.tenant, user=context.user, capabilities=context.capabilities)
+    try:
+        member = require_membership(access.resources, access.space, caller)
+    except Forbidden as error:
+        raise ToolFailure(error.message) from None
+    if member is not None and (member.role != "editor" or member.is_restricted):
+        raise ToolFailure("The user may not edit all of this site, which this agent needs. The studio's agent works.")
 
 
 def describe_page(version: DocumentVersion) -> dict[str, Any]:

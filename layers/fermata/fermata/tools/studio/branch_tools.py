@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fermata.content.change_sets.branch_names import read_branch_locale
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import discard_change_set, list_change_sets, read_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
@@ -31,7 +32,7 @@ def _find_branch(name: str, access: StudioAccess) -> ChangeSet:
     Raises:
         NotFound: There is none of this name.
         Conflict: It can be neither merged nor rejected.
-        Forbidden: It changes models that the caller may not see.
+        Forbidden: It changes models or languages that the caller may not see.
     """
     refusal = refuse_branch(name)
     if refusal is not None:
@@ -40,6 +41,7 @@ def _find_branch(name: str, access: StudioAccess) -> ChangeSet:
     for one in list_change_sets(opened.resources, opened.space):
         if name in (one.branch, f"cr/{one.id}"):
             _check_models(one, access)
+            _check_locale(name, access)
             return one
     raise NotFound(f"There is no branch {name}. list_branches lists them.")
 
@@ -51,3 +53,10 @@ def _check_models(branch: ChangeSet, access: StudioAccess) -> None:
     contents = read_change_set(access.opened.resources, access.opened.space, branch.id)
     if any(document.model not in allowed for document in contents.documents):
         raise Forbidden("model_access_denied")
+
+
+def _check_locale(name: str, access: StudioAccess) -> None:
+    """Refuse a branch whose name does not say that it is about a language that the caller may use."""
+    allowed = access.permissions.allowed_locales
+    if allowed is not None and read_branch_locale(name) not in allowed:
+        raise Forbidden("locale_not_allowed")

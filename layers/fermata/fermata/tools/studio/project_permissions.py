@@ -1,9 +1,10 @@
 """Say what a member or an API key may do in a project: which tools, models and locales. The unknown is denied."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from fermata.content.space_members import SpaceMember
 from fermata.tools.studio.tool_rules import TOOL_RULES, ProjectRole
 
 WorkspaceRole = Literal["owner", "admin", "member"]
@@ -32,6 +33,18 @@ class ProjectPermissions:
     def merges_in_review(self) -> bool:
         """Whether the caller's changes are merged although the project's workflow asks for a review."""
         return self.workspace_role in _FULL_ROLES
+
+    def narrow_to(self, member: SpaceMember | None) -> "ProjectPermissions":
+        """Return what is permitted both by these permissions and by a row of the project; nothing without a row."""
+        if member is None:
+            return resolve_member_permissions("member", None)
+        row = {
+            "role": member.role,
+            "specificModels": member.models is not None,
+            "allowedModels": member.models,
+        }
+        by_row = resolve_member_permissions("member", row)
+        return replace(by_row, tools=by_row.tools & self.tools, allowed_locales=member.locales)
 
 
 def resolve_member_permissions(

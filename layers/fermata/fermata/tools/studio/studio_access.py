@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
+from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.files.read_project import HIDDEN_MODELS, PROJECT_KEY, WholeSpace, read_cached_space
 from fermata.content.opened_space import OpenedSpace
+from fermata.content.space_members import read_membership
 from fermata.domain.caller import Capability
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.phase_guard import derive_project_phase
@@ -21,8 +24,26 @@ from fermata.tools.tool import ToolContext, ToolFailure
 REVIEW_WORKFLOW = "review"
 
 
+def read_caller_permissions(
+    resources: Resources, space: SpaceKey, user: str, capabilities: frozenset[str]
+) -> ProjectPermissions:
+    """Return what a caller may do in a project now: what both its rights and its row of the project permit.
+
+    Args:
+        resources: Of the process.
+        space: The project.
+        user: The caller.
+        capabilities: Its rights. Who may manage content needs no row.
+    """
+    by_rights = resolve_caller_permissions(capabilities)
+    if by_rights.merges_in_review:
+        return by_rights
+    membership = read_membership(resources, space, user)
+    return by_rights.narrow_to(membership.member) if membership.is_listed else by_rights
+
+
 def resolve_caller_permissions(capabilities: frozenset[str]) -> ProjectPermissions:
-    """Return what a caller may do in the projects of the workspace, by its rights (decision 0423)."""
+    """Return what a caller may do in the projects of the workspace by its rights alone (decision 0423)."""
     if Capability.CONTENT in capabilities:
         return resolve_member_permissions("admin", None)
     if Capability.WRITE_CONTENT in capabilities:
@@ -113,9 +134,10 @@ class StudioAccess:
         return locale if model.i18n else DEFINITION_LOCALE
 
     def list_entries(self, model: ContentModel) -> dict[str, DocumentContent]:
-        """Return the documents of a model by id."""
+        """Return the documents of a model by id, each in the languages that the caller may use."""
+        allowed = self.permissions.allowed_locales if model.i18n else None
         return {
-            key.id: version.content
+            key.id: version.content if allowed is None else _keep_locales(version.content, allowed)
             for key, version in self.whole.versions.items()
             if key.model == model.id and version.content is not None
         }
@@ -131,6 +153,11 @@ class StudioAccess:
             if entry_id in (found, content.slug):
                 return DocumentKey(model.id, found), content
         raise NotFound(f"{model.id} has no entry {entry_id}.")
+
+
+def _keep_locales(content: DocumentContent, allowed: frozenset[str]) -> DocumentContent:
+    kept = {locale: fields for locale, fields in content.locales.items() if locale in allowed}
+    return content.model_copy(update={"locales": kept})
 
 
 def find_project_phase(whole: WholeSpace, branches: list[str]) -> ProjectPhase:
@@ -157,4 +184,5 @@ def open_studio(context: ToolContext) -> StudioAccess:
     if opened is None:
         raise ToolFailure("No project is chosen. Ask the user which one to work on.")
     ui_context = context.snapshot if isinstance(context.snapshot, dict) else {}
-    return StudioAccess(opened, resolve_caller_permissions(context.capabilities), ui_context)
+    permissions = read_caller_permissions(opened.resources, opened.space, context.user, context.capabilities)
+    return StudioAccess(opened, permissions, ui_context)

@@ -48,7 +48,7 @@ def choose_prompt_space(
 
     Raises:
         InvalidRequest: The agent works in no space, or the name is none.
-        Forbidden: The caller may not read content.
+        Forbidden: The caller may not read content, or is not a member of the space.
         NotFound: There is no such space.
     """
     if not agent.space_situation:
@@ -58,6 +58,7 @@ def choose_prompt_space(
     found = replace(
         _find_space(resources, caller, named or usual),
         resources=resources,
+        user=caller.user,
         capabilities=caller.capabilities,
         prompt_text=text,
         ui_context=ui_context,
@@ -71,6 +72,7 @@ def _find_space(resources: Resources, caller: Caller, name: str) -> "AgentSpace"
     from fermata.agents.agent_space import AgentSpace
     from fermata.content.model_store import list_content_models
     from fermata.content.space_access import find_space_for_caller, list_spaces_for_caller
+    from fermata.content.space_members import require_membership
 
     if name:
         key, space = find_space_for_caller(resources, caller, name)
@@ -79,4 +81,5 @@ def _find_space(resources: Resources, caller: Caller, name: str) -> "AgentSpace"
         if len(spaces) != 1:
             return AgentSpace(choices=tuple(one.name for one, _ in spaces))
         [(key, space)] = spaces
+        require_membership(resources, key, caller)
     return AgentSpace(key, space, tuple(list_content_models(resources, key)))

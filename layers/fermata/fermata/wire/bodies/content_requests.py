@@ -76,6 +76,43 @@ class ChangeSetMerge(StrictBody):
     prefer: Literal["ours", "theirs"] | None = None
 
 
+class MemberRights(StrictBody):
+    """What a member may do; `models` and `locales` are the only ones, without them all."""
+
+    role: Literal["viewer", "reviewer", "editor"]
+    models: Annotated[list[_DocumentId], Field(max_length=300)] | None = None
+    locales: Annotated[list[Annotated[str, StringConstraints(pattern=_LOCALE)]], Field(max_length=50)] | None = None
+
+
+class NewGitRemote(StrictBody):
+    """A Git repository. `root` is the folder of the project in it. With `password` it is entered anew."""
+
+    url: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    branch: Annotated[str, StringConstraints(min_length=1, max_length=250)] = "main"
+    root: Annotated[str, StringConstraints(max_length=500)] = ""
+    username: Annotated[str, StringConstraints(max_length=200)] = ""
+    password: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
+
+
+class GitPull(StrictBody):
+    """Whose values count in a conflict: `theirs` are those of the repository. Without it, nothing is changed then."""
+
+    prefer: Literal["ours", "theirs"] | None = None
+
+
+class GitPush(GitPull):
+    """What the commit says, and whose values count in a conflict."""
+
+    message: Annotated[str, StringConstraints(max_length=2000)] = ""
+
+
+class ProjectImport(StrictBody):
+    """The text of each file by its path, or the reference of an upload with them."""
+
+    files: Annotated[dict[str, str], Field(max_length=50_000)] | None = None
+    upload_ref: UploadRef | None = None
+
+
 class NewAsset(StrictBody):
     """An uploaded image to store. `uploadRef` is the `ref` that `POST uploads` has answered."""
 

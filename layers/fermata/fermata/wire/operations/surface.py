@@ -14,7 +14,9 @@ from fermata.wire.operations import (
     cms_agent,
     content,
     content_delivery,
+    content_git,
     content_media,
+    content_members,
     content_search,
     conversations,
     credentials,
@@ -38,7 +40,8 @@ from fermata.wire.operations.operation import BaseOperation
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
     defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, cms_agent, generate, privacy, usage,
-    service, webhooks, content, content_media, content_search, content_delivery,
+    service, webhooks, content, content_media, content_search, content_delivery, content_members,
+    content_git,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(

@@ -212,3 +212,86 @@ class SearchModelResponse(ResponseModel):
 
     credential_id: str
     model_id: str
+
+
+class SpaceMemberView(ResponseModel):
+    """A member of a space. Without `models` or `locales`, all of them are meant."""
+
+    user: str
+    role: str
+    models: list[str] | None = None
+    locales: list[str] | None = None
+
+
+class SpaceMemberResponse(ResponseModel):
+    member: SpaceMemberView
+
+
+class SpaceMemberListResponse(ResponseModel):
+    """The members by user. Without a list, `isListed` is false: rights alone say who may do what."""
+
+    is_listed: bool
+    members: list[SpaceMemberView]
+
+
+class GitRemoteView(ResponseModel):
+    """The repository of a space. `commit` is the one with which the space was synchronised last."""
+
+    url: str
+    branch: str
+    root: str
+    username: str
+    has_password: bool
+    version: CountField
+    commit: str
+    synced_at: str
+
+
+class GitRepositoryResponse(ResponseModel):
+    """The repository of a space; null without one."""
+
+    repository: GitRemoteView | None
+
+
+class GitSyncResponse(ResponseModel):
+    """What a pull or a push has changed. `ignored` are files of the repository that nothing was made of."""
+
+    commit: str
+    pulled: CountField
+    pushed: CountField
+    ignored: list[str]
+
+
+class GitConflictView(ResponseModel):
+    """A document of which both sides have changed the same fields."""
+
+    model: str
+    id: str
+    fields: list[dict[str, Any]]
+
+
+class GitStatusResponse(ResponseModel):
+    """What a pull would change in the space, and a push in the repository. `commit` is empty for an empty branch."""
+
+    commit: str
+    incoming: CountField
+    outgoing: CountField
+    is_synchronised: bool
+    conflicts: list[GitConflictView]
+
+
+class ProjectFilesResponse(ResponseModel):
+    """A part of the files of a space, by their paths. `digest` is that of all of them."""
+
+    files: dict[str, str]
+    digest: str
+    next_cursor: str | None = None
+
+
+class WrittenProjectResponse(ResponseModel):
+    """What an import has changed."""
+
+    written: CountField
+    deleted: CountField
+    models: CountField
+    ignored: list[str]

@@ -1,0 +1,194 @@
+"""Keep who may work in a space and as what (decision 0424).
+
+    who#           the space has a list of members
+    who#<user>     a member: role, and the only models and languages
+
+While a space has no list, the rights of a caller alone say what may be done. From the first member on, somebody without
+a row may do nothing, and a row never permits more than the rights of its member. Who may manage content needs no row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionCheck,
+    ConditionFailed,
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    TransactionCanceled,
+)
+from fermata.aws.resources import Resources
+from fermata.content.content_space import SpaceKey, read_space
+from fermata.domain.caller import Caller, Capability
+from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, TooManyRequests
+
+MemberRole = Literal["viewer", "reviewer", "editor"]
+MEMBER_PREFIX = "who#"
+MAX_MEMBERS = 500
+MAX_USER_BYTES = 200
+_CHANGED_MEANWHILE = "Somebody else has just changed this member. Try again."
+
+
+@dataclass(frozen=True)
+class SpaceMember:
+    """A member of a space.
+
+    Attributes:
+        role: `viewer`, `reviewer` or `editor`. Another text, of a newer release, is no more than a viewer.
+        models: The only models whose content the member may read or change; None for all.
+        locales: The only languages; None for all.
+    """
+
+    user: str
+    role: str
+    models: frozenset[str] | None = None
+    locales: frozenset[str] | None = None
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether the member may see a part of the space only."""
+        return self.models is not None or self.locales is not None
+
+    def to_view(self) -> dict[str, Any]:
+        """Return the JSON form for people."""
+        only = {"models": self.models, "locales": self.locales}
+        lists = {name: sorted(found) for name, found in only.items() if found is not None}
+        return {"user": self.user, "role": self.role, **lists}
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What the list of a space says about a user.
+
+    Attributes:
+        is_listed: Whether the space has a list of members.
+    """
+
+    is_listed: bool
+    member: SpaceMember | None = None
+
+
+def read_membership(resources: Resources, space: SpaceKey, user: str) -> Membership:
+    """Return what the list of a space says about a user now, with one request."""
+    sort_keys = [MEMBER_PREFIX] + ([MEMBER_PREFIX + user] if user else [])
+    rows = resources.tables.batch_get_items(
+        resources.settings.content_table, [(space.pk, sort_key) for sort_key in sort_keys]
+    )
+    found = rows.get((space.pk, MEMBER_PREFIX + user)) if user else None
+    # A row without the other one is left by a list that is being deleted: it still counts.
+    return Membership(bool(rows), _member_from_item(found) if found else None)
+
+
+def require_membership(resources: Resources, space: SpaceKey, caller: Caller) -> SpaceMember | None:
+    """Return the caller's row of a space; None where the caller's rights alone count.
+
+    Raises:
+        Forbidden: The space has a list of members, and the caller is not on it.
+    """
+    if caller.has_capability(Capability.CONTENT):
+        return None
+    membership = read_membership(resources, space, caller.user)
+    if membership.is_listed and membership.member is None:
+        raise Forbidden(f"Forbidden: you are not a member of {space.name}. Who manages its content can add you.")
+    return membership.member
+
+
+def list_members(resources: Resources, space: SpaceKey) -> list[SpaceMember] | None:
+    """Return the members of a space by user; None if it has no list of them."""
+    rows = _query_rows(resources, space)
+    return [_member_from_item(row) for row in rows if row["sk"] != MEMBER_PREFIX] if rows else None
+
+
+def put_member(resources: Resources, space: SpaceKey, member: SpaceMember) -> SpaceMember:
+    """Say what a user may do in a space. The first member begins its list.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        member: The member, in the place of an earlier row.
+
+    Raises:
+        NotFound: There is no such space.
+        InvalidRequest: The name of the user is none, or a language is none of the space.
+        TooManyRequests: The space has as many members as it may have.
+        Conflict: Somebody else has changed the member at the same moment.
+    """
+    _check_member(member, read_space(resources, space).locales)
+    table, rows = resources.settings.content_table, _query_rows(resources, space)
+    known = next((row for row in rows if row["sk"] == MEMBER_PREFIX + member.user), None)
+    if known is None and len(rows) > MAX_MEMBERS:
+        raise TooManyRequests(f"A space has at most {MAX_MEMBERS} members. Remove one first.")
+    item = _member_to_item(space, member, int(known["version"]) + 1 if known else 1)
+    is_listed = any(row["sk"] == MEMBER_PREFIX for row in rows)
+    try:
+        resources.tables.write_items(_put_after(table, item, known), _keep_list(table, space, is_listed))
+    except (ConditionFailed, TransactionCanceled):
+        raise Conflict(_CHANGED_MEANWHILE) from None
+    return member
+
+
+def remove_member(resources: Resources, space: SpaceKey, user: str) -> None:
+    """Remove a member, who may do nothing in the space from then on. The list stays, even if nobody is left on it.
+
+    Raises:
+        NotFound: There is no such member.
+        Conflict: Somebody else has changed the member at the same moment.
+    """
+    key = ItemKey(resources.settings.content_table, space.pk, MEMBER_PREFIX + user)
+    before = resources.tables.get_item_by_key(key) if user else None
+    if before is None:
+        raise NotFound("There is no such member.")
+    names, values = {"#version": "version"}, {":read": before["version"]}
+    try:
+        resources.tables.write_items(Delete(*key, "#version = :read", values, names))
+    except (ConditionFailed, TransactionCanceled):
+        raise Conflict(_CHANGED_MEANWHILE) from None
+
+
+def delete_member_list(resources: Resources, space: SpaceKey) -> None:
+    """Delete the list of a space, so that rights alone count again. That there is one is forgotten last."""
+    table, rows = resources.settings.content_table, _query_rows(resources, space)
+    resources.tables.batch_delete(table, [(row["pk"], row["sk"]) for row in rows if row["sk"] != MEMBER_PREFIX])
+    resources.tables.batch_delete(table, [(space.pk, MEMBER_PREFIX)])
+
+
+def _query_rows(resources: Resources, space: SpaceKey) -> list[Item]:
+    table = resources.settings.content_table
+    return resources.tables.query_items(table, space.pk, min_sk=MEMBER_PREFIX, max_sk=f"{MEMBER_PREFIX}\U0010ffff")
+
+
+def _put_after(table: str, item: Item, known: Item | None) -> Put:
+    if known is None:
+        return Put(table, item, if_absent=True)
+    values, names = {":read": known["version"]}, {"#version": "version"}
+    return Put(table, item, condition="#version = :read", values=values, names=names)
+
+
+def _keep_list(table: str, space: SpaceKey, is_listed: bool) -> Put | ConditionCheck:
+    """Return the write that begins the list of a space, or that checks that nobody has deleted it."""
+    if is_listed:
+        return ConditionCheck(table, space.pk, MEMBER_PREFIX, "attribute_exists(pk)")
+    return Put(table, {"pk": space.pk, "sk": MEMBER_PREFIX, "v": 1}, if_absent=True)
+
+
+def _check_member(member: SpaceMember, locales: tuple[str, ...]) -> None:
+    user = member.user
+    if not user.strip() or not user.isprintable() or len(user.encode()) > MAX_USER_BYTES:
+        raise InvalidRequest(f"'user' is the id of a user, with at most {MAX_USER_BYTES} bytes.")
+    if unknown := sorted((member.locales or frozenset()) - set(locales)):
+        raise InvalidRequest(f"The space has no language {unknown[0]}. It has {', '.join(locales)}.")
+
+
+def _member_to_item(space: SpaceKey, member: SpaceMember, version: int) -> Item:
+    only = {"models": member.models, "locales": member.locales}
+    lists = {name: sorted(found) for name, found in only.items() if found is not None}
+    key = {"pk": space.pk, "sk": MEMBER_PREFIX + member.user}
+    return {**key, "v": 1, "version": version, "user": member.user, "role": member.role, **lists}
+
+
+def _member_from_item(item: Mapping[str, Any]) -> SpaceMember:
+    models, locales = (frozenset(item[name]) if name in item else None for name in ("models", "locales"))
+    return SpaceMember(item["user"], str(item.get("role", "")), models, locales)
