@@ -1,4 +1,4 @@
-"""A space that has a list of members denies everybody else, and a row never permits more than the rights of its user."""
+"""A space with a list of members denies everybody else. A row never permits more than the rights of its user."""
 
 import pytest
 

@@ -29,7 +29,7 @@ def test_a_list_is_begun_changed_and_deleted(manager: ContentClient) -> None:
     writer, row = make_writer(manager.signer)
     assert manager.send("GET", "shop/main/members").body == {"isListed": False, "members": []}
     assert writer.send("GET", "shop/main/documents/recipe/one").status == 200
-    added = manager.send("PUT", "shop/main/members/bob%40bakery.example", {"role": "editor"})
+    added = manager.send("PUT", "shop/main/members/bob@bakery.example", {"role": "editor"})
     assert (added.status, added.body) == (200, {"member": {"user": "bob@bakery.example", "role": "editor"}})
     refused = writer.send("GET", "shop/main/documents/recipe/one")
     assert (refused.status, "not a member of shop/main" in refused.body["error"]) == (403, True)

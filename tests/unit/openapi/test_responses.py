@@ -96,7 +96,7 @@ BODIES: dict[str, Any] = {
     "pushGitRepository": {"message": "Update content"},
     "importProjectFiles": {
         "files": {
-            ".contentrain/config.json": '{"version": 1, "locales": {"default": "en", "supported": ["en"]}, "domains": []}'
+            ".contentrain/config.json": '{"version": 1, "locales": {"default": "en", "supported": ["en"]}}',
         }
     },
     "issueDeliveryToken": {"mode": "preview", "expiresInSeconds": 600},

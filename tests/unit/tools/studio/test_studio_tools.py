@@ -73,7 +73,7 @@ def call_studio_tool(
     rights: frozenset[str],
     ui: Any = None,
 ) -> ToolOutput:
-    context = make_context(capabilities=rights, open_content=lambda: opened, snapshot=ui)
+    context = make_context(user=AUTHOR.user, capabilities=rights, open_content=lambda: opened, snapshot=ui)
     admitted = admit_call(STUDIO_TOOLSET, make_call(name, arguments), context)
     return run_tool(admitted, context, clock=resources.clock) if isinstance(admitted, AdmittedCall) else admitted
 
