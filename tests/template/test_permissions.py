@@ -103,13 +103,16 @@ def test_only_blobs_executions_and_a_rollouts_functions_have_resource_wildcards_
     }
 
 
-def test_uploads_are_presigned_by_one_function_read_by_two_and_exported_by_one(function_roles: dict[str, Role]) -> None:
+def test_uploads_are_presigned_by_one_function_read_where_they_are_used_and_exported_by_one(
+    function_roles: dict[str, Role],
+) -> None:
     """A presigned URL allows what its signer may do, so the signer has the permission to write."""
     assert functions_that_may(function_roles, "s3:PutObject", "Bucket/uploads/bakery/u/ref") == {"api"}
     assert functions_that_may(function_roles, "s3:GetObject", "Bucket/uploads/bakery/u/ref") == {
         "stream_turns",
         "tool_result",
         "redraw_images",
+        "credentials",  # projects that are imported
         "purge",
     }
 

@@ -4,6 +4,7 @@ import pytest
 
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
+from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_access import find_space_for_caller
 from fermata.content.space_members import (
     MAX_USER_BYTES,
@@ -21,6 +22,7 @@ from fermata.privacy.content_authors import iter_content_rows_by, rename_content
 from fermata.privacy.data_subject import DataSubject
 from fermata.tools.studio.project_permissions import ProjectPermissions
 from fermata.tools.studio.studio_access import read_caller_permissions, resolve_caller_permissions
+from tests.unit.content.conftest import ADA
 
 BOB = SpaceMember("bob", "editor", frozenset({"recipe"}), frozenset({"de"}))
 READER = frozenset({Capability.READ_CONTENT})
@@ -28,10 +30,14 @@ WRITER = frozenset({Capability.WRITE_CONTENT})
 MANAGER = frozenset({Capability.CONTENT})
 
 
+def read_permissions(resources: Resources, space: SpaceKey, user: str, rights: frozenset[str]) -> ProjectPermissions:
+    return read_caller_permissions(OpenedSpace(resources, space, ADA), user, rights)
+
+
 def test_without_a_list_rights_alone_count(resources: Resources, space: SpaceKey) -> None:
     assert list_members(resources, space) is None
     assert read_membership(resources, space, "bob") == Membership(False)
-    assert read_caller_permissions(resources, space, "bob", WRITER) == resolve_caller_permissions(WRITER)
+    assert read_permissions(resources, space, "bob", WRITER) == resolve_caller_permissions(WRITER)
 
 
 def test_the_first_member_begins_the_list_and_the_last_one_does_not_end_it(
@@ -42,7 +48,7 @@ def test_the_first_member_begins_the_list_and_the_last_one_does_not_end_it(
     assert read_membership(resources, space, "ada") == Membership(True)
     remove_member(resources, space, "bob")
     assert list_members(resources, space) == []
-    assert read_caller_permissions(resources, space, "bob", WRITER).tools == frozenset()
+    assert read_permissions(resources, space, "bob", WRITER).tools == frozenset()
     delete_member_list(resources, space)
     assert list_members(resources, space) is None
 
@@ -62,21 +68,21 @@ def test_both_the_row_and_the_rights_have_to_permit_a_tool(
     resources: Resources, space: SpaceKey, role: str, rights: frozenset[str], may: str, may_not: str
 ) -> None:
     put_member(resources, space, SpaceMember("bob", role))
-    tools = read_caller_permissions(resources, space, "bob", rights).tools
+    tools = read_permissions(resources, space, "bob", rights).tools
     assert (may in tools, may_not in tools) == (True, False)
 
 
 def test_a_row_names_the_only_models_and_languages(resources: Resources, space: SpaceKey) -> None:
     put_member(resources, space, BOB)
-    permissions = read_caller_permissions(resources, space, "bob", WRITER)
+    permissions = read_permissions(resources, space, "bob", WRITER)
     assert (permissions.allowed_models, permissions.allowed_locales) == ({"recipe"}, {"de"})
     put_member(resources, space, SpaceMember("bob", "editor", frozenset()))
-    assert read_caller_permissions(resources, space, "bob", WRITER).allowed_models == frozenset()
+    assert read_permissions(resources, space, "bob", WRITER).allowed_models == frozenset()
 
 
 def test_who_manages_content_needs_no_row(resources: Resources, space: SpaceKey) -> None:
     put_member(resources, space, BOB)
-    managers: ProjectPermissions = read_caller_permissions(resources, space, "ada", MANAGER)
+    managers = read_permissions(resources, space, "ada", MANAGER)
     assert managers == resolve_caller_permissions(MANAGER)
 
 

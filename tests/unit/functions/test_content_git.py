@@ -155,7 +155,7 @@ def test_only_managers_reach_the_repository(api: GitApi, right: str) -> None:
 
 
 def test_files_leave_in_parts_and_come_back_the_same(api: GitApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_requests, "MAX_PART_BYTES", 300)
+    monkeypatch.setattr(file_requests, "MAX_FILES_PART_BYTES", 300)
     files: dict[str, str] = {}
     cursor, digests = "", set()
     while True:

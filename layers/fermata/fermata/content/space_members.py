@@ -72,7 +72,13 @@ class Membership:
 
 
 def read_membership(resources: Resources, space: SpaceKey, user: str) -> Membership:
-    """Return what the list of a space says about a user now, with one request."""
+    """Return what the list of a space says about a user now, with one request.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        user: The user; nobody has the empty name.
+    """
     sort_keys = [MEMBER_PREFIX] + ([MEMBER_PREFIX + user] if user else [])
     rows = resources.tables.batch_get_items(
         resources.settings.content_table, [(space.pk, sort_key) for sort_key in sort_keys]
@@ -84,6 +90,11 @@ def read_membership(resources: Resources, space: SpaceKey, user: str) -> Members
 
 def require_membership(resources: Resources, space: SpaceKey, caller: Caller) -> SpaceMember | None:
     """Return the caller's row of a space; None where the caller's rights alone count.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        caller: The caller. Who may manage content needs no row.
 
     Raises:
         Forbidden: The space has a list of members, and the caller is not on it.
@@ -132,6 +143,11 @@ def put_member(resources: Resources, space: SpaceKey, member: SpaceMember) -> Sp
 
 def remove_member(resources: Resources, space: SpaceKey, user: str) -> None:
     """Remove a member, who may do nothing in the space from then on. The list stays, even if nobody is left on it.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        user: The member.
 
     Raises:
         NotFound: There is no such member.

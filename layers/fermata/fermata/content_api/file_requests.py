@@ -16,7 +16,7 @@ from fermata.wire.bodies.content_requests import ProjectImport
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext
 
-MAX_PART_BYTES = 3_000_000
+MAX_FILES_PART_BYTES = 3_000_000
 """Of the texts of one response. Lambda answers with 6 MB, and JSON escapes make texts longer."""
 
 
@@ -35,7 +35,7 @@ def _cut_part(files: FileTree, cursor: str) -> tuple[FileTree, str]:
     size, last = 0, ""
     for path in sorted(path for path in files if path > cursor):
         size += len(files[path].encode()) + len(path.encode())
-        if part and size > MAX_PART_BYTES:
+        if part and size > MAX_FILES_PART_BYTES:
             return part, last
         part[path], last = files[path], path
     return part, ""

@@ -60,9 +60,7 @@ def _open_access(agent_space: AgentSpace) -> StudioAccess:
     assert agent_space.resources is not None
     assert agent_space.key is not None
     opened = OpenedSpace(agent_space.resources, agent_space.key, ContentAuthor(""))
-    permissions = read_caller_permissions(
-        agent_space.resources, agent_space.key, agent_space.user, agent_space.capabilities
-    )
+    permissions = read_caller_permissions(opened, agent_space.user, agent_space.capabilities)
     return StudioAccess(opened, permissions, {})
 
 

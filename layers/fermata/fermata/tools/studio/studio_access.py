@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
-from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.files.read_project import HIDDEN_MODELS, PROJECT_KEY, WholeSpace, read_cached_space
 from fermata.content.opened_space import OpenedSpace
@@ -24,21 +22,18 @@ from fermata.tools.tool import ToolContext, ToolFailure
 REVIEW_WORKFLOW = "review"
 
 
-def read_caller_permissions(
-    resources: Resources, space: SpaceKey, user: str, capabilities: frozenset[str]
-) -> ProjectPermissions:
+def read_caller_permissions(opened: OpenedSpace, user: str, capabilities: frozenset[str]) -> ProjectPermissions:
     """Return what a caller may do in a project now: what both its rights and its row of the project permit.
 
     Args:
-        resources: Of the process.
-        space: The project.
+        opened: The project.
         user: The caller.
         capabilities: Its rights. Who may manage content needs no row.
     """
     by_rights = resolve_caller_permissions(capabilities)
     if by_rights.merges_in_review:
         return by_rights
-    membership = read_membership(resources, space, user)
+    membership = read_membership(opened.resources, opened.space, user)
     return by_rights.narrow_to(membership.member) if membership.is_listed else by_rights
 
 
@@ -184,5 +179,5 @@ def open_studio(context: ToolContext) -> StudioAccess:
     if opened is None:
         raise ToolFailure("No project is chosen. Ask the user which one to work on.")
     ui_context = context.snapshot if isinstance(context.snapshot, dict) else {}
-    permissions = read_caller_permissions(opened.resources, opened.space, context.user, context.capabilities)
+    permissions = read_caller_permissions(opened, context.user, context.capabilities)
     return StudioAccess(opened, permissions, ui_context)
