@@ -14,6 +14,7 @@ from fermata.wire.operations.operation import BaseOperation
 from fermata.wire.operations.surface import OPERATIONS
 from functions.api import app as api
 from functions.credentials import app as credentials
+from functions.redraw_images import app as redraw_images
 from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from local.front_door.api_gateway_routing import ApiGateway
@@ -22,7 +23,7 @@ from tests.proxy_events import make_proxy_event
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.tenant_tokens import TokenSigner, make_tenant
 
-BUFFERED = {"api": api, "credentials": credentials, "tool_result": tool_result}
+BUFFERED = {"api": api, "credentials": credentials, "redraw_images": redraw_images, "tool_result": tool_result}
 STREAMED = [operation for operation in OPERATIONS if operation.function == "stream_turns"]
 BASE_PATHS = ["", "/fermata", "/fermata/v2", "/admin/api/ai"]
 
@@ -138,6 +139,7 @@ def test_a_preflight_of_a_streamed_path_is_answered_by_the_buffered_function(
 def test_a_wrong_method_of_a_streamed_path_is_answered_by_the_buffered_function(
     bakery: TokenSigner, operation: BaseOperation
 ) -> None:
-    answer = tool_result.handler(make_custom_domain_event(operation, "", "DELETE"), None)
+    wrong = next(method for method in ("DELETE", "PUT") if method not in list_methods(operation))
+    answer = tool_result.handler(make_custom_domain_event(operation, "", wrong), None)
     assert answer["statusCode"] == 405
     assert answer["headers"]["Allow"] == f"{list_methods(operation)}, OPTIONS"
