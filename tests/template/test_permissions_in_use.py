@@ -101,7 +101,7 @@ from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 from fermata.webhooks.redeliver_event import list_webhook_deliveries, redeliver_event
-from fermata.webhooks.webhook import WebhookEvent
+from fermata.webhooks.webhook_event import WebhookEvent
 from fermata.webhooks.webhook_registry import add_webhook
 from fermata.wire.auth import api_key_store
 from fermata.wire.http.dispatch import handle_request

@@ -20,8 +20,8 @@ from fermata.domain.errors import ApiError, NotFound, TooManyRequests
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.limits.count_use import delete_empty_counts
 from fermata.limits.leases import build_lease_removal
-from fermata.limits.limit_keys import build_user_limits_key
-from fermata.limits.usage_counters import COUNTS_SORT_KEY, UsageCounters, Use
+from fermata.limits.limit_keys import COUNTS_SORT_KEY, build_user_limits_key
+from fermata.limits.usage_counters import UsageCounters, Use
 from fermata.privacy import erase_user_rows, erasure, export, privacy_job
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erasure import SETTLING_SECONDS

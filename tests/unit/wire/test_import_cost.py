@@ -51,3 +51,43 @@ def test_a_round_imports_budgets_for_turns_that_have_one() -> None:
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.strip() == "[]"
+
+
+NOT_IN_AN_ORDINARY_ROUND = (
+    "difflib",
+    "fermata.cms",
+    "fermata.content",
+    "fermata.domain.json_repairs",
+    "fermata.drivers.error_mapping",
+    "fermata.drivers.image_refusals",
+    "fermata.drivers.overflow_refusals",
+    "fermata.drivers.protocols.thinking_tags",
+    "fermata.drivers.spent_credit",
+    "fermata.hosts",
+    "fermata.limits.count_use",
+    "fermata.limits.usage_counters",
+    "fermata.plans",
+    "fermata.remote_tools",
+    "fermata.tools.cms",
+    "fermata.tools.schema.validate_manifest_value",
+    "fermata.turns.approvals.approval_record",
+    "fermata.turns.approvals.decision_commit",
+    "fermata.turns.approvals.expire_approvals",
+    "fermata.turns.undo",
+    "fermata.webhooks.webhook",
+    "dulwich",
+    "mcp",
+    "yaml",
+)
+"""Modules, and packages with all of theirs."""
+
+
+def test_a_round_imports_what_only_some_turns_need_when_they_need_it() -> None:
+    program = f"""
+import sys, functions.round.app
+names = {NOT_IN_AN_ORDINARY_ROUND}
+print(sorted(m for m in sys.modules if any(m == name or m.startswith(name + ".") for name in names)))
+"""
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "[]", "import these in the function that needs them, and say why (decision 0169)"

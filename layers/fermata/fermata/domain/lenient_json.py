@@ -9,13 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from fermata.domain.json_repairs import (
-    blank_misplaced_characters,
-    strip_doubled_braces,
-    strip_fence,
-    translate_notation,
-    unescape,
-)
 from fermata.domain.surrogates_and_infinities import to_storable_json
 
 MAX_QUOTED_CHARS = 500
@@ -114,9 +107,11 @@ def _unwrap(value: Any, depth: int) -> Any:
 
 
 def _read_repaired(text: str, depth: int) -> Any:
-    plain = strip_doubled_braces(strip_fence(text))
+    from fermata.domain import json_repairs  # its patterns are for text that is no JSON
+
+    plain = json_repairs.strip_doubled_braces(json_repairs.strip_fence(text))
     try:
-        return _read_values(blank_misplaced_characters(plain), depth)
+        return _read_values(json_repairs.blank_misplaced_characters(plain), depth)
     except (ValueError, RecursionError) as error:
         try:
             return _read_differently(plain, depth)
@@ -130,6 +125,8 @@ def _read_differently(text: str, depth: int) -> Any:
     Raises:
         ValueError: It is neither.
     """
+    from fermata.domain.json_repairs import translate_notation, unescape  # its patterns are for text that is no JSON
+
     if '\\"' in text and depth < _MAX_UNWRAPPINGS and (unescaped := unescape(text)) is not None:
         return _read(unescaped, depth + 1)
     return _read_values(translate_notation(text), depth)

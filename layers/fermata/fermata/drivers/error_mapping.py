@@ -20,7 +20,6 @@ MAX_PROVIDER_REASON_CHARS = 200
 """Characters of a provider's own words that users see."""
 MAX_DETAIL_CHARS = 4000
 """Characters of them that `ProviderError.detail` holds."""
-CONTENT_FILTER_REASON = "the provider's content filter stopped it"
 
 _SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_*.\u2026-]{6,}|\bAIza[A-Za-z0-9_-]{20,}")
 """Also matches a key with asterisks in the middle, because its end is a part of the key."""

@@ -20,14 +20,11 @@ from fermata.drivers.adjustments import (
     find_adjustment,
     is_template_refusal,
 )
-from fermata.drivers.error_mapping import error_from_response
-from fermata.drivers.image_refusals import carries_images
 from fermata.drivers.protocol_mismatch import USE_FALLBACK, build_server_key, is_foreign_stream, is_unknown_path
 from fermata.drivers.protocols.encode_items_once import encode_body
 from fermata.drivers.protocols.flattened_history import flatten_messages
 from fermata.drivers.protocols.remember_history_repairs import mark_response, take_mark
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
-from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.provider_options import OptionsEncoder, apply_thinking_budget, encode_no_options
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.sampling_fields import CHAT_SAMPLING, SAMPLING_ADJUSTMENTS, SamplingFields, encode_sampling
@@ -53,6 +50,14 @@ REFUSED_REPAIR_ADVICE = (
     "The conversation is saved, but this model does not accept it, not even as plain text. Begin a new conversation, "
     "or choose another model."
 )
+
+
+def _correct_image_failure(error: ProviderError, request: ModelRequest) -> None:
+    """Take it for a bad request if the request has no image: the words were misread."""
+    from fermata.drivers.image_refusals import carries_images  # its patterns are for errors only
+
+    if error.code == Failure.UNREADABLE_IMAGE.code and not carries_images(request):
+        error.code = Failure.BAD_REQUEST.code
 
 
 def _get_chat_sampling(_request: ModelRequest) -> SamplingFields:
@@ -232,18 +237,28 @@ class Provider:
         try:
             with connection.post(self.label, url, headers, body, request_name=request.name) as response:
                 if self.fallback is not None and is_foreign_stream(response.status, response.headers):
-                    raise error_from_response(self.label, 404, response.headers, b"", endpoint.plain_key)
+                    raise self._build_refusal(404, response.headers, endpoint.plain_key)
                 parts = iter_parts(self.label, response, accumulator, endpoint.plain_key, self.make_decoder())
-                # First parties have a place of their own for thinking: tags in their text are text (decision 0195).
-                readable = parts if self.models.are_first_party else split_thinking_from_parts(parts)
-                yield from require_answer(self.label, readable, may_call=request.call_tools)
+                yield from require_answer(self.label, self._split_thinking(parts), may_call=request.call_tools)
                 connection.drain_response(response)
         except ProviderError as error:
-            if error.code == Failure.UNREADABLE_IMAGE.code and not carries_images(request):
-                error.code = Failure.BAD_REQUEST.code  # its words were misread
+            _correct_image_failure(error, request)
             error.tokens = accumulator.tokens if accumulator.has_usage else None
             error.retryable = error.retryable and not is_template_refusal(error)
             raise
+
+    def _split_thinking(self, parts: Iterator[StreamPart]) -> Iterator[StreamPart]:
+        """First parties have a place of their own for thinking: tags in their text are text (decision 0195)."""
+        if self.models.are_first_party:
+            return parts
+        from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts  # many turns have no such model
+
+        return split_thinking_from_parts(parts)
+
+    def _build_refusal(self, status: int, headers: Mapping[str, str], api_key: str) -> ProviderError:
+        from fermata.drivers.error_mapping import error_from_response  # its patterns are for errors only
+
+        return error_from_response(self.label, status, headers, b"", api_key)
 
     def get_path(self, model: str) -> str:
         """Return the path that a request for this model is posted to."""
@@ -265,7 +280,7 @@ class Provider:
 
     def _build_request_headers(self, model: str, api_key: str) -> dict[str, str]:
         if not api_key.isascii() or (self.requires_key and not api_key):
-            raise error_from_response(self.label, 401, {}, b"", api_key)
+            raise self._build_refusal(401, {}, api_key)
         return self.build_headers(model, api_key) | {
             "content-type": "application/json",
             "accept": "text/event-stream" if self.make_decoder is SseDecoder else "application/x-ndjson",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.model_io import ModelRequest, StreamPart
-from fermata.drivers.error_mapping import redact_secrets
 from fermata.drivers.provider import ModelTraits, Provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 
@@ -49,6 +48,8 @@ def get_provider(name: str) -> Provider:
         InvalidRequest: No provider has that name.
     """
     if name not in PROVIDER_MODULES:
+        from fermata.drivers.error_mapping import redact_secrets  # only for errors
+
         quoted = redact_secrets(name, "", MAX_QUOTED_NAME_CHARS)
         raise InvalidRequest(f"Unknown provider: {quoted}. Use one of: {', '.join(sorted(PROVIDER_MODULES))}.")
     provider: Provider = import_module(PROVIDER_MODULES[name]).PROVIDER

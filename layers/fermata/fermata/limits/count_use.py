@@ -24,7 +24,6 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.use_limits import CallerLimits
-from fermata.limits.leases import build_lease_removal
 from fermata.limits.limit_keys import (
     TENANT_SHARDS,
     build_tenant_limits_key,
@@ -33,8 +32,8 @@ from fermata.limits.limit_keys import (
     select_tenant_shard,
 )
 from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
+from fermata.limits.turn_count_removals import list_turn_keys
 from fermata.limits.usage_counters import (
-    COUNTS_SORT_KEY,
     LimitReached,
     UsageCounters,
     Use,
@@ -234,21 +233,6 @@ def write_counts(resources: Resources, writes: Sequence[Update]) -> None:
         raise UsageCountersChanged.from_reasons(writes, refused.reasons) from refused
 
 
-def build_turn_removals(resources: Resources, tenant: str, user: str, turn: str, shard: int) -> list[Update]:
-    """Build the writes after which a turn does not count any more. They belong to END.
-
-    They have no condition, so that a count can never keep a turn from ending.
-
-    Args:
-        tenant: The tenant's name.
-        user: The id of the user who started the turn.
-        turn: The id of the turn, under which it counts.
-        shard: The shard of the tenant's counts in which it counts.
-    """
-    now = resources.clock.time()
-    return [build_lease_removal(key, turn, now) for key in _list_turn_keys(resources, tenant, user, shard)]
-
-
 def delete_empty_counts(resources: Resources, tenant: str, user: str, shard: int) -> None:
     """Delete the rows that only the end of a turn has made, because what they had counted was erased before.
 
@@ -257,16 +241,9 @@ def delete_empty_counts(resources: Resources, tenant: str, user: str, shard: int
         user: The id of the user who started the turn.
         shard: The shard of the tenant's counts in which the turn counted.
     """
-    for key in _list_turn_keys(resources, tenant, user, shard):
+    for key in list_turn_keys(resources, tenant, user, shard):
         row = resources.tables.get_item_by_key(key)
         if row is not None and not counts_anything(row):
             # A user who is back counts in the same row, at once or before a late copy of this delete.
             with suppress(ConditionFailed):
                 resources.tables.write_items(build_empty_row_delete(key))
-
-
-def _list_turn_keys(resources: Resources, tenant: str, user: str, shard: int) -> tuple[ItemKey, ItemKey]:
-    return (
-        build_user_limits_key(resources, tenant, user, COUNTS_SORT_KEY),
-        build_tenant_limits_key(resources, tenant, shard, COUNTS_SORT_KEY),
-    )

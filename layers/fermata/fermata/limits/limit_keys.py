@@ -8,6 +8,8 @@ from fermata.aws.dynamodb_items_and_writes import ItemKey
 from fermata.aws.resources import Resources
 from fermata.domain.use_limits import UseLimits
 
+COUNTS_SORT_KEY = "counts"
+"""Of the row of turns, prompts, uploads and stored bytes."""
 TENANT_SHARDS = 16
 """Rows over which the counts of a tenant are spread, so that no row is written by all of its turns."""
 

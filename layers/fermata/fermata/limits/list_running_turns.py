@@ -2,8 +2,7 @@
 
 from fermata.aws.resources import Resources
 from fermata.limits.leases import LEASE_PREFIX, list_leases
-from fermata.limits.limit_keys import TENANT_SHARDS, build_tenant_limits_key
-from fermata.limits.usage_counters import COUNTS_SORT_KEY
+from fermata.limits.limit_keys import COUNTS_SORT_KEY, TENANT_SHARDS, build_tenant_limits_key
 
 
 def list_running_turns(resources: Resources, tenant: str) -> list[str]:

@@ -18,12 +18,12 @@ from fermata.domain.use_limits import UseLimits
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.day_counts import STORED_BYTES, UPLOADS, DayCounts
 from fermata.limits.leases import READER_LEASE_SECONDS, ROW_TTL_SECONDS, Leases
+from fermata.limits.limit_keys import COUNTS_SORT_KEY
 from fermata.limits.prompt_bucket import PromptBucket
 from fermata.limits.refuse_late_copy import refuse_late_copy
 
 TURN_LEASE_SECONDS = 3600
 """How long a turn counts at most: one that waits for its browser for longer uses nothing."""
-COUNTS_SORT_KEY = "counts"
 READERS_SORT_KEY = "readers"
 _KEPT_EXPIRED_TURNS = 50
 """Leases of turns that an operator still finds by them after they have expired, the latest (decision 0307)."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
@@ -15,10 +15,12 @@ from fermata.drivers.registry import get_model_traits
 from fermata.pricing.image_cost import get_image_cost
 from fermata.pricing.request_cost import find_price, find_price_of_unpriced_models, get_request_cost
 from fermata.pricing.token_cost import compute_max_cost
-from fermata.remote_tools.paid_request_report import PaidRequest
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
+
+if TYPE_CHECKING:
+    from fermata.remote_tools.paid_request_report import PaidRequest
 
 _Committed = TypeVar("_Committed")
 ESTIMATED_CHARS_PER_TOKEN = 4
@@ -153,7 +155,7 @@ def build_request_usage(
 
 
 def build_tool_request_usage(
-    resources: Resources, turn: Turn, effect_key: str, paid: PaidRequest, *, number_offset: int = 0
+    resources: Resources, turn: Turn, effect_key: str, paid: "PaidRequest", *, number_offset: int = 0
 ) -> RequestUsage:
     """Return the ledger entry of a request that a tool has paid for (decision 0400).
 

@@ -4,7 +4,6 @@ t#<tenant>   webhooks   id, address, events and state of each; `sealed` holds th
 """
 
 import json
-from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
@@ -13,16 +12,9 @@ from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.base import StoredModel
+from fermata.webhooks.webhook_event import WebhookEvent
 
 WEBHOOKS_SORT_KEY = "webhooks"
-
-
-class WebhookEvent(StrEnum):
-    """What a webhook may be told about."""
-
-    TOOL_REQUEST = "toolRequest"
-    APPROVAL_REQUEST = "approvalRequest"
-    TURN_END = "turnEnd"
 
 
 class Webhook(StoredModel):

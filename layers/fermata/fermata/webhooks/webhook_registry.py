@@ -12,7 +12,8 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signature import make_signing_secret
-from fermata.webhooks.webhook import RegisteredWebhooks, Webhook, WebhookEvent, read_webhooks, seal_webhook_secret
+from fermata.webhooks.webhook import RegisteredWebhooks, Webhook, read_webhooks, seal_webhook_secret
+from fermata.webhooks.webhook_event import WebhookEvent
 
 MAX_WEBHOOKS = 10
 _RIGHTS_OF_ANSWERS = {

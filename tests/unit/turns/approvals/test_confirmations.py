@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.tools.tool import Access, Approval, Execution, Risk, Tool, ToolContext, ToolInput
-from fermata.turns.approvals.approval_record import hash_call_input
+from fermata.turns.approvals.call_input_hash import hash_call_input
 from fermata.turns.approvals.confirmations import ConfirmationCheck, is_refusal
 from fermata.turns.prompt_queue.change_queue import edit_queued_prompt
 from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue

@@ -24,7 +24,7 @@ from fermata.turns.webhooks.outbox import RESEND_SECONDS, build_outbox_put, rese
 from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.webhooks.delivery import list_deliveries
 from fermata.webhooks.send_event import MAX_AGE_SECONDS, get_next_wait
-from fermata.webhooks.webhook import WebhookEvent
+from fermata.webhooks.webhook_event import WebhookEvent
 from fermata.webhooks.webhook_registry import WebhookChange, add_webhook, change_webhook, remove_webhook
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
 from tests.tenant_tokens import make_tenant

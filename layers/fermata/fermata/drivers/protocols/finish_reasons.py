@@ -4,6 +4,7 @@ import re
 
 from fermata.domain.model_io import FinishReason
 
+CONTENT_FILTER_REASON = "the provider's content filter stopped it"
 _MAX_QUOTED_CHARS = 80
 _CALLS = ("tool_calls", "tool_call", "tool_use", "function_call")
 _NORMAL = frozenset({

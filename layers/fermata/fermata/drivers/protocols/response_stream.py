@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import has_too_many_members
 from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, TokenUsage
-from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
 from fermata.drivers.protocols.detect_calls_in_text import WRITTEN_CALL_WARNING, is_call_written_as_text
 from fermata.drivers.protocols.error_frames import name_unnamed_error
 from fermata.drivers.protocols.multi_tool_use import unfold_parallel_calls
@@ -85,6 +84,8 @@ def iter_parts(
         ProviderError: The provider answered with an error, sent one, or ended the stream too early.
     """
     if response.status != 200:
+        from fermata.drivers.error_mapping import error_from_response  # its patterns are for errors only
+
         raise error_from_response(label, response.status, response.headers, response.read_error_body(), api_key)
     redactor = KeyRedactor(api_key)
     try:
@@ -135,6 +136,8 @@ def _iter_unredacted_parts(
         if accumulator.stream_error is not None and is_late:
             break  # the answer was whole before the error, which is about something else
         if accumulator.stream_error is not None:
+            from fermata.drivers.error_mapping import error_from_stream  # its patterns are for errors only
+
             raise error_from_stream(label, accumulator.stream_error, api_key)
         if accumulator.is_complete:
             break
@@ -150,11 +153,18 @@ def _check_response(label: str, response: ModelResponse, api_key: str) -> ModelR
         limit = f"at most {MAX_TOOL_CALLS_PER_RESPONSE} are taken"
         raise Failure.UNUSABLE_RESPONSE.to_error(f"{label} stream error: {calls} tool calls at once; {limit}")
     changes: dict[str, Any] = {} if blocks == response.blocks else {"blocks": assign_unique_call_ids(blocks, b"")}
-    changes |= {
+    if response.refusal or response.warning:
+        changes |= _redact_words(response, api_key)
+    return response.model_copy(update=changes) if any(changes.values()) else response
+
+
+def _redact_words(response: ModelResponse, api_key: str) -> dict[str, Any]:
+    from fermata.drivers.error_mapping import redact_secrets  # few responses have such words
+
+    return {
         "refusal": response.refusal and redact_secrets(response.refusal, api_key),
         "warning": response.warning and redact_secrets(response.warning, api_key, MAX_WARNING_CHARS),
     }
-    return response.model_copy(update=changes) if any(changes.values()) else response
 
 
 def _iter_events(

@@ -22,7 +22,6 @@ from fermata.domain.json_shortening import shorten_data, shorten_text
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
-from fermata.tools.schema.validate_manifest_value import find_schema_violation
 from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import iter_name_keys, make_name_key
 from fermata.tools.toolset import Toolset, list_tool_names
@@ -146,6 +145,8 @@ def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], T
 
 def _parse_declared_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolInput]:
     """Validate the arguments of a tool that a tenant has registered. Nothing is coerced (decision 0326)."""
+    from fermata.tools.schema.validate_manifest_value import find_schema_violation  # most tools have a model
+
     arguments = {} if call.input in (None, "", []) else call.input
     violation = find_schema_violation(tool.input_schema | {"type": "object"}, arguments)
     if violation is not None:

@@ -12,7 +12,7 @@ from fermata.domain.base import StoredModel
 from fermata.domain.conversation import get_root_conversation
 from fermata.domain.json_shortening import shorten_value
 from fermata.tools.tool import Tool
-from fermata.turns.pause import Pause, hash_result
+from fermata.turns.pause import Pause
 from fermata.turns.round_call import RoundCall
 from fermata.turns.turn import build_turn_pk
 
@@ -107,16 +107,6 @@ def build_approval_key(resources: Resources, tenant: str, place: ApprovalPlace) 
 def waiting_approvals_partition(tenant: str) -> str:
     """Return the partition of the index `open` in which a tenant's waiting approvals are listed."""
     return f"t#{tenant}#approvals"
-
-
-def hash_call_input(tool_name: str, arguments: Any) -> str:
-    """Return the hash of a call's validated input, to which a decision is bound.
-
-    Args:
-        tool_name: The canonical name of the tool.
-        arguments: The input without what the service itself adds to it.
-    """
-    return hash_result([tool_name, arguments])
 
 
 def build_approval_record(

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
@@ -10,7 +9,7 @@ from fermata.conversations.message_store import conversation_partition
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall
 from fermata.tools.calls.runner import run_tool
-from fermata.turns.approvals.approval_record import hash_call_input
+from fermata.turns.approvals.call_input_hash import hash_call_input
 
 if TYPE_CHECKING:
     from fermata.turns.round.turn_context import TurnContext
@@ -40,6 +39,8 @@ def is_refusal(text: str) -> bool:
 def _is_no(word: str) -> bool:
     if word in NO_WORDS:
         return True
+    from difflib import get_close_matches  # only answers to questions are compared
+
     return len(word) >= MIN_TYPO_CHARS and bool(get_close_matches(word, NO_WORDS[3:], 1, MIN_WORD_SIMILARITY))
 
 

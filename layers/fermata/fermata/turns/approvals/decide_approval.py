@@ -27,9 +27,9 @@ from fermata.turns.approvals.approval_record import (
     ApprovalRecord,
     approval_from_item,
     build_approval_key,
-    hash_call_input,
     parse_approval_id,
 )
+from fermata.turns.approvals.call_input_hash import hash_call_input
 from fermata.turns.approvals.decide_held_plan import decide_held_plan
 from fermata.turns.approvals.decision_commit import CallDecision, build_decision_commit
 from fermata.turns.approvals.decision_trail import TrailHead, build_head_key

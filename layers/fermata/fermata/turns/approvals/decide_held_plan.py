@@ -25,9 +25,9 @@ from fermata.turns.approvals.approval_record import (
     approval_from_item,
     build_approval_key,
     build_plan_decision_update,
-    hash_call_input,
     parse_approval_id,
 )
+from fermata.turns.approvals.call_input_hash import hash_call_input
 from fermata.turns.approvals.decision_trail import TrailHead, build_head_key, build_trail_writes
 from fermata.turns.turn import Turn, turn_from_item
 from fermata.turns.turn_agent import open_turn_agent

@@ -17,9 +17,9 @@ from fermata.turns.approvals.approval_record import (
     ApprovalRecord,
     approval_to_item,
     build_approval_key,
-    hash_call_input,
     parse_approval_id,
 )
+from fermata.turns.approvals.call_input_hash import hash_call_input
 
 if TYPE_CHECKING:
     from fermata.turns.round.turn_context import TurnContext

@@ -14,13 +14,7 @@ from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, split_own_members
-from fermata.turns.approvals.approval_record import (
-    ApprovalRecord,
-    build_approval_id,
-    build_approval_put,
-    build_approval_record,
-    hash_call_input,
-)
+from fermata.turns.approvals.call_input_hash import hash_call_input
 from fermata.turns.approvals.confirmations import ConfirmationCheck
 from fermata.turns.offered_tools import FIND_TOOLS_NAME
 from fermata.turns.pause import Pause
@@ -28,6 +22,7 @@ from fermata.turns.round_call import CallApproval
 from fermata.turns.turn import Turn
 
 if TYPE_CHECKING:
+    from fermata.turns.approvals.approval_record import ApprovalRecord
     from fermata.turns.round.turn_context import TurnContext
 
 MAX_APPROVALS_PER_ROUND = 25
@@ -120,6 +115,8 @@ class CallJudge:
     def _build_approval(
         self, call_index: int, admitted: AdmittedCall, input_hash: str, reasons: tuple[ApprovalReason, ...]
     ) -> CallApproval:
+        from fermata.turns.approvals.approval_record import build_approval_id  # few calls need a person
+
         context = self.context
         turn, now = context.turn, context.resources.clock.time()
         seconds = get_approval_seconds(turn.policy, context.agent.policy)
@@ -159,22 +156,28 @@ def build_approval_requests(context: "TurnContext", pause: Pause) -> ApprovalReq
         pause: The round's pause, before it is stored.
     """
     requested = tuple(_iter_requested(context, pause))
+    if not requested:
+        return ApprovalRequests()
+    from fermata.turns.approvals.approval_record import build_approval_put  # few calls need a person
+
     return ApprovalRequests(
         tuple(_build_event(record, arguments) for record, arguments in requested),
         tuple(build_approval_put(context.resources, record) for record, _ in requested),
     )
 
 
-def _iter_requested(context: "TurnContext", pause: Pause) -> Iterator[tuple[ApprovalRecord, dict[str, Any]]]:
+def _iter_requested(context: "TurnContext", pause: Pause) -> Iterator[tuple["ApprovalRecord", dict[str, Any]]]:
     now = context.resources.clock.time()
     for call in pause.calls:
         tool = context.toolset.find_tool(call.tool_name) if call.state == "approval" else None
         if tool is not None:
+            from fermata.turns.approvals.approval_record import build_approval_record  # few calls need a person
+
             arguments, _ = split_own_members(tool, call.input)
             yield build_approval_record(pause, call, tool, arguments, now), arguments
 
 
-def _build_event(record: ApprovalRecord, arguments: dict[str, Any]) -> ApprovalRequestedEvent:
+def _build_event(record: "ApprovalRecord", arguments: dict[str, Any]) -> ApprovalRequestedEvent:
     return ApprovalRequestedEvent(
         approval_id=record.id,
         tool_call_id=record.tool_call_id,

@@ -17,9 +17,8 @@ from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.events import DoneEvent, ErrorEvent, Event, TerminalEvent, TextEvent, UsageEvent
 from fermata.domain.messages import Message
 from fermata.domain.usd_rounding import round_usd
-from fermata.limits.count_use import build_turn_removals
+from fermata.limits.turn_count_removals import build_turn_removals
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
-from fermata.turns.approvals.approval_record import build_cancelled_approvals
 from fermata.turns.call_transitions import Transition, close_calls
 from fermata.turns.end.log_turn_end import log_turn_end
 from fermata.turns.pause import Pause, build_pause_put, load_pause
@@ -166,10 +165,17 @@ class _EndCommit:
     def _build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
         outcome = build_turn_outcome(self._resources, self._turn, self._terminal, log_entry.state)
         ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
-        cancelled = build_cancelled_approvals(self._resources, self._pause) if self._pause else ()
+        cancelled = self._build_cancelled_approvals()
         answer = self._build_parent_answer(log_entry.state, before)
         removals = self._build_count_removals()
         return (*self._build_pause_writes(), self._build_turn_update(), *removals, *cancelled, *ledger_writes, *answer)
+
+    def _build_cancelled_approvals(self) -> Sequence[Write]:
+        if self._pause is None or all(call.approval is None for call in self._pause.calls):
+            return ()
+        from fermata.turns.approvals.approval_record import build_cancelled_approvals  # few turns end with open ones
+
+        return build_cancelled_approvals(self._resources, self._pause)
 
     def _build_pause_writes(self) -> tuple[Put, ...]:
         """Build the put of the pause where a remote tool may send its result, or has sent it early (decision 0321)."""

@@ -9,7 +9,6 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import CancelledEvent, ErrorEvent, Event
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.turns.approvals.expire_approvals import expire_approvals
 from fermata.turns.await_remote_results import await_remote_results, build_expired_output
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.end.end_turn import end_turn
@@ -321,6 +320,8 @@ def _expire(context: TurnContext, pause: Pause) -> bool:
 
         return expire_children(context, pause)
     if call is None:
+        from fermata.turns.approvals.expire_approvals import expire_approvals  # people decide in time, as a rule
+
         return expire_approvals(context, pause)
     if call.runner == "server":
         outputs: CallOutputs = {call.effect_key: (build_expired_output(), "")}

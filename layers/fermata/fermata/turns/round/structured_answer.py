@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.blocks import TextBlock, ToolCallBlock
-from fermata.domain.json_repairs import strip_fence
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse
 from fermata.domain.run_settings import OutputFormat
-from fermata.tools.schema.validate_manifest_value import find_schema_violation
 
 INVALID_OUTPUT_CODE = "invalid_output"
 _INSTRUCTION = (
@@ -37,6 +35,9 @@ def build_output_instruction(output: OutputFormat) -> str:
 
 def read_structured_answer(output: OutputFormat, text: str) -> StructuredAnswer:
     """Return the value of a text, checked against the schema."""
+    from fermata.domain.json_repairs import strip_fence  # few agents have answers with a schema
+    from fermata.tools.schema.validate_manifest_value import find_schema_violation
+
     try:
         value = read_bounded_json(strip_fence(text.strip()))
     except UnreadableJson as error:

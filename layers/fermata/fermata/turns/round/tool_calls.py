@@ -19,7 +19,7 @@ from fermata.tools.calls.pipeline import (
 )
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import Access, Approval, Execution
-from fermata.turns.approvals.approval_record import hash_call_input
+from fermata.turns.approvals.call_input_hash import hash_call_input
 from fermata.turns.approvals.request_approval import CallJudge, runs_unasked
 from fermata.turns.call_transitions import MAX_OUTPUTS_PER_COMMIT, Transition
 from fermata.turns.pause import Pause

@@ -16,7 +16,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ApprovalRequestedEvent, Event, TerminalEvent, ToolRequestEvent
 from fermata.domain.fair_order import interleave_owners
-from fermata.webhooks.webhook import WebhookEvent
+from fermata.webhooks.webhook_event import WebhookEvent
 
 OUTBOX_SHARDS = 2
 RESEND_SECONDS = 60

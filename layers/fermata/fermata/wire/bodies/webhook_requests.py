@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fermata.webhooks.webhook import WebhookEvent
+from fermata.webhooks.webhook_event import WebhookEvent
 from fermata.wire.bodies.fields import NonBlankUrl, StrictBody
 
 _Events = Annotated[list[Annotated[WebhookEvent, Field(strict=False)]], Field(max_length=3)]

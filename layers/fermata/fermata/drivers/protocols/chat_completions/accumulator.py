@@ -6,7 +6,6 @@ from typing import Any
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
-from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall, read_index
 from fermata.drivers.protocols.chat_completions.merge_reasoning_details import merge_reasoning_details
 from fermata.drivers.protocols.chat_completions.nonstandard_fields import (
@@ -22,7 +21,7 @@ from fermata.drivers.protocols.chat_completions.request import (
     REASONING_TEXT_FIELDS,
 )
 from fermata.drivers.protocols.cumulative_text import CumulativeText
-from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
+from fermata.drivers.protocols.finish_reasons import CONTENT_FILTER_REASON, describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text, as_written_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids

@@ -7,9 +7,8 @@ from typing import Any
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.domain.surrogates_and_infinities import replace_lone_surrogates, to_storable_json
-from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.cumulative_text import CumulativeText
-from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
+from fermata.drivers.protocols.finish_reasons import CONTENT_FILTER_REASON, describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text, as_written_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
 from fermata.drivers.protocols.tool_arguments import build_tool_call, find_arguments

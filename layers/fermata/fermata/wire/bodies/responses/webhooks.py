@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from fermata.webhooks.webhook import WebhookEvent
+from fermata.webhooks.webhook_event import WebhookEvent
 from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel
 
 
