@@ -102,7 +102,7 @@ def build_turn_outcome(resources: Resources, turn: Turn, terminal: TerminalEvent
         error_code=code,
         is_billable=not isinstance(terminal, ErrorEvent) or code in BILLABLE_ERROR_CODES,
         rounds=state.round,
-        has_budget=turn.has_budget,
+        has_budget=turn.has_budget or turn.has_tool_budget,
         recorded_at=resources.clock.now_iso(),
     )
 
@@ -189,7 +189,7 @@ def build_tool_request_usage(
         is_billable=not paid.is_estimated,
         is_estimated=paid.is_estimated,
         outcome="unanswered" if paid.is_estimated else "ok",
-        has_budget=turn.has_budget,
+        has_budget=turn.has_tool_budget,
         recorded_at=resources.clock.now_iso(),
     )
 

@@ -145,7 +145,9 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     expires: int
     """Epoch seconds. After them the turn counts as gone, whether DynamoDB has deleted its rows yet or not."""
     has_budget: bool = False
-    """Whether a budget applied when the turn started, so that each request needs a hold."""
+    """Whether a budget applied when the turn started, so that each request needs a hold. Free models need none."""
+    has_tool_budget: bool = False
+    """Whether a budget applied when the turn started, whatever its model costs: tools may pay too."""
     undone_turn: str = ""
     """The turn whose edits this turn undoes. Such a turn asks no model (decision 0117)."""
     undone_turn_expires: int = 0
@@ -227,6 +229,7 @@ _OMITTED_WHEN_EMPTY = (
     "parent",
     "message_cuts",
     "written_ms",
+    "has_tool_budget",
     "runs_confirmed_tools",
     "output",
     "direct_call",

@@ -13,7 +13,7 @@ from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, build_r
 def build_request_writes(resources: Resources, usages: Sequence[RequestUsage]) -> list[Write]:
     """Build the ledger rows of one turn's requests; where the turn has a budget, also charge them to its accounts."""
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
-    if usages and usages[0].has_budget:
+    if any(usage.has_budget for usage in usages):
         from fermata.usage.budgets.holds import build_settlement_writes  # imported here because most turns have none
 
         writes += build_settlement_writes(resources, usages[0].tenant, usages[0].turn, usages)

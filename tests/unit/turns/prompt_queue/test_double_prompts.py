@@ -142,7 +142,7 @@ def test_the_same_prompt_at_the_same_moment_is_queued_once(busy: Stage, monkeypa
     write, ids = busy.resources.tables.write_items, list[str]()
 
     def write_after_the_other(*writes: Any) -> None:
-        if len(writes) == 2 and not ids and isinstance(writes[1], Put) and writes[1].item["sk"].startswith("q#"):
+        if not ids and any(isinstance(write, Put) and write.item["sk"].startswith("q#") for write in writes):
             ids.append("the other one begins")
             busy.pass_time(0.5)
             ids.append(enqueue(busy, "Second", idempotency_key="k").id)
@@ -237,6 +237,25 @@ def test_prompts_count_when_they_are_queued_and_not_again_when_they_start(busy: 
     end_turn(busy)
     assert run_next(busy, "Two.") == "Second"
     assert first.is_counted
+
+
+def test_a_prompt_that_loses_the_race_for_its_entry_counts_once(busy: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn ends while its row is read, so that the prompt starts instead; before, it had counted twice."""
+    used = replace(DEFAULT_CALLER_LIMITS, user=replace(DEFAULT_USER_LIMITS, prompts_per_minute=3))
+    write, ended = busy.resources.tables.write_items, list[bool]()
+
+    def end_the_turn_first(*writes: Any) -> None:
+        if not ended and any(isinstance(item, Put) and item.item["sk"].startswith("q#") for item in writes):
+            ended.append(True)
+            end_turn(busy)
+        write(*writes)
+
+    monkeypatch.setattr(busy.resources.tables, "write_items", end_the_turn_first)
+    assert isinstance(send(busy, "Second", limits=used), StartedTurn)
+    assert ended
+    assert isinstance(send(busy, "Third", limits=used), QueuedPrompt)
+    with pytest.raises(TooManyRequests):
+        send(busy, "Fourth", limits=used)
 
 
 def count_stored_bytes(stage: Stage) -> int:

@@ -12,11 +12,14 @@ import pytest
 from fermata.conversations.conversation_store import create_conversation
 from fermata.domain.caller import Caller
 from fermata.domain.events import ErrorEvent
+from fermata.drivers.registry import get_model_traits
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.remote_tools.built_in import image_generation
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
+from fermata.turns import accounting
 from fermata.turns.end.stop_turn import stop_turn
+from fermata.turns.start import build_turn
 from fermata.turns.start.start_turn import start_turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
@@ -122,6 +125,54 @@ def test_a_budget_is_charged_with_the_image_of_a_turn_that_was_cancelled(
     ask_for_image(stage)
     today = load_budget_status(stage.resources, "bakery")["tenant"]["today"]
     assert (today["spentUsd"], today["heldUsd"]) == (pytest.approx(0.2401, abs=0.001), 0)
+
+
+def make_model_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = replace(get_model_traits("anthropic"), are_free=True)
+    for module in (build_turn, accounting):
+        monkeypatch.setattr(module, "get_model_traits", lambda _provider: free)
+
+
+def set_daily_budget(stage: Stage, usd: str) -> None:
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(usd))))
+
+
+def test_a_budget_pays_for_the_images_of_a_turn_whose_model_is_free(
+    stage: Stage, provider: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_model_free(monkeypatch)
+    set_daily_budget(stage, "5")
+    provider.script_answer(ANSWER)
+    assert ask_for_image(stage) == "finished"
+    today = load_budget_status(stage.resources, "bakery")["tenant"]["today"]
+    assert (today["spentUsd"], today["heldUsd"]) == (pytest.approx(0.2401), 0)
+    invariants.check_invariants(stage)
+
+
+def test_an_image_that_the_budget_does_not_cover_is_not_asked_for_and_the_free_model_goes_on(
+    stage: Stage, provider: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_model_free(monkeypatch)
+    set_daily_budget(stage, "0.1")
+    assert ask_for_image(stage) == "finished"
+    assert stage.terminal_events()[0].type == "done"
+    assert "has $0.10 left" in str(stage.driver.requests[-1].messages[-1])
+    assert not provider.calls
+    today = load_budget_status(stage.resources, "bakery")["tenant"]["today"]
+    assert (today["spentUsd"], today["heldUsd"]) == (0, 0)
+
+
+def test_a_round_asks_for_no_more_images_than_the_budget_covers(
+    stage: Stage, provider: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_model_free(monkeypatch)
+    set_daily_budget(stage, "0.3")
+    provider.script_answer(ANSWER)
+    stage.start_turn()
+    calls = [tool_call_block("image_generate", prompt=prompt) for prompt in ("a loaf", "a roll")]
+    stage.script_replies(reply_with_calls(calls[0]), reply_with_calls(calls[1]), "Done.")
+    assert stage.run_workflow() == "finished"
+    assert len(provider.calls) == 1
 
 
 def test_a_provider_that_takes_too_long_leaves_an_estimate_with_the_result(

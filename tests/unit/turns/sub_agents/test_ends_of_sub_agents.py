@@ -1,11 +1,13 @@
 """However a sub-agent's turn ends, its call is answered once, and nothing goes on running."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from fermata.domain.events import CancelledEvent, DoneEvent, ErrorEvent, ToolResultEvent
+from fermata.drivers.registry import get_model_traits
 from fermata.tools.tool import Access, Approval, Execution, NoInput, Tool
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
@@ -13,6 +15,7 @@ from fermata.turns.approvals.list_approvals import list_waiting_approvals
 from fermata.turns.end.stop_turn import cancel_turn, stop_turn
 from fermata.turns.pause import load_pause
 from fermata.turns.recover.recover_turn import recover_turn
+from fermata.turns.start import build_turn
 from fermata.turns.sub_agents import sub_agent_limits
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.unit.turns.stage import make_provider_error, reply_with_calls, reply_with_text, tool_call_block
@@ -333,3 +336,21 @@ def test_a_budget_holds_for_each_request_of_a_sub_agent(family: Family) -> None:
     assert isinstance(end, ErrorEvent)
     assert end.code == "budget_exhausted"
     assert "failed" in (results(family)[0].error or "")
+
+
+def test_a_budget_holds_for_a_sub_agent_whose_parent_has_a_free_model(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family.stage.set_price(input_per_mtok=Decimal(1), output_per_mtok=Decimal(1))
+    free = replace(get_model_traits("anthropic"), are_free=True)
+    monkeypatch.setattr(build_turn, "get_model_traits", lambda _provider: free)
+    limits = BudgetLimits(daily_usd=Decimal("0.000001"))
+    set_budgets(family.resources, family.stage.caller, Budgets(each_user=limits))
+    start_waiting(family)
+    family.script("data", "Three.")
+    family.run()
+    (child,) = family.children()
+    end = family.end(child)
+    assert isinstance(end, ErrorEvent)
+    assert end.code == "budget_exhausted"
+    assert isinstance(family.end(), DoneEvent)

@@ -48,6 +48,23 @@ def select_image_model(options: Mapping[str, str]) -> tuple[str, str]:
     return "openai", options.get("model") or OPENAI_IMAGE_MODEL
 
 
+def estimate_image_tokens(provider: str, arguments: Mapping[str, Any]) -> TokenUsage:
+    """Return the tokens that an image takes mostly.
+
+    Args:
+        provider: `openai` or `gemini`.
+        arguments: Of the call; they were validated against the tool's schema.
+    """
+    image = _GEMINI_IMAGE_TOKENS if provider == "gemini" else _OPENAI_IMAGE_TOKENS[_select_form(arguments)]
+    return TokenUsage(prompt=len(_describe_image(arguments)) // CHARACTERS_PER_TOKEN, completion=image)
+
+
+def _select_form(arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the quality and the size that OpenAI is asked for."""
+    size = _SIZES[arguments.get("aspectRatio") or "landscape"]
+    return _QUALITIES[arguments.get("quality") or "final"], size
+
+
 def generate_image(call: BuiltInCall) -> Any:
     """Generate an image and return its address and size."""
     if not str(call.arguments["prompt"]).strip():
@@ -66,9 +83,9 @@ def generate_image(call: BuiltInCall) -> Any:
     return {"imageUrl": url, "alt": alt, "width": header.width, "height": header.height}
 
 
-def _describe_image(call: BuiltInCall) -> str:
-    style = str(call.arguments.get("style") or "").strip()
-    prompt = str(call.arguments["prompt"]).strip()
+def _describe_image(arguments: Mapping[str, Any]) -> str:
+    style = str(arguments.get("style") or "").strip()
+    prompt = str(arguments["prompt"]).strip()
     return f"{prompt}\n\nStyle: {style}" if style else prompt
 
 
@@ -90,24 +107,21 @@ def _post(call: BuiltInCall, label: str, url: str, body: Any, headers: dict[str,
         raise
 
 
-def _estimate_tokens(call: BuiltInCall, image_tokens: int) -> TokenUsage:
-    return TokenUsage(prompt=len(_describe_image(call)) // CHARACTERS_PER_TOKEN, completion=image_tokens)
-
-
 def _ask_openai(call: BuiltInCall, model: str) -> Any:
     arguments = call.arguments
+    quality, size = _select_form(arguments)
     body: dict[str, Any] = {
         "model": model,
-        "prompt": _describe_image(call),
-        "size": _SIZES[arguments.get("aspectRatio") or "landscape"],
-        "quality": _QUALITIES[arguments.get("quality") or "final"],
+        "prompt": _describe_image(arguments),
+        "size": size,
+        "quality": quality,
         "output_format": arguments.get("outputFormat") or "png",
         "n": 1,
     }
     if arguments.get("background"):
         body["background"] = arguments["background"]
     headers = {"authorization": f"Bearer {call.api_key}"}
-    paid = PaidRequest("openai", model, _estimate_tokens(call, _OPENAI_IMAGE_TOKENS[body["quality"], body["size"]]))
+    paid = PaidRequest("openai", model, estimate_image_tokens("openai", arguments))
     answer = _post(call, "OpenAI", OPENAI_IMAGES_URL, body, headers, paid)
     call.report_paid_request(replace(paid, tokens=_read_tokens(answer, "usage", *_OPENAI_COUNTS)))
     try:
@@ -119,12 +133,12 @@ def _ask_openai(call: BuiltInCall, model: str) -> Any:
 def _ask_gemini(call: BuiltInCall, model: str) -> Any:
     ratio = _RATIOS[call.arguments.get("aspectRatio") or "landscape"]
     body = {
-        "contents": [{"parts": [{"text": _describe_image(call)}]}],
+        "contents": [{"parts": [{"text": _describe_image(call.arguments)}]}],
         "generationConfig": {"responseModalities": ["IMAGE"], "imageConfig": {"aspectRatio": ratio}},
     }
     url = f"{GEMINI_MODELS_URL}/{model}:generateContent"
     headers = {"x-goog-api-key": call.api_key}
-    paid = PaidRequest("gemini", model, _estimate_tokens(call, _GEMINI_IMAGE_TOKENS))
+    paid = PaidRequest("gemini", model, estimate_image_tokens("gemini", call.arguments))
     answer = _post(call, "Gemini", url, body, headers, paid)
     call.report_paid_request(replace(paid, tokens=_read_tokens(answer, "usageMetadata", *_GEMINI_COUNTS)))
     try:

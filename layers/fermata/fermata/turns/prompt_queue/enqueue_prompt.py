@@ -1,16 +1,16 @@
 """Start a prompt, or put it behind the turn that holds its conversation."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ItemKey, Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ItemKey, Put, TransactionCanceled, Update
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, TooManyRequests
 from fermata.domain.events import PromptQueuedEvent
-from fermata.limits.count_use import count_single_use
+from fermata.limits.count_use import UsageCountersChanged, UseCounter
 from fermata.limits.usage_counters import Use
 from fermata.turns.prompt_queue.queued_prompt import (
     QueuedPrompt,
@@ -98,24 +98,38 @@ def _enqueue(
     if turn is None or last_entry is None or last_entry.state.phase == "ended":
         return None
     _require_room_in_queue(resources, caller, prompt)
-    _count_prompt(resources, caller, prompt, prompt_id)
     queued = build_queued_prompt(resources, caller, prompt, prompt_id)
-    put = Put(resources.settings.bridges_table, queued_prompt_to_item(queued), if_absent=True)
     log = TurnLog.from_last_entry(resources, turn.partition, last_entry)
+    counter = UseCounter(resources, caller, prompt.limits, prompt_id)
+    use = Use(prompts=1, stored_bytes=prompt.body_bytes)
     try:
-        log.append(fixed_events(PromptQueuedEvent(prompt_id=queued.id)), lambda _entry, _before: (put,))
+        counter.commit(use, lambda count_writes: _append_prompt(resources, log, queued, count_writes))
     except (TurnEnded, TransactionCanceled):  # the second means that the same request at the same time was faster
         return None
     return queued
+
+
+def _append_prompt(resources: Resources, log: TurnLog, queued: QueuedPrompt, count_writes: Sequence[Update]) -> None:
+    """Write the prompt, what it counts and the log entry about it at once. It does not count again when it starts.
+
+    Raises:
+        UsageCountersChanged: Only counts are in the way.
+        TransactionCanceled: The prompt is stored already.
+        TurnEnded: The turn is over.
+    """
+    put = Put(resources.settings.bridges_table, queued_prompt_to_item(queued), if_absent=True)
+    event = PromptQueuedEvent(prompt_id=queued.id)
+    try:
+        log.append(fixed_events(event), lambda _entry, _before: (put, *count_writes))
+    except TransactionCanceled as refused:
+        put_reason, *other_reasons = refused.reasons
+        count_reasons = other_reasons[: len(count_writes)]
+        if put_reason.condition_failed or not any(reason.condition_failed for reason in count_reasons):
+            raise
+        raise UsageCountersChanged.from_reasons(count_writes, count_reasons) from refused
 
 
 def _require_room_in_queue(resources: Resources, caller: Caller, prompt: TurnPrompt) -> None:
     queue = list_queued_prompts(resources, caller.tenant, prompt.conversation_id)
     if sum(queued.state == "waiting" for queued in queue) >= MAX_QUEUED_PROMPTS:
         raise TooManyRequests(QUEUE_FULL_MESSAGE, retry_after=30, reason="prompts")
-
-
-def _count_prompt(resources: Resources, caller: Caller, prompt: TurnPrompt, prompt_id: str) -> None:
-    """Count the prompt before it is stored. It does not count again when it starts."""
-    use = Use(prompts=1, stored_bytes=prompt.body_bytes)
-    count_single_use(resources, caller, prompt.limits, prompt_id, use)

@@ -86,9 +86,9 @@ class TurnRemoteTools:
         if definition.startswith(ENDPOINT_PREFIX):
             return self._call_endpoint(definition.removeprefix(ENDPOINT_PREFIX), arguments, effect_key)
         pinned = self.definitions.get(definition)
-        if pinned is not None and (refusal := self._refuse_unpriced_image(pinned)):
-            return refusal
         is_deferred = pinned is not None and self._is_deferred(pinned)
+        if pinned is not None and not is_deferred and (refusal := self._hold_image(pinned, arguments, effect_key)):
+            return refusal
         return self._caller.call(definition, arguments, effect_key, is_deferred=is_deferred)
 
     def find_deferred(self, block: ToolCallBlock, call: DeferredCall) -> Callable[[], ToolOutput] | None:
@@ -108,7 +108,7 @@ class TurnRemoteTools:
         effect_key = f"{self._turn.id}/{call.round}/{call.number}"
 
         def generate() -> ToolOutput:
-            output = self._generated.get(effect_key) or self._refuse_unpriced_image(definition)
+            output = self._generated.get(effect_key) or self._hold_image(definition, block.input, effect_key)
             output = output or self._caller.call(definition.id, block.input, effect_key)
             if output.ok:
                 self._generated[effect_key] = output
@@ -116,21 +116,16 @@ class TurnRemoteTools:
 
         return generate
 
-    def _refuse_unpriced_image(self, definition: ToolDefinition) -> ToolOutput | None:
-        """Return why a budget allows no image of the workspace's model, or None (decision 0432)."""
+    def _hold_image(
+        self, definition: ToolDefinition, arguments: Mapping[str, Any], effect_key: str
+    ) -> ToolOutput | None:
+        """Hold what an image may cost where a budget applies, or return why it allows none; None if it may be made."""
         is_image = definition.is_built_in and is_deferrable(definition.parsed_manifest.name)
-        if not (is_image and self._turn.has_budget) or self._resources.settings.unpriced_models != "refuse":
+        if not (is_image and self._turn.has_tool_budget):
             return None
-        # imported here because few turns make images
-        from fermata.pricing.image_cost import IMAGE_PRICES
-        from fermata.remote_tools.built_in.image_generation import select_image_model
+        from fermata.turns.round.image_budget import hold_image_budget  # few turns make images
 
-        provider, model = select_image_model(definition.options)
-        if (provider, model) in IMAGE_PRICES:
-            return None
-        return ToolOutput.failure(
-            f"The price of the image model {model} is not known, so no budget covers it. Go on without the image."
-        )
+        return hold_image_budget(self._resources, self._turn, definition.options, arguments, effect_key)
 
     def _is_deferred(self, definition: ToolDefinition) -> bool:
         """Return whether a tool's work is done when a plan needs it."""

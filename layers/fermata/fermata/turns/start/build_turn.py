@@ -65,11 +65,13 @@ class TurnBuilder:
         if self.prompt.output and agent.settings.output:
             raise InvalidRequest(OWN_OUTPUT_MESSAGE)
         withheld_tools = self._list_withheld_tools(agent)
-        has_budget = self.prompt.direct_call is None and self._is_budgeted(chosen_model)
+        is_budgeted = self._is_budgeted()
+        is_free = self.prompt.direct_call is not None or get_model_traits(chosen_model.provider).are_free
         turn = self._build_row(agent, chosen_model, situation).model_copy(
             update={
                 "withheld_tools": (*withheld_tools, *space.withheld),
-                "has_budget": has_budget,
+                "has_budget": is_budgeted and not is_free,
+                "has_tool_budget": is_budgeted,
                 "agent_context": opened.context,
                 "agent_properties": opened.resolved,
                 "space": space.name,
@@ -145,15 +147,14 @@ class TurnBuilder:
             pinned["sealed_authorization"] = sealed
         return turn.model_copy(update=pinned)
 
-    def _is_budgeted(self, chosen_model: ModelChoice) -> bool:
-        """Return whether a limit applies to the turn.
+    def _is_budgeted(self) -> bool:
+        """Return whether a limit applies to what the turn costs.
 
         Budgets are read past the cache, so that a limit applies to every turn that starts after it was set.
         """
         budgets = get_budgets(self.resources, self.caller.tenant, refresh=True, read_item=self.rows.read_item)
         month = self.resources.clock.now_iso()[:7]
-        accounts = budgets.list_accounts(self.caller.tenant, self.caller.user, month)
-        return bool(accounts) and not get_model_traits(chosen_model.provider).are_free
+        return bool(budgets.list_accounts(self.caller.tenant, self.caller.user, month))
 
 
 def build_situation(agent: Agent, prompt: TurnPrompt, context: AgentContext, space: PromptSpace) -> str:

@@ -20,6 +20,7 @@ from fermata.domain.events import BridgeReadyEvent
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key
 from fermata.remote_tools.pinned_tools import pin_remote_tools
 from fermata.tools.tool import Tool
@@ -104,7 +105,8 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         situation=_build_situation(context, child.agent, space),
         max_rounds=count_max_rounds(resources.settings.max_rounds, child.agent),
         thinking_tokens=parent.thinking_tokens,
-        has_budget=parent.has_budget,
+        has_budget=parent.has_tool_budget and not get_model_traits(choice.provider).are_free,
+        has_tool_budget=parent.has_tool_budget,
         started_ms=int(resources.clock.time() * 1000),
         expires=parent.expires,
     )

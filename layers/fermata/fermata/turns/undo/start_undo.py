@@ -170,6 +170,7 @@ def _build_turn(resources: Resources, caller: Caller, request: UndoRequest, undo
             "started_ms": int(now * 1000),
             "expires": int(now) + resources.settings.turn_lifetime_seconds,
             "has_budget": False,
+            "has_tool_budget": False,
             "undone_turn": undone_turn.id,
             "undone_turn_expires": undone_turn.expires,
             "oldest_edit_to_undo": through,

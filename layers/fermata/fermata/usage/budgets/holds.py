@@ -253,7 +253,7 @@ def build_settlement_writes(
     row = resources.tables.get_item(resources.settings.bridges_table, ledger_partition(tenant, turn), "hold")
     if row is None:
         return []
-    latest = max(((usage.round, usage.attempt) for usage in usages), default=(0, 0))
+    latest = max(((usage.round, usage.hold_attempt) for usage in usages), default=(0, 0))
     is_settled = _is_open(row) and (ends_turn or latest >= (row["round"], row["attempt"]))
     return _build_account_writes(resources, row, usages, is_settled=is_settled)
 

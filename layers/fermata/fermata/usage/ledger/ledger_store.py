@@ -16,6 +16,8 @@ from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.model_io import TokenUsage
 from fermata.pricing.token_cost import Price
 
+FIRST_TOOL_HOLD_ATTEMPT = 1_000
+"""More than the attempts of a model request, and the calls of a round."""
 TURN_END_SORT_KEY = "end"
 FIRST_LEDGER_MONTH = "2026-01"
 """No deployment has older rows."""
@@ -79,6 +81,19 @@ class RequestUsage(StoredModel, alias_generator=_STORED_REQUEST_NAMES):
     outcome: str = "ok"
     has_budget: bool = False
     recorded_at: str
+
+    @property
+    def hold_attempt(self) -> int:
+        """The attempt under which its hold is taken."""
+        return self.attempt or get_tool_hold_attempt(self.request_number)
+
+
+def get_tool_hold_attempt(request_number: int) -> int:
+    """Return the attempt under which a tool's request is held: after those of its round's model request.
+
+    It is 0 for the request of a superseded function, whose row settles no hold of its successor.
+    """
+    return FIRST_TOOL_HOLD_ATTEMPT + request_number if 0 < request_number < FIRST_TOOL_HOLD_ATTEMPT else 0
 
 
 class TurnOutcome(StoredModel, alias_generator=_STORED_OUTCOME_NAMES):
