@@ -53,6 +53,22 @@ def test_a_repeated_key_is_neither_streamed_nor_stored(provider: str, size: int)
     assert [block.text for block in get_response(parts).blocks if block.kind == "text"] == [join_text(parts)]
 
 
+@pytest.mark.parametrize("mark", ["\\u00", "\\x", "%"])
+@pytest.mark.parametrize("is_letter_kept", [False, True])
+def test_a_key_that_is_streamed_with_escaped_characters_is_found(mark: str, *, is_letter_kept: bool) -> None:
+    """Models write such keys when they repeat an error text that was escaped twice."""
+    hex_numbers = [f"{mark}{ord(character):02X}" for character in KEY]
+    kept = [character if is_letter_kept and character.isalnum() else "" for character in KEY]
+    written = "".join(character or number for character, number in zip(kept, hex_numbers, strict=True))
+    text = f"It says {written}, and ends with {mark}"
+    redactor = KeyRedactor(KEY)
+    parts = shown_parts(
+        redactor, *(TextDelta(text=character) for character in text), make_response(TextBlock(text=text))
+    )
+    assert join_text(parts) == f"It says {HIDDEN}, and ends with {mark}"
+    assert [block.text for block in get_response(parts).blocks if block.kind == "text"] == [join_text(parts)]
+
+
 @pytest.mark.parametrize("kind", [TextDelta, ReasoningDelta])
 def test_a_key_split_into_any_number_of_parts_is_found(kind: type[TextDelta | ReasoningDelta]) -> None:
     text = f"Your key is {KEY}{KEY[:7]}{KEY}, keep it."

@@ -19,6 +19,8 @@ _MAX_PATTERN_CHARS = 64
 _LOWER_CASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _MAX_PERCENT_LEVELS = 3
 _MAX_BACKSLASHES = 4
+_CODE_POINT_FORMS = (("\\u", 4), ("\\x", 2), ("%", 2))
+"""How each character is written where all are escaped: in JSON, in Python and in URLs."""
 _BETWEEN_CHARACTERS = r"(?:[\s\x00\u200b\"',]|\\{1,4}[rn]){0,4}"
 _BETWEEN_BASE64 = r"(?:\s|\\{1,4}[rn]){0,4}"
 _BETWEEN_HEX = r"(?:[\s:,-]|\\{1,4}[rnx]|0x|00){0,4}"
@@ -56,8 +58,16 @@ def list_literal_forms(secret: str) -> list[str]:
     data = secret.encode()
     once = quote(secret, safe="")
     escaped = secret.replace("/", "\\/")
-    forms = {secret, once, quote(once, safe=""), escaped, data.hex(), *_iter_base64_cores(data)}
+    code_points = {form for mark, digits in _CODE_POINT_FORMS for form in _iter_escaped(secret, mark, digits)}
+    forms = {secret, once, quote(once, safe=""), escaped, data.hex(), *code_points, *_iter_base64_cores(data)}
     return sorted({to_ascii_lower(form) for form in forms}, key=len, reverse=True)
+
+
+def _iter_escaped(secret: str, mark: str, digits: int) -> Iterator[str]:
+    """Yield the secret with each character as its number, and with each that is no letter or digit."""
+    numbers = [f"{mark}{ord(character):0{digits}x}" for character in secret]
+    yield "".join(numbers)
+    yield "".join(each if each.isalnum() else number for each, number in zip(secret, numbers, strict=True))
 
 
 def to_ascii_lower(text: str) -> str:
