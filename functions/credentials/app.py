@@ -9,12 +9,14 @@ from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import prepare_function
+from fermata.content.content_space import mark_space_deleted, parse_space_name, read_space
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.limits.count_use import count_single_use
 from fermata.limits.usage_counters import Use
 from fermata.privacy.data_subject import DataSubject, SubjectKind
+from fermata.privacy.erase_space import make_space_subject
 from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy_job
 from fermata.remote_tools import tool_registry
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
@@ -42,6 +44,7 @@ from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.operations import (
     agent_definitions,
     api_keys,
+    content,
     content_git,
     content_search,
     credentials,
@@ -226,6 +229,24 @@ def _start_job(context: RequestContext, kind: JobKind) -> Response:
     subject = DataSubject(kind=subject_kind, tenant=tenant, id=str(subject_id))
     job = create_privacy_job(context.resources, kind, subject)
     observability.log_audit_event(f"ai.data.{kind}", tenant=tenant, user=context.caller.user, job=job.id)
+    return Response(202, {"job": job.to_view()})
+
+
+@router.handles(content.DELETE_SPACE)
+def delete_space(context: RequestContext) -> Response:
+    """Let a space be found no more, and store the job that erases it. The function `purge` does it."""
+    tenant = context.caller.tenant
+    names = (context.path_parameters["site"], context.path_parameters["environment"])
+    space = parse_space_name(tenant, "/".join(names))
+    if context.request.query.get("confirm") != space.name:
+        raise InvalidRequest(f"Deleting a space cannot be undone. Confirm it with ?confirm={space.name}")
+    read_space(context.resources, space)
+    # The job comes first: it hides the space itself, if this request dies in between.
+    job = create_privacy_job(context.resources, "erasure", make_space_subject(space))
+    mark_space_deleted(context.resources, space)
+    observability.log_audit_event(
+        "ai.content.space_deleted", tenant=tenant, user=context.caller.user, job=job.id, space=space.name
+    )
     return Response(202, {"job": job.to_view()})
 
 

@@ -36,6 +36,7 @@ UNCONDITIONAL: dict[str, str] = {
     "aws/blob_store.py:_delete": "deletes what is never written again",
     "aws/blob_store.py:put_file": "its key is of one export or version of an agent, and its content the same each time",
     "privacy/erase_content.py:erase_partition": "deletes what an erased person or tenant may not leave",
+    "privacy/erase_space.py:erase_space": "deletes what an erased space may not leave",
     "privacy/erase_tenant.py:_erase_registration": "deletes what an erased tenant may not leave",
     "privacy/erase_tenant.py:_erase_row": "deletes what an erased tenant may not leave",
     "privacy/privacy_job.py:close_privacy_job": "deletes the entry of a job that is done, whose id is never used again",

@@ -63,6 +63,13 @@ class ContentClient:
         """Index the next documents of a space: `{seen, written, cursor?}`."""
         return self._request("POST", path_of("content-index", *_split(space)), {"cursor": cursor, "again": again})
 
+    def delete_content_space(self, space: str) -> JsonObject:
+        """Delete a space with all it has, and return the job that erases it."""
+        query = urlencode({"confirm": "/".join(_split(space))})
+        return require_member(
+            self._request("DELETE", f"{path_of('content-spaces', *_split(space))}?{query}"), "job", dict
+        )
+
     def set_search_model(self, space: str, credential: str | None, model: str | None) -> JsonObject:
         """Choose the model of a space's search; none for the one without a provider."""
         body = without_none({"credentialId": credential, "modelId": model})

@@ -59,6 +59,19 @@ function makeSpaces(service) {
      */
     create: async (space, options) =>
       (await service.request("POST", "/content/spaces", { ...options, body: space })).space,
+    /**
+     * Delete a space with all it has. It is found no more at once, and is erased within an hour. It cannot be undone.
+     *
+     * @param {string} site
+     * @param {string} environment
+     * @param {CallOptions} [options]
+     * @returns {Promise<Json>} The job that erases it.
+     */
+    remove: async (site, environment, options) => {
+      const query = { confirm: `${site}/${environment}` };
+      const path = pathOf("content-spaces", site, environment);
+      return (await service.request("DELETE", path, { ...options, query })).job;
+    },
   };
 }
 

@@ -30,6 +30,8 @@ class ContentService:
         return httpx.Response(200, json=self._answer(path, dict(request.url.params), body))
 
     def _answer(self, path: str, query: dict[str, str], body: Any) -> Any:
+        if query.get("confirm") == "shop/main":
+            return {"job": {"id": "j1"}}
         place = int(query.get("cursor", "0") or 0)
         following = {"nextCursor": str(place + 20)} if place + 20 < len(DOCUMENTS) else {}
         if path.endswith("/export") and query["format"] == "html":
@@ -108,3 +110,11 @@ def test_a_space_is_indexed_until_nothing_is_left(service: ContentService) -> No
     assert result.output == "100 documents, 4 indexed\n"
     assert service.sent[0] == ("PUT", "/content-index/shop/main", {"credentialId": "c1", "modelId": "m1"})
     assert run_command("content", "reindex", "shop", "--model", "m1").exit_code == 2
+
+
+def test_a_space_is_deleted_when_its_name_is_confirmed(service: ContentService) -> None:
+    assert run_command("content", "delete", "shop").exit_code == 1  # nobody answers the question
+    assert service.sent == []
+    result = run_command("content", "delete", "shop", "--yes")
+    assert (result.exit_code, "job j1" in result.output) == (0, True)
+    assert service.sent == [("DELETE", "/content-spaces/shop/main", None)]

@@ -80,7 +80,7 @@ ROUTES: Routes = [
     for route in function.router.routes
 ]
 OF_CONTENT = (
-    *("content", "assets", "content-search", "content-index", "delivery", "asset-descriptions"),
+    *("content", "content-spaces", "assets", "content-search", "content-index", "delivery", "asset-descriptions"),
     *("content-git", "content-files"),
 )
 """First words of paths that name a space."""
@@ -264,7 +264,13 @@ class Service:
             content = DocumentContent(title="Rye", slug="rye-bread", status=ContentStatus.PUBLISHED)
             create_document(self.resources, space, "recipe", author, content, document_id="rye")
         change_set = begin_change_set(self.resources, space, "", author).id
-        names = {"site": space.site, "environment": space.environment, "model": "recipe", "document": "rye"}
+        names = {
+            "site": space.site,
+            "environment": space.environment,
+            "confirm": space.name,
+            "model": "recipe",
+            "document": "rye",
+        }
         return names | {
             "version": "1",
             "changeSet": change_set,
@@ -462,6 +468,8 @@ def _render(response: Response) -> tuple[int, dict[str, str], bytes]:
     finally:
         if response.on_close:
             response.on_close()
+    if response.build_whole is not None:
+        return _render(replace(response.build_whole(), headers=response.headers))
     return response.status, dict(response.headers), content
 
 

@@ -109,6 +109,7 @@ BODIES: dict[str, Any] = {
 }
 QUERIES: dict[str, dict[str, Any]] = {
     "searchContent": {"query": "rye"},
+    "deleteContentSpace": {"confirm": ""},
     "followTurn": {"after": 1},
     "listConversations": {"scope": "site", "limit": 1},
     "showConversation": {"limit": 1},

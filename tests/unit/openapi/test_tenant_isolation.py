@@ -62,7 +62,7 @@ _PATHS_OF_OWN_NAMES = (planner.PLANNER_PATH, openai.OPENAI_PATH, "/api/agent", "
 SESSION_OPERATIONS = tuple(one for one in AUTHENTICATED_OPERATIONS if one.path.startswith(_PATHS_OF_OWN_NAMES))
 """Sessions, chats, and conversations of OpenAI's clients are names of the caller's own: another caller's session of the
 same name is another draft."""
-OWN_SESSION_STATUSES = (200, 204, 400, 404, 409, 410)
+OWN_SESSION_STATUSES = (200, 201, 204, 400, 404, 409, 410)
 
 
 def refers_to_an_item(operation: BaseOperation) -> bool:

@@ -1,4 +1,4 @@
-"""`fermata content`: list and show documents, export a space, import into one, index its search."""
+"""`fermata content`: list and show documents, export, import or delete a space, index its search."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ SPACE_ARGUMENT = click.argument("space", metavar="SITE[/ENVIRONMENT]")
 
 @click.group()
 def content() -> None:
-    """List and show content, export a space, import into one, index its search."""
+    """List and show content, export, import or delete a space, index its search."""
 
 
 @content.command("list")
@@ -125,6 +125,18 @@ def import_content(space: str, source: Path, url: str | None, token: str | None)
     click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())) or "nothing to import")
     if counts.get("refused"):
         raise SystemExit(1)
+
+
+@content.command("delete")
+@SPACE_ARGUMENT
+@click.confirmation_option(prompt="Delete this space with all its versions? It cannot be undone.", help="Do not ask.")
+@service_options
+@report_errors
+def delete_content(space: str, url: str | None, token: str | None) -> None:
+    """Delete a space: its documents with all versions, its images, tokens and index."""
+    with connect_to_service(url, token) as client:
+        job = client.delete_content_space(space)
+    click.echo(f"{space}: it is found no more, and is erased within an hour (job {job['id']}).")
 
 
 @content.command("reindex")

@@ -3,14 +3,23 @@
 A space is one environment of one site. Every key of its rows begins with it, so that nothing reads across spaces.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from pydantic import field_validator
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    TransactionCanceled,
+    Update,
+)
 from fermata.aws.resources import Resources
 from fermata.domain.base import RecordModel
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
@@ -20,6 +29,8 @@ SPACE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 LOCALE_CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 MAX_SPACES = 200
 MAX_LOCALES = 50
+_DELETED_AT = "deleted_at"
+"""The attribute of a space's row that says that it is being erased. Nobody reads or writes the space any more."""
 
 
 class SpaceKey(NamedTuple):
@@ -142,7 +153,7 @@ def read_space(resources: Resources, space: SpaceKey) -> ContentSpace:
         NotFound: The tenant has no such space.
     """
     item = resources.tables.get_item_by_key(space_item_key(resources, space))
-    if item is None:
+    if not is_live_space(item):
         raise NotFound(describe_missing_space(space))
     return space_from_item(item)
 
@@ -161,14 +172,15 @@ def change_space_locales(resources: Resources, space: SpaceKey, locales: Sequenc
     """
     key = space_item_key(resources, space)
     item = resources.tables.get_item_by_key(key)
-    if item is None:
+    if not is_live_space(item):
         raise NotFound(describe_missing_space(space))
     record = space_from_item(item)
     changed = ContentSpace.model_validate({**record.model_dump(), "locales": tuple(locales)})
     if changed == record:
         return record
     values, names = {":read": item["data"]}, {"#data": "data"}
-    put = Put(key.table, space_to_item(space, changed), condition="#data = :read", values=values, names=names)
+    condition = f"#data = :read AND attribute_not_exists({_DELETED_AT})"
+    put = Put(key.table, space_to_item(space, changed), condition=condition, values=values, names=names)
     try:
         resources.tables.write_items(put)
     except (ConditionFailed, TransactionCanceled):
@@ -184,4 +196,39 @@ def describe_missing_space(space: SpaceKey) -> str:
 def list_spaces(resources: Resources, tenant: str) -> list[tuple[SpaceKey, ContentSpace]]:
     """Return a tenant's spaces, by site and environment."""
     rows = resources.tables.query_items(resources.settings.content_table, spaces_partition(tenant))
-    return [(SpaceKey(tenant, *row["sk"].split("#")), space_from_item(row)) for row in rows]
+    return [(SpaceKey(tenant, *row["sk"].split("#")), space_from_item(row)) for row in rows if is_live_space(row)]
+
+
+def is_live_space(item: Item | None) -> TypeGuard[Item]:
+    """Return whether a row says that a space exists, and is not being erased."""
+    return item is not None and _DELETED_AT not in item
+
+
+def mark_space_deleted(resources: Resources, space: SpaceKey) -> None:
+    """Let a space be found no more. Its name stays taken until `forget_deleted_space`. Idempotent."""
+    key = space_item_key(resources, space)
+    item = resources.tables.get_item_by_key(key)
+    if item is None or not is_live_space(item):
+        return
+    update = Update(
+        key.table,
+        key.pk,
+        key.sk,
+        f"SET {_DELETED_AT} = :now",
+        {":now": resources.clock.now_iso(), ":read": item["data"]},
+        {"#data": "data"},
+        # A copy of this write that lands late finds another space of this name, which was created at another moment.
+        condition="#data = :read",
+    )
+    try:
+        resources.tables.write_items(update)
+    except ConditionFailed:
+        raise Conflict("Somebody else has just changed the site. Try again.") from None
+
+
+def forget_deleted_space(resources: Resources, space: SpaceKey) -> None:
+    """Delete the row of a space that was erased. A new one of its name stays. Idempotent."""
+    key = space_item_key(resources, space)
+    delete = Delete(key.table, key.pk, key.sk, condition=f"attribute_exists({_DELETED_AT})")
+    with contextlib.suppress(ConditionFailed):
+        resources.tables.write_items(delete)

@@ -8,11 +8,11 @@ from typing import Literal
 from fermata.domain.base import DomainModel
 
 _ERASED_NAME = re.compile("erased-[0-9a-f]{20}")
-SubjectKind = Literal["conversation", "user", "tenant"]
+SubjectKind = Literal["conversation", "user", "tenant", "space"]
 
 
 class DataSubject(DomainModel):
-    """Whose data it is. `id` is the conversation's id, the user's id, or the tenant's name."""
+    """Whose data it is. `id` is the conversation's id, the user's id, the tenant's name, or a content space's."""
 
     kind: SubjectKind
     tenant: str

@@ -1,4 +1,4 @@
-"""Erase a conversation, a user or a tenant in passes (decisions 0257 and 0265).
+"""Erase a conversation, a user, a tenant or a content space in passes (decisions 0257 and 0265).
 
 The first pass deletes all that is there. Functions that read rows before that may still write for a quarter of an
 hour, the longest time that one can run. So another pass after that time deletes what came late, and another one after
@@ -16,6 +16,7 @@ from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import move_conversation_to_bin
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_content import erase_conversation, erase_partition, erase_turn
+from fermata.privacy.erase_space import erase_space, finish_space_erasure
 from fermata.privacy.erase_tenant import erase_tenant
 from fermata.privacy.erase_user_rows import erase_user_rows
 from fermata.privacy.export import expire_exports
@@ -48,6 +49,9 @@ def run_erasure(resources: Resources, job: PrivacyJob, has_time: HasTime) -> Pri
     assert subject is not None
     if job.state == "waiting":
         job = save_privacy_job(resources, job.model_copy(update={"state": "running"}))
+    if subject.kind == "space":  # who has exported its content keeps the export for its day
+        job, is_done = erase_space(resources, job, has_time)
+        return _end_pass(resources, job) if is_done else save_privacy_job(resources, job)
     expire_exports(resources, subject)
     if subject.kind == "tenant":
         job, is_done = erase_tenant(resources, job, lambda changed: save_privacy_job(resources, changed), has_time)
@@ -72,6 +76,8 @@ def _finish(resources: Resources, job: PrivacyJob) -> PrivacyJob:
     assert job.subject is not None
     if job.subject.kind == "tenant":
         resources.tables.write_items(build_erasure_mark_delete(resources, job.subject.tenant, job.id))
+    if job.subject.kind == "space":
+        finish_space_erasure(resources, job)
     if job.found:
         observability.log_warning("privacy.erasure_unsettled", job=job.id, found=job.found)
     forgotten = {"subject": None, "owner": "", "salt": "", "conversations": (), "turns": (), "position": ()}

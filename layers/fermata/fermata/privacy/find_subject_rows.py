@@ -60,7 +60,7 @@ def iter_ledger_rows(resources: Resources, subject: DataSubject, names: Iterable
         names: Further names of the user: the pseudonym, once rows have it.
     """
     wanted = {subject.id, *names}
-    attribute = {"conversation": "conversation", "user": "user", "tenant": "tenant"}[subject.kind]
+    attribute = subject.kind
     end = iso_from_epoch(resources.clock.time() + 2 * _DAY_SECONDS)
     for row in read_ledger_rows(resources, subject.tenant, FIRST_LEDGER_MONTH, end):
         if row.get(attribute) in wanted:

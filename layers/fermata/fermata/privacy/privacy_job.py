@@ -176,7 +176,7 @@ def _build_job(resources: Resources, kind: JobKind, subject: DataSubject) -> Pri
         kind=kind,
         tenant_hash=hash_tenant_name(subject.tenant),
         subject=subject,
-        erased_name=make_erased_name(salt, subject.id) if kind == "erasure" else "",
+        erased_name=make_erased_name(salt, subject.id) if kind == "erasure" and subject.kind != "space" else "",
         salt=salt,
         requested_at=now,
         updated_at=now,

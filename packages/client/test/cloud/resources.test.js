@@ -82,6 +82,17 @@ const LEFT_OUT = {
   cancelResponse: "for OpenAI's clients",
   listAgentModels: "for OpenAI's clients",
   showAgentModel: "for OpenAI's clients",
+  streamCmsAnswer: "for clients of the CMS agent's own protocol",
+  followCmsAnswer: "for clients of the CMS agent's own protocol",
+  generateCmsAnswer: "for clients of the CMS agent's own protocol",
+  decideCmsApproval: "for clients of the CMS agent's own protocol",
+  listCmsSessions: "for clients of the CMS agent's own protocol",
+  createCmsSession: "for clients of the CMS agent's own protocol",
+  showCmsSession: "for clients of the CMS agent's own protocol",
+  changeCmsSession: "for clients of the CMS agent's own protocol",
+  deleteCmsSession: "for clients of the CMS agent's own protocol",
+  showCmsMemory: "for clients of the CMS agent's own protocol",
+  listCmsLogs: "for clients of the CMS agent's own protocol",
   generate: "for servers",
 };
 

@@ -11,6 +11,7 @@ from fermata.content.content_space import (
     ContentSpace,
     SpaceKey,
     describe_missing_space,
+    is_live_space,
     space_from_item,
     space_item_key,
 )
@@ -206,7 +207,7 @@ def read_write_basis(
     effect_item_key = ItemKey(table, space.pk, effect_sort_key(effect_key))
     keys = [space_key, *wanted.values(), *([effect_item_key] if effect_key else [])]
     items = resources.tables.batch_get_by_keys(keys)
-    if space_key not in items:
+    if not is_live_space(items.get(space_key)):
         raise NotFound(describe_missing_space(space))
     found = {key: items[item_key] for key, item_key in wanted.items() if item_key in items}
     return WriteBasis(

@@ -63,6 +63,20 @@ CREATE_SPACE = Operation(
     responses=(SuccessResponse("The space.", "SpaceResponse", 201),),
     errors={400: "The body is not as described, or there are too many spaces.", 409: "It exists."},
 )  # fmt: skip
+DELETE_SPACE = Operation(
+    name="deleteContentSpace", function="credentials", method="DELETE",
+    path=f"{API_PREFIX}/content-spaces/{{site}}/{{environment}}", capabilities=_CAN_MANAGE,
+    summary="Delete an environment of a site with all it has",
+    description="It is found no more at once, and is erased within an hour: documents with all their versions, images, "
+    "tokens, the index. It cannot be undone. Its name can be used again then.",
+    parameters=(
+        RequestParameter(
+            "confirm", "The name of the space, as `site/environment`.", {"type": "string"}, required=True
+        ),
+    ),
+    responses=(SuccessResponse("It begins within five minutes.", "PrivacyJobResponse", 202),),
+    errors=_BAD_NAME | {400: "`confirm` is not the name of the space.", 404: "There is no such space."},
+)  # fmt: skip
 LIST_CONTENT_MODELS = Operation(
     name="listContentModels", function="api", method="GET", path=_MODELS_PATH, capabilities=_CAN_READ,
     summary="List the models of a space",
