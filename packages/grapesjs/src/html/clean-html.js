@@ -1,5 +1,6 @@
 import { refuse } from "../tool-error.js";
 import { removeActiveContent } from "./active-content.js";
+import { decodeJsonMarkup } from "./json-markup.js";
 import { stripMarkdownFence } from "./markdown-fences.js";
 import { INLINE_TAGS } from "./places.js";
 
@@ -23,7 +24,7 @@ const WHOLE_DOCUMENT = /<(?:!doctype|html|head|body)[\s>]/i;
  * @throws {import("../tool-error.js").ToolError} it hides code, or a tag in it is not closed
  */
 export function cleanHtml(html) {
-  const plain = stripMarkdownFence(html).replaceAll("\r\n", "\n").replaceAll("\r", "\n");
+  const plain = decodeJsonMarkup(stripMarkdownFence(html)).replaceAll("\r\n", "\n").replaceAll("\r", "\n");
   const withoutCode = plain.replace(SERVER_CODE, "");
   checkFinished(withoutCode);
   const template = document.createElement("template");
