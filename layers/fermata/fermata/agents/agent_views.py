@@ -12,7 +12,8 @@ from fermata.agents.definitions.definition_store import (
     read_agent_list,
 )
 from fermata.agents.registry import find_agent, list_agents
-from fermata.agents.tool_listing import list_tools
+from fermata.agents.tool_listing import describe_tools, list_tools
+from fermata.agents.tool_sources.built_in_tools import build_shared_toolset
 from fermata.aws.resources import Resources
 from fermata.domain.agent_ids import make_agent_scope
 from fermata.domain.caller import Caller
@@ -50,7 +51,7 @@ def get_agent_view(
     """
     agent = find_agent(agent_id)
     if agent is None:
-        return _get_view_of_tenant(resources, caller, agent_id)
+        return _get_view_of_tenant(resources, caller, agent_id, naming, generation)
     if not caller.allows_scope(agent.id):
         raise NotFound(NO_AGENT_MESSAGE)
     limits = {} if agent.max_rounds is None else {"maxRounds": agent.max_rounds}
@@ -58,14 +59,18 @@ def get_agent_view(
     return _summarize_agent(agent) | limits | {"tools": tools}
 
 
-def _get_view_of_tenant(resources: Resources, caller: Caller, agent_id: str) -> dict[str, Any]:
+def _get_view_of_tenant(
+    resources: Resources, caller: Caller, agent_id: str, naming: ToolNaming, generation: EditorGeneration
+) -> dict[str, Any]:
     entry = find_entry_for_caller(read_agent_list(resources, caller.tenant), caller, agent_id)
     if not _may_see(caller, agent_id, entry):
         raise NotFound(NO_AGENT_MESSAGE)
     definition = load_definition(resources, caller.tenant, f"{agent_id}@{entry.version}")
     settings = definition.parse_properties().settings
     limits = {} if settings.max_steps is None else {"maxRounds": settings.max_steps}
-    tools = [
+    shared = build_shared_toolset(definition.toolsets or ()).for_generation(generation)
+    tools = describe_tools(shared, make_agent_scope(agent_id), caller.capabilities, naming, caller.tenant)
+    tools += [
         {
             "name": tool.name,
             "description": definition.endpoints[tool.endpoint_id].description,

@@ -5,7 +5,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from fermata.agents.agent import Agent
-from fermata.domain.agent_ids import SCOPES
+from fermata.domain.agent_ids import SCOPES, read_agent_id
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper, ToolNameVariant
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
@@ -76,6 +76,18 @@ def get_toolset(scope: str, generation: EditorGeneration = OLDEST_GENERATION) ->
     return agent.get_toolset(generation) if agent else Toolset(scope)
 
 
+def get_editor_toolset(scope: str) -> Toolset:
+    """Return the tools that an editor carries out in a scope, by which its answers and inverses are read.
+
+    For an agent of a tenant these are all that such agents can be given, so that no definition has to be loaded.
+    """
+    if not read_agent_id(scope):
+        return get_toolset(scope)
+    from fermata.agents.tool_sources.built_in_tools import build_shared_editor_toolset  # most turns are of other agents
+
+    return build_shared_editor_toolset()
+
+
 def get_tool_namer(scope: str, naming: ToolNameVariant) -> ToolNameMapper:
     """Return a function that gives the tools of a scope the names a client uses (wire/http/tool_naming.py)."""
-    return get_toolset(scope).get_tool_namer(ToolNaming(naming))
+    return get_editor_toolset(scope).get_tool_namer(ToolNaming(naming))

@@ -6,6 +6,7 @@ from fermata.agents.registry import get_toolset
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
 from fermata.tools.tool import Tool
 from fermata.tools.tool_names import ToolNaming, get_wire_name
+from fermata.tools.toolset import Toolset
 
 
 def list_tools(
@@ -26,7 +27,14 @@ def list_tools(
         tenant: The caller's tenant, which may have registered tools of its own.
         generation: The generation of editors whose schemas the tools have.
     """
-    permitted_tools = get_toolset(scope, generation).list_permitted_tools(capabilities, scope, tenant=tenant)
+    return describe_tools(get_toolset(scope, generation), scope, capabilities, naming, tenant)
+
+
+def describe_tools(
+    toolset: Toolset, scope: str, capabilities: frozenset[str], naming: ToolNaming, tenant: str
+) -> list[dict[str, Any]]:
+    """Describe the tools of a toolset that a caller may use, as `list_tools`."""
+    permitted_tools = toolset.list_permitted_tools(capabilities, scope, tenant=tenant)
     return [_describe_tool(tool, naming) for tool in permitted_tools]
 
 

@@ -1,7 +1,7 @@
 """Put together the tools of a turn of a tenant's agent, from what its definition names (decision 0368).
 
-The order decides which tool has a name that two of them want: endpoints, MCP servers, sub-agents, files, last the state
-of the page.
+The order decides which tool has a name that two of them want: toolsets of built-in agents, endpoints, MCP servers,
+sub-agents, files, last the state of the page.
 """
 
 from collections.abc import Iterable
@@ -28,6 +28,7 @@ def build_agent_toolset(resources: Resources, turn: Turn, agent: ConfiguredAgent
         agent: The agent that it has pinned.
     """
     sources = (
+        agent.get_toolset(turn.generation).tools,
         list_endpoint_tools(agent.definition, turn.tenant),
         list_mcp_tools(load_mcp_pin(resources, turn), [one.confirm for one in agent.definition.mcp], turn.tenant),
         list_sub_agent_tools(agent.definition),

@@ -56,6 +56,20 @@ class EndpointToolReference(DomainModel):
     display: dict[str, Any] | None = None
 
 
+class ToolsetReference(DomainModel):
+    """The tools of a built-in agent, which an agent of a tenant may have as well.
+
+    Attributes:
+        toolset: The id of the built-in agent.
+        tools: The canonical names of those that it has; None for all.
+        confirm: Whether a person decides about each of its writes.
+    """
+
+    toolset: str
+    tools: tuple[str, ...] | None = None
+    confirm: bool = False
+
+
 class McpSource(DomainModel):
     """An MCP server whose tools an agent has. A source that names a connection has the members of that connection."""
 
@@ -112,6 +126,8 @@ class AgentDefinition(DomainModel):
     Attributes:
         properties: As they were written, with defaults filled in. Values may be operators.
         dynamic_properties: The names of the properties that contain operators. They are resolved when a turn starts.
+        toolsets: The toolsets of built-in agents that it has; None without any, so that its version is the one that
+            it had before toolsets could be named.
         endpoints: The endpoints that its tools and hooks name, by id.
         connections: The further connections that it names, by id: those of MCP sources and of the transcription.
         stored_version: The version under which it was stored; empty for one that was compiled now.
@@ -126,6 +142,7 @@ class AgentDefinition(DomainModel):
     properties: dict[str, Any]
     dynamic_properties: tuple[str, ...] = ()
     tools: tuple[EndpointToolReference, ...] = ()
+    toolsets: tuple[ToolsetReference, ...] | None = None
     mcp: tuple[McpSource, ...] = ()
     agents: tuple[SubAgentReference, ...] = ()
     hooks: dict[str, Any] = Field(default_factory=dict)

@@ -20,6 +20,7 @@ from fermata.agents.definitions.compile_agent_settings import (
     list_dynamic_properties,
 )
 from fermata.agents.definitions.compile_connection_definitions import check_mcp_server, check_secret_references
+from fermata.agents.definitions.compile_toolsets import compile_toolsets, list_shared_tool_names
 from fermata.agents.definitions.connection_types import AGENT_CONNECTION_TYPES, CONNECTION_TYPES
 from fermata.agents.definitions.definition_names import (
     find_agent_id_problem,
@@ -54,6 +55,7 @@ class AgentCompiler:
 
     def __init__(self, place: Place, scope: CompileScope, problems: ProblemList) -> None:
         self._place, self._scope, self._problems = place, scope, problems
+        self._shared_names: Mapping[str, str] = {}
 
     def compile(self, value: Any, access: AgentAccess) -> AgentDefinition | None:
         """Return the agent, whose sub-agents have no version yet; None after its mistakes were added.
@@ -69,6 +71,8 @@ class AgentCompiler:
         connection = self._find_model_connection(source)
         place = self._place.inside("properties")
         properties = compile_properties(place, source.id, source.type, source.properties, self._problems)
+        toolsets = compile_toolsets(self._place.inside("toolsets"), source.id, source.toolsets, self._problems)
+        self._shared_names = list_shared_tool_names(toolsets)
         tools = self._list_tools(source)
         mcp = self._list_mcp(source)
         agents = self._list_agents(source)
@@ -88,6 +92,7 @@ class AgentCompiler:
             properties=complete,
             dynamic_properties=list_dynamic_properties(complete),
             tools=tuple(tools),
+            toolsets=toolsets,
             mcp=tuple(mcp),
             agents=tuple(agents),
             hooks={name: ids for name, ids in source.hooks.to_wire().items() if ids},
@@ -133,7 +138,7 @@ class AgentCompiler:
             place = self._place.inside("tools", index)
             one = ToolSource(endpoint_id=written) if isinstance(written, str) else written
             name = make_tool_name(one.endpoint_id) if one.name is None else one.name
-            problem = find_tool_name_problem(name)
+            problem = find_tool_name_problem(name) or self._find_shared_name_problem(name)
             if not problem and name in tools:
                 problem = f"The tool name {name!r} is a duplicate: another tool of the agent {source.id!r} has it."
             if problem:
@@ -143,6 +148,10 @@ class AgentCompiler:
                     endpoint_id=one.endpoint_id, name=name, confirm=one.confirm, display=one.display
                 )
         return list(tools.values())
+
+    def _find_shared_name_problem(self, name: str) -> str:
+        owner = self._shared_names.get(name)
+        return f"The tool name {name!r} is a duplicate: a tool of the toolset {owner!r} has it." if owner else ""
 
     def _check_tool_endpoint(self, place: Place, agent_id: str, endpoint_id: str) -> bool:
         endpoint = self._find_endpoint(place, agent_id, endpoint_id)
@@ -197,7 +206,7 @@ class AgentCompiler:
             place = self._place.inside("agents", index)
             one = SubAgentSource(agent_id=written) if isinstance(written, str) else written
             name = one.agent_id if one.name is None else one.name
-            problem = find_tool_name_problem(name)
+            problem = find_tool_name_problem(name) or self._find_shared_name_problem(name)
             if not problem and name in agents:
                 problem = f"The name {name!r} is a duplicate: another sub-agent of {source.id!r} has it."
             if problem:

@@ -1,15 +1,19 @@
 """Make an agent of a definition that a tenant has pushed."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fermata.agents.agent import Agent
 from fermata.agents.definitions.agent_definition import AgentDefinition, AgentProperties
-from fermata.domain.agent_ids import make_agent_scope
+from fermata.agents.tool_sources.built_in_tools import build_shared_toolset, list_toolset_agents
 from fermata.domain.untrusted_text import FRAMES_RULE
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from fermata.agents.agent_space import AgentSpace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +35,30 @@ class ConfiguredAgent(Agent):
 
     @property
     def toolset(self) -> Toolset:
-        """No tools of its own: those of a turn are listed when it starts."""
-        return Toolset(make_agent_scope(self.id))
+        """The tools of the toolsets that it names. The others of a turn are listed when it starts."""
+        return build_shared_toolset(self.definition.toolsets or ())
 
     def build_system_prompt(self, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
         """Return the instructions of the turn, with the rule for content from outside."""
         return self.properties.instructions + FRAMES_RULE
+
+    def build_situation(self, snapshot: Any, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
+        """Build the situations of the built-in agents whose toolsets it has: its tools need what they say."""
+        return _join_parts(agent.build_situation(snapshot, naming) for agent in self._toolset_agents)
+
+    def build_space_situation(self, space: "AgentSpace") -> str:
+        """Build the lines about the space of a turn, for each toolset that works in one."""
+        return _join_parts(
+            agent.build_space_situation(space) for agent in self._toolset_agents if agent.space_situation
+        )
+
+    def list_withheld_in_space(self, space: "AgentSpace") -> tuple[str, ...]:
+        """Return the names of the tools that a turn in a space is not offered."""
+        return tuple(name for agent in self._toolset_agents for name in agent.list_withheld_in_space(space))
+
+    @property
+    def _toolset_agents(self) -> tuple[Agent, ...]:
+        return list_toolset_agents(self.definition.toolsets or ())
 
 
 def make_configured_agent(definition: AgentDefinition, resolved: dict[str, Any] | None = None) -> ConfiguredAgent:
@@ -50,13 +72,21 @@ def make_configured_agent(definition: AgentDefinition, resolved: dict[str, Any] 
         pydantic.ValidationError: A resolved value is not allowed.
     """
     properties = definition.parse_properties(resolved)
+    agents = list_toolset_agents(definition.toolsets or ())
     return ConfiguredAgent(
         id=definition.id,
         title=definition.title or definition.id,
         description=definition.description,
         prompt="",
+        situation=next((one.situation for one in agents if one.situation), ""),
+        space_situation=next((one.space_situation for one in agents if one.space_situation), ""),
+        has_memory=any(one.has_memory for one in agents),
         settings=properties.settings,
         connection=definition.connection.id,
         definition=definition,
         properties=properties,
     )
+
+
+def _join_parts(parts: Iterable[str]) -> str:
+    return "\n\n".join(dict.fromkeys(filter(None, parts)))

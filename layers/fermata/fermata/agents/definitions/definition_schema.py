@@ -12,6 +12,7 @@ from fermata.agents.definitions.source_models import (
     McpConnectionProperties,
     ModelConnectionProperties,
 )
+from fermata.agents.tool_sources.built_in_tools import list_shared_toolset_names
 from fermata.domain.agent_ids import AGENT_ID_PATTERN
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
@@ -37,6 +38,7 @@ def build_definition_schema() -> dict[str, Any]:
         _allow_operators(definitions[model.__name__])
     _describe_agents(definitions["AgentSource"])
     _describe_connections(definitions["ConnectionSource"])
+    _describe_toolsets(definitions)
     definitions["ToolSource"]["properties"]["name"]["anyOf"][0]["pattern"] = TOOL_NAME_PATTERN
     top = definitions.pop("DefinitionFile")
     return {"$schema": SCHEMA_URL, **top, "title": "Agents of a Fermata workspace", "$defs": definitions}
@@ -67,6 +69,14 @@ def _describe_agents(definition: dict[str, Any]) -> None:
     definition["properties"]["id"]["pattern"] = f"^{AGENT_ID_PATTERN}$"
     models = {agent_type: {"$ref": f"#/$defs/{model.__name__}"} for agent_type, model in PROPERTIES_MODELS.items()}
     definition["allOf"] = [_build_rule(*rule) for rule in models.items()]
+
+
+def _describe_toolsets(definitions: dict[str, Any]) -> None:
+    """Say which toolsets there are."""
+    names = list(list_shared_toolset_names())
+    definitions["ToolsetSource"]["properties"]["toolset"] = {"type": "string", "enum": names}
+    items = definitions["AgentSource"]["properties"]["toolsets"]["items"]
+    items["anyOf"] = [{"type": "string", "enum": names}, {"$ref": "#/$defs/ToolsetSource"}]
 
 
 def _describe_connections(definition: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ MAX_INSTRUCTIONS_CHARS = 200_000
 MAX_DESCRIPTION_CHARS = 4000
 MAX_ENDPOINT_TOOLS = 128
 MAX_MCP_SOURCES = 16
+MAX_TOOLSETS = 16
 MAX_SUB_AGENT_REFERENCES = 32
 DISPLAY_BLOCKS = (
     "Alert",
@@ -130,6 +131,14 @@ class ToolSource(_SourceModel):
     display: Annotated[dict[str, Any], AfterValidator(_check_display)] | None = None
 
 
+class ToolsetSource(_SourceModel):
+    """The tools of a built-in agent, all or some. The bare id of the built-in agent is short for all."""
+
+    toolset: _Text
+    tools: Annotated[list[_Text], Field(min_length=1)] | None = None
+    confirm: _Bool = False
+
+
 class McpServerSource(_SourceModel):
     """An MCP server whose tools an agent has, by its connection or as it is reached. An id is short for the former."""
 
@@ -162,6 +171,7 @@ class AgentSource(_SourceModel):
     description: _Description = ""
     properties: dict[str, Any]
     tools: list[_Text | ToolSource] = Field(default_factory=list, max_length=MAX_ENDPOINT_TOOLS)
+    toolsets: list[_Text | ToolsetSource] = Field(default_factory=list, max_length=MAX_TOOLSETS)
     mcp: list[_Text | McpServerSource] = Field(default_factory=list, max_length=MAX_MCP_SOURCES)
     agents: list[_Text | SubAgentSource] = Field(default_factory=list, max_length=MAX_SUB_AGENT_REFERENCES)
     hooks: RunHooks = RunHooks.model_construct()

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from fermata.agents.definitions.agent_definition import AgentDefinition
 from fermata.agents.definitions.definition_problems import Place, ProblemList
+from fermata.agents.tool_sources.built_in_tools import build_shared_toolset
 
+MAX_NAMED_TOOLS = 8
 MAX_NESTING = 5
 """How deep sub-agents may be nested. The agent that a person asks has the depth 0."""
 
@@ -60,9 +62,9 @@ class SubAgentChecker:
                 message = f"The agent {agent_id!r} references the sub-agent {one.agent_id!r}, which does not exist."
                 self._problems.add_error(place, message + self._problems.suggest_name(one.agent_id, list(self._places)))
             child = self._agents.get(one.agent_id)
-            confirmed = [tool.name for tool in child.tools if tool.confirm] if child else []
+            confirmed = _list_confirmed_tools(child) if child else []
             if confirmed:
-                names = ", ".join(confirmed)
+                names = ", ".join(confirmed[:MAX_NAMED_TOOLS]) + (" …" if len(confirmed) > MAX_NAMED_TOOLS else "")
                 message = f"The sub-agent {one.agent_id!r} has tools that need an approval ({names})."
                 self._problems.add_warning(
                     place, f"{message} See docs/agents.md for what happens inside of a sub-agent."
@@ -110,3 +112,8 @@ class SubAgentChecker:
     def _pin(agent: AgentDefinition, pinned: Mapping[str, AgentDefinition]) -> AgentDefinition:
         agents = tuple(one.model_copy(update={"version": pinned[one.agent_id].version}) for one in agent.agents)
         return agent.model_copy(update={"agents": agents})
+
+
+def _list_confirmed_tools(agent: AgentDefinition) -> list[str]:
+    shared = build_shared_toolset(agent.toolsets or ()).tools
+    return [tool.name for tool in agent.tools if tool.confirm] + [one.name for one in shared if one.needs_approval]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from fermata.agents.registry import get_toolset
+from fermata.agents.registry import get_editor_toolset
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
@@ -80,7 +80,7 @@ def _parse_inverse(pause: Pause, result: EditResult) -> tuple[tuple[InverseStep,
     if result.inverse is None or result.inverse == []:
         return (), NO_INVERSE_MESSAGE
     try:
-        return parse_inverse(get_toolset(pause.scope), pause.scope, pause.tenant, result.inverse), ""
+        return parse_inverse(get_editor_toolset(pause.scope), pause.scope, pause.tenant, result.inverse), ""
     except InvalidToolInput as error:
         return (), f"The editor's inverse cannot be used. {error}"[:MAX_REASON_CHARS]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from fermata.agents.registry import get_toolset
+from fermata.agents.registry import get_editor_toolset
 from fermata.aws import blob_store
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.lazy_snapshot import LazySnapshot
@@ -200,6 +200,6 @@ def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutp
     output = result.output
     if output.conflict and not pause.undo_target:
         output = build_conflict_output(result, call.request_revision)
-    tool = find_edit_tool(get_toolset(pause.scope), call.tool_name)
+    tool = find_edit_tool(get_editor_toolset(pause.scope), call.tool_name)
     policy = tool.result_policy if tool else ResultPolicy()
     return limit_output(policy, output).model_copy(update={"conflict": output.conflict})

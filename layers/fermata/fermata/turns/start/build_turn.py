@@ -166,18 +166,22 @@ def build_situation(agent: Agent, prompt: TurnPrompt, context: AgentContext, spa
         context: What the page shares with the agent.
         space: The content space that the turn works in.
     """
-    if agent.connection:
-        return build_page_context(context) if agent.settings.page_context else ""
+    page = build_page_context(context) if agent.connection and agent.settings.page_context else ""
+    if agent.connection and not agent.toolset.tools:
+        return page
     situation = agent.build_situation(prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
+    situation = f"{page}\n\n{situation}".strip()
     if space.situation:
         situation = f"{space.situation}\n{situation}".strip()
     if prompt.notes:
         situation = f"{situation}\n\n{escape_frames_in_text(prompt.notes)}".strip()
-    return (
-        situation
-        if prompt.has_browser_tools or agent.space_situation
-        else f"{NO_BROWSER_TOOLS_NOTE}\n\n{situation}".rstrip()
-    )
+    if prompt.has_browser_tools or not _needs_editor(agent):
+        return situation
+    return f"{NO_BROWSER_TOOLS_NOTE}\n\n{situation}".rstrip()
+
+
+def _needs_editor(agent: Agent) -> bool:
+    return bool(agent.toolset.list_browser_tools()) if agent.connection else not agent.space_situation
 
 
 def _list_tools_without_client(prompt: TurnPrompt, toolset: Toolset) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ by the inverses of the edits that redid it, because these fit the document as it
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fermata.agents.registry import get_toolset
+from fermata.agents.registry import get_editor_toolset
 from fermata.aws.resources import Resources
 from fermata.tools.calls.edit_results import is_tool_permitted
 from fermata.turns.edit_journal import JournalEntry, StepMark, find_journal_entry
@@ -66,7 +66,7 @@ def plan_undo(resources: Resources, turn: Turn, entry: JournalEntry) -> list[Pla
         raise UndoObstacle(HALF_REDONE_REASON, "undoHalfRedone") from error
     capabilities = frozenset(turn.capabilities)
     for name in (entry.edit.tool_name, *entry.inverse_tools, *(call.tool for call in calls)):
-        if not is_tool_permitted(get_toolset(turn.scope), turn.scope, turn.tenant, name, capabilities):
+        if not is_tool_permitted(get_editor_toolset(turn.scope), turn.scope, turn.tenant, name, capabilities):
             raise UndoObstacle(NOT_ALLOWED_REASON.format(name), "undoNotAllowed")
     return calls
 

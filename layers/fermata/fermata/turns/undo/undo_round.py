@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fermata.agents.registry import get_editor_toolset
 from fermata.domain.events import DoneEvent, ErrorEvent, RoundStartedEvent, ToolCallEvent
 from fermata.tools.calls.edit_results import InverseStep, find_edit_tool
 from fermata.tools.calls.pipeline import build_effect_key, get_timeout_seconds
@@ -127,7 +128,9 @@ def _load_steps(context: TurnContext, calls: list[PlannedCall]) -> list[InverseS
 
 
 def _build_call(context: TurnContext, round_: int, index: int, step: InverseStep) -> RoundCall:
-    tool = find_edit_tool(context.toolset, step.tool)
+    tool = find_edit_tool(context.toolset, step.tool) or find_edit_tool(
+        get_editor_toolset(context.turn.scope), step.tool
+    )
     default_seconds = context.resources.settings.browser_wait_seconds
     return RoundCall(
         tool_call_id=f"undo-{round_}-{index}",
