@@ -5,6 +5,7 @@ from typing import Any
 from fermata.agents.approval_policy import ApprovalPolicy
 from fermata.agents.definitions import definition_store, tenant_secrets
 from fermata.agents.definitions.definition_problems import SourceDocument
+from fermata.agents.files.bundle_store import PushedFile
 from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id, new_id
@@ -27,6 +28,7 @@ from fermata.wire.auth import api_key_store, mcp_connector_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.bodies.agent_requests import NewAgents, NewSecret
 from fermata.wire.bodies.approval_requests import NewApprovalPolicy
+from fermata.wire.bodies.find_pushed_folders import iter_pushed_folders
 from fermata.wire.bodies.generate_requests import GenerateBody
 from fermata.wire.bodies.requests import (
     ApiKeyRotation,
@@ -310,12 +312,13 @@ def put_agents(context: RequestContext) -> Response:
     body = context.parse_body(NewAgents)
     if not body.dry_run:
         _count(context, Use(stored_bytes=len(context.request.body)))
+    folders: dict[str, tuple[PushedFile, ...]] = {}
+    for name, files in iter_pushed_folders(context.resources, context.caller, body):
+        parsed = parse_pushed_files([file.model_dump(by_alias=True) for file in files])
+        folders[name] = (*folders.get(name, ()), *parsed)
     push = AgentPush(
         documents=tuple(SourceDocument(file.name, to_storable_json(file.content), file.lines) for file in body.files),
-        folders={
-            name: parse_pushed_files([file.model_dump(by_alias=True) for file in files])
-            for name, files in body.folders.items()
-        },
+        folders=folders,
         expected_version=body.version,
         dry_run=body.dry_run,
     )

@@ -112,7 +112,7 @@ def test_uploads_are_presigned_by_one_function_read_where_they_are_used_and_expo
         "stream_turns",
         "tool_result",
         "redraw_images",
-        "credentials",  # projects that are imported
+        "credentials",  # projects that are imported, files of agents
         "purge",
     }
 

@@ -16,8 +16,10 @@ MEMBERS = frozenset({"agents", "connections", "endpoints", "auth", "tests"})
 INCLUDE_OPERATOR = "_ref"
 """`{_ref: prompts/support.md}` stands for the content of a file: YAML and JSON as data, everything else as text."""
 MAX_INCLUDE_DEPTH = 10
-MAX_FOLDER_BYTES = 4_000_000
-"""Of the files that are sent along with the definitions, which have to fit into one request."""
+MAX_FOLDER_FILES = 10_000
+MAX_FOLDER_BYTES = 100_000_000
+MAX_FOLDER_FILE_BYTES = 10_000_000
+"""The limits of the service, so that nothing is uploaded that it would refuse."""
 IGNORED_NAMES = frozenset({".git", ".DS_Store", "__pycache__", "node_modules"})
 
 
@@ -167,7 +169,7 @@ def _read_folder(root: Path, base_path: str, files: AgentFiles, at: FileMistake)
     if folder is None or not folder.is_dir():
         return
     paths: dict[str, Path] = {}
-    size = 0
+    sizes: dict[str, int] = {}
     for place in sorted(folder.rglob("*")):
         inner = place.relative_to(folder)
         if any(part in IGNORED_NAMES for part in inner.parts):
@@ -177,11 +179,24 @@ def _read_folder(root: Path, base_path: str, files: AgentFiles, at: FileMistake)
             files.mistakes.append(FileMistake(at.file, at.line, at.path, message))
         elif place.is_file():
             paths[inner.as_posix()] = place
-            size += place.stat().st_size
-    if size > MAX_FOLDER_BYTES:
-        message = f"The folder {base_path!r} has {size:,} bytes; at most {MAX_FOLDER_BYTES:,} can be sent along."
+            sizes[inner.as_posix()] = place.stat().st_size
+    for message in _list_size_problems(base_path, sizes):
         files.mistakes.append(FileMistake(at.file, at.line, at.path, message))
     files.folders[base_path] = paths
+
+
+def _list_size_problems(base_path: str, sizes: dict[str, int]) -> Iterator[str]:
+    for path, size in sizes.items():
+        if size > MAX_FOLDER_FILE_BYTES:
+            yield f"{base_path}/{path} has {size:,} bytes; a file of an agent has at most {MAX_FOLDER_FILE_BYTES:,}."
+    if len(sizes) > MAX_FOLDER_FILES:
+        yield f"The folder {base_path!r} has {len(sizes):,} files; at most {MAX_FOLDER_FILES:,} can be pushed."
+    if (total := sum(sizes.values())) > MAX_FOLDER_BYTES:
+        largest = max(sizes, key=lambda path: sizes[path])
+        yield (
+            f"The folder {base_path!r} has {total:,} bytes; at most {MAX_FOLDER_BYTES:,} can be pushed. "
+            f"The largest file is {largest} with {sizes[largest]:,}."
+        )
 
 
 def _to_file(path: str, place: Path) -> JsonObject:

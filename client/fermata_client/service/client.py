@@ -56,6 +56,13 @@ class FermataClient(SettingsClient):
     def close(self) -> None:
         self._transport.close()
 
+    def push_agents(self, files: JsonObject) -> JsonObject:
+        """Replace the workspace's own agents by what the files define. Folders that are too large are uploaded first.
+
+        Return what has changed.
+        """
+        return super().push_agents(self._uploads.offload_folders(files))
+
     # Conversations
 
     def list_conversations(self, scope: str, *, cursor: str | None = None, limit: int | None = None) -> JsonObject:

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from fermata_client.service.transport import Transport
 
 MAX_REQUEST_BYTES = 4_500_000
 """Size of a request body as the platform counts it, with every quote escaped."""
+MAX_FILES_UPLOAD_BYTES = 15_000_000
+"""Of files of an agent that are uploaded together. The largest file, 10 MB, has 13.4 MB in Base64."""
 MIN_UPLOADED_IMAGE_BYTES = 1_000_000
 """Images of this size are uploaded: a prompt may have eight, which would not fit into one request."""
 SNAPSHOT_REUSE_SECONDS = 3600.0
@@ -47,6 +49,18 @@ class Uploads:
         rest = {name: value for name, value in body.items() if name != "snapshot"}
         return rest | {"snapshotRef": self._upload_snapshot(_encode_json(snapshot))}
 
+    def offload_folders(self, body: JsonObject) -> JsonObject:
+        """Return the body of a push of agents, with `folderUploads` in place of `folders` where they are too large."""
+        folders = body.get("folders")
+        if not folders or _request_bytes(body) <= MAX_REQUEST_BYTES:
+            return body
+        rest = {name: value for name, value in body.items() if name != "folders"}
+        return rest | {"folderUploads": {name: self._upload_files(files) for name, files in folders.items()}}
+
+    def _upload_files(self, files: list[JsonObject]) -> list[str]:
+        parts = (_encode_json({"files": part}) for part in _split_files(files))
+        return [self._upload("agentFiles", raw, hashlib.sha256(raw).hexdigest()) for raw in parts]
+
     def image_part(self, raw: bytes, mime_type: str) -> JsonObject:
         """Return the part of a prompt's `content` that shows this image, uploading a large one."""
         part = {"kind": "image", "mimeType": mime_type}
@@ -70,6 +84,20 @@ class Uploads:
             raise InvalidResponseError("The service did not say where to put an upload.")
         self._transport.upload(url, raw, headers)
         return ref
+
+
+def _split_files(files: list[JsonObject]) -> Iterator[list[JsonObject]]:
+    part: list[JsonObject] = []
+    size = 0
+    for file in files:
+        file_size = len(_encode_json(file)) + 1
+        if part and size + file_size > MAX_FILES_UPLOAD_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(file)
+        size += file_size
+    if part:
+        yield part
 
 
 def _encode_json(value: Any) -> bytes:

@@ -133,3 +133,42 @@ def test_a_push_of_a_place_without_agents_removes_nothing(tmp_path: Path, servic
     result = run("agents", "push", str(tmp_path), service=service)
     assert (result.exit_code, service.calls) == (1, [])
     assert "defines no agents" in result.stderr
+
+
+def write_folder(place: Path, *sizes: int) -> Path:
+    place.write_text(GOOD.replace("claude-sonnet-5", "claude-sonnet-5\n      fileSystem: {basePath: docs}"))
+    (place.parent / "docs").mkdir()
+    for number, size in enumerate(sizes):
+        (place.parent / "docs" / f"{number}.md").write_bytes(b"x" * size)
+    return place.parent
+
+
+def test_a_folder_that_is_too_large_for_a_request_is_uploaded_in_parts(
+    place: Path, service: ScriptedToolServer
+) -> None:
+    folder = write_folder(place, 7_000_000, 7_000_000, 10)
+    url = f"http://127.0.0.1:{service.server_port}/put"
+    for ref in ("ref-1", "ref-2"):
+        service.script_answer({"ref": ref, "url": url, "headers": {}})
+        service.script_answer({})
+    service.script_answer(CHANGED)
+    result = run("agents", "push", str(folder), service=service)
+    assert result.exit_code == 0, result.output
+    announced, stored, _, second, pushed = service.calls
+    assert announced.body["kind"] == "agentFiles"
+    assert announced.body["bytes"] == len(stored.raw) <= 16 * 1024 * 1024
+    parts = [[file["path"] for file in call.body["files"]] for call in (stored, second)]
+    assert parts == [["0.md"], ["1.md", "2.md"]]
+    assert pushed.body["folderUploads"] == {"docs": ["ref-1", "ref-2"]}
+    assert "folders" not in pushed.body
+
+
+def test_files_that_no_agent_may_have_are_named_with_their_size_before_anything_is_sent(
+    place: Path, service: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fermata_client.agent_files.agent_files.MAX_FOLDER_BYTES", 10_000_005)
+    folder = write_folder(place, 10_000_001, 5)
+    result = run("agents", "push", str(folder), service=service)
+    assert (result.exit_code, service.calls) == (1, [])
+    assert "docs/0.md has 10,000,001 bytes; a file of an agent has at most 10,000,000." in result.stderr
+    assert "The largest file is 0.md with 10,000,001." in result.stderr

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fermata.agents.definitions import definition_store
+from fermata.agents.files.bundle_store import open_bundle
+from fermata.aws import uploads
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict
@@ -16,6 +18,7 @@ from functions.tool_result import app as tool_result
 from tests.agent_definitions import make_definition
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import TokenSigner, make_tenant
+from tests.uploads import put_upload
 
 ADMIN = ["ai.chat", "ai.agents.manage"]
 CALLER = Caller(tenant="bakery", user="ada", capabilities=frozenset(ADMIN))
@@ -228,3 +231,62 @@ def test_a_push_that_changes_nothing_stores_no_files(resources: Resources, baker
     assert push(bakery, reader, folders=folders)[1]["added"] == ["a"]
     key = send("GET", "agent-definitions/a", bakery)[1]["definition"]["files"]["bundle"]
     assert key in resources.blobs.list_keys("agents/bakery/files")
+
+
+def make_folder_file(path: str, content: bytes = b"flour") -> dict[str, Any]:
+    return {"path": path, "content": base64.b64encode(content).decode(), "modifiedMs": 1}
+
+
+def put_folder(resources: Resources, *files: dict[str, Any], caller: Caller = CALLER) -> str:
+    return put_upload(resources, caller, "agentFiles", json.dumps({"files": files}).encode())
+
+
+def test_uploaded_parts_of_a_folder_are_the_same_files_as_those_in_the_request(
+    resources: Resources, bakery: TokenSigner
+) -> None:
+    reader = agent("a", properties={"fileSystem": {"basePath": "docs"}})
+    files = [make_folder_file(f"{number}.md", bytes([48 + number]) * 600_000) for number in range(3)]
+    refs = [put_folder(resources, *files[:1]), put_folder(resources, *files[1:])]
+    assert push(bakery, reader, folderUploads={"docs": refs})[1]["added"] == ["a"]
+    assert push(bakery, reader, folders={"docs": files})[1]["unchanged"] == ["a"]
+    mixed = {"folders": {"docs": files[1:]}, "folderUploads": {"docs": refs[:1]}}
+    assert push(bakery, reader, **mixed)[1]["unchanged"] == ["a"]
+    definition = definition_store.load_definition(
+        resources, "bakery", f"a@{definition_store.read_agent_list(resources, 'bakery').agents['a'].version}"
+    )
+    assert definition.files
+    assert open_bundle(resources, definition.files.bundle).read_file("2.md").startswith("2222")
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "words"),
+    [
+        (b"[]", 400, "The uploaded files of the folder 'docs' cannot be used. It must be a JSON object."),
+        (b"{}", 400, "'docs' cannot be used. files: Field required"),
+        (b'{"files": [{"path": "x"}]}', 400, "files.0.content: Field required"),
+        (b'{"files": [{"path": "x", "content": "?"}]}', 400, "The content of 'x' is no Base64."),
+        (b"\xff", 400, "It is not UTF-8."),
+        (b'{"files": [' + b"[]," * 3_000_000 + b"[]]}", 413, "'docs' cannot be used."),
+    ],
+)
+def test_an_upload_that_holds_no_files_is_refused_in_words(
+    resources: Resources, bakery: TokenSigner, content: bytes, status: int, words: str
+) -> None:
+    reader = agent("a", properties={"fileSystem": {"basePath": "docs"}})
+    ref = put_upload(resources, CALLER, "agentFiles", content)
+    answered, body = push(bakery, reader, folderUploads={"docs": [ref]})
+    assert (answered, words in body["error"]) == (status, True), body
+    assert list_ids(bakery) == []
+
+
+def test_uploads_of_others_of_other_kinds_and_too_many_bytes_are_refused(
+    resources: Resources, bakery: TokenSigner
+) -> None:
+    reader = agent("a", properties={"fileSystem": {"basePath": "docs"}})
+    theirs = put_folder(resources, make_folder_file("x"), caller=CALLER.model_copy(update={"user": "bob"}))
+    image = put_upload(resources, CALLER, "image", b"x")
+    announced = uploads.announce_upload(resources, "agentFiles", 16 * 1024 * 1024, "0" * 64).ref
+    for refs, status in (([theirs], 404), ([image], 400), (["x"], 400), ([announced] * 10, 413)):
+        assert push(bakery, reader, folderUploads={"docs": refs})[0] == status
+    twice = put_folder(resources, make_folder_file("x"), make_folder_file("x"))
+    assert "x is there twice" in push(bakery, reader, folderUploads={"docs": [twice]})[1]["error"]

@@ -16,14 +16,22 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
 
-UploadKind = Literal["snapshot", "image"]
-MAX_UPLOAD_BYTES: dict[UploadKind, int] = {"snapshot": 16 * 1024 * 1024, "image": 10_000_000}
+UploadKind = Literal["snapshot", "image", "agentFiles"]
+MAX_UPLOAD_BYTES: dict[UploadKind, int] = {
+    "snapshot": 16 * 1024 * 1024,
+    "image": 10_000_000,
+    "agentFiles": 16 * 1024 * 1024,
+}
 """A snapshot of this size fits into the memory of every function that reads it (decision 0110)."""
 UPLOAD_URL_SECONDS = 300
 UPLOAD_TTL_SECONDS = 86_400
 """How long a reference can be used. The bucket's lifecycle rule deletes older uploads."""
 MAX_UPLOAD_REF_CHARS = 120
-UPLOAD_CONTENT_TYPES: dict[UploadKind, str] = {"snapshot": "application/json", "image": "application/octet-stream"}
+UPLOAD_CONTENT_TYPES: dict[UploadKind, str] = {
+    "snapshot": "application/json",
+    "image": "application/octet-stream",
+    "agentFiles": "application/json",
+}
 
 _REF_PATTERN = re.compile(rf"({'|'.join(get_args(UploadKind))})-([1-9][0-9]{{0,8}})-([0-9a-f]{{64}})-([0-9]{{10,11}})")
 

@@ -56,13 +56,13 @@ def list_bundle_problems(files: Iterable[PushedFile]) -> list[str]:
         elif file.path in paths:
             problems.append(f"{file.path} is there twice.")
         if len(file.content) > MAX_FILE_BYTES:
-            problems.append(f"{file.path} has {len(file.content)} bytes; a file has at most {MAX_FILE_BYTES}.")
+            problems.append(f"{file.path} has {len(file.content):,} bytes; a file has at most {MAX_FILE_BYTES:,}.")
         paths.add(file.path)
     problems += [f"{path} is a file and a directory." for path in sorted(_list_shadowed_paths(paths))]
     if len(paths) > MAX_BUNDLE_FILES:
-        problems.append(f"There are {len(paths)} files; at most {MAX_BUNDLE_FILES} make a bundle.")
+        problems.append(f"There are {len(paths):,} files; at most {MAX_BUNDLE_FILES:,} make a bundle.")
     if total > MAX_BUNDLE_BYTES:
-        problems.append(f"The files have {total} bytes; at most {MAX_BUNDLE_BYTES} make a bundle.")
+        problems.append(f"The files have {total:,} bytes; at most {MAX_BUNDLE_BYTES:,} make a bundle.")
     return problems
 
 
@@ -88,10 +88,10 @@ def store_bundle(resources: Resources, tenant: str, files: Sequence[PushedFile])
     if problems := list_bundle_problems(files):
         raise InvalidRequest(" ".join(problems))
     folder = bundles_folder(tenant)
-    index, packs = _make_packs(sorted(files, key=lambda file: file.path))
+    index, packs = _plan_packs(sorted(files, key=lambda file: file.path))
 
-    def store_pack(pack: bytes) -> str:
-        return resources.blobs.put_bytes(folder, pack, "application/octet-stream")
+    def store_pack(pack: Sequence[bytes]) -> str:
+        return resources.blobs.put_bytes(folder, b"".join(pack), "application/octet-stream")
 
     keys = resources.clock.map_in_threads(store_pack, packs, _STORED_AT_ONCE) if packs else []
     return resources.blobs.put_compressed_json(folder, {"v": 1, "packs": keys, "files": index})
@@ -110,8 +110,8 @@ def name_bundle(tenant: str, files: Sequence[PushedFile]) -> str:
     if problems := list_bundle_problems(files):
         raise InvalidRequest(" ".join(problems))
     folder = bundles_folder(tenant)
-    index, packs = _make_packs(sorted(files, key=lambda file: file.path))
-    keys = [build_blob_key(folder, pack) for pack in packs]
+    index, packs = _plan_packs(sorted(files, key=lambda file: file.path))
+    keys = [build_blob_key(folder, b"".join(pack)) for pack in packs]
     return build_blob_key(folder, encode_json({"v": 1, "packs": keys, "files": index}))
 
 
@@ -135,18 +135,22 @@ def _date_file(file: PushedFile, known: BundleFile | None) -> PushedFile:
     return replace(file, modified_ms=known.modified_ms, created_ms=known.created_ms) if known else file
 
 
-def _make_packs(files: Sequence[PushedFile]) -> tuple[list[list[Any]], list[bytes]]:
-    """Return the lines of the index and the packs."""
+def _plan_packs(files: Sequence[PushedFile]) -> tuple[list[list[Any]], list[list[bytes]]]:
+    """Return the lines of the index, and the contents that each pack consists of.
+
+    They are joined one pack at a time: all packs together would take as much memory again as the files.
+    """
     index: list[list[Any]] = []
-    packs: list[bytearray] = []
+    packs: list[list[bytes]] = []
+    size = 0
     for file in files:
-        if not packs or len(packs[-1]) + len(file.content) > PACK_BYTES:
-            packs.append(bytearray())
-        index.append([
-            file.path, len(file.content), file.modified_ms, file.created_ms, len(packs) - 1, len(packs[-1])
-        ])  # fmt: skip
-        packs[-1] += file.content
-    return index, [bytes(pack) for pack in packs]
+        if not packs or size + len(file.content) > PACK_BYTES:
+            packs.append([])
+            size = 0
+        index.append([file.path, len(file.content), file.modified_ms, file.created_ms, len(packs) - 1, size])
+        packs[-1].append(file.content)
+        size += len(file.content)
+    return index, packs
 
 
 @dataclass(frozen=True)

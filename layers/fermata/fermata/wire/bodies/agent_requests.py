@@ -4,7 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from fermata.wire.bodies.fields import StrictBody
+from fermata.wire.bodies.fields import StrictBody, UploadRef
+
+MAX_FOLDER_UPLOADS = 50
 
 
 def _to_whole_number(value: Any) -> Any:
@@ -35,14 +37,26 @@ class FolderFile(StrictBody):
     modified_ms: Annotated[int, Field(ge=0, le=10**14), BeforeValidator(_to_whole_number)] = 0
 
 
+class UploadedFolder(StrictBody):
+    """Files of a folder that are uploaded before a push, as JSON. Several uploads may hold parts of one folder."""
+
+    files: list[FolderFile]
+
+
 class NewAgents(StrictBody):
     """All agents of the workspace. Those that are not among them are removed.
 
-    `version` is the version of the list that the client has seen; without it any. With `dryRun` nothing is changed.
+    `folderUploads` names uploads of the kind `agentFiles` with further files of folders, whose content is
+    `{"files": […]}` with files as in `folders`. `version` is the version of the list that the client has seen; without
+    it any. With `dryRun` nothing is changed.
     """
 
     files: Annotated[list[AgentFile], Field(max_length=200)]
     folders: Annotated[dict[_Name, list[FolderFile]], Field(max_length=50, default_factory=dict)]
+    folder_uploads: Annotated[
+        dict[_Name, Annotated[list[UploadRef], Field(max_length=MAX_FOLDER_UPLOADS)]],
+        Field(max_length=50, default_factory=dict),
+    ]
     version: _Line | None = None
     dry_run: bool = False
 

@@ -2,7 +2,7 @@
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.agent_requests import NewAgents, NewSecret
-from fermata.wire.operations.common import API_PREFIX, OK_RESPONSES
+from fermata.wire.operations.common import API_PREFIX, OK_RESPONSES, UPLOAD_EXPIRED
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
 _CAN_MANAGE_AGENTS = (Capability.AGENTS,)
@@ -41,6 +41,8 @@ PUSH_AGENTS = Operation(
     responses=(SuccessResponse("What has changed, or with `dryRun` would change.", "PushedAgentsResponse"),),
     errors={
         400: "The files have mistakes: `code` is `invalid_agents`, and `problems` names all of them.",
+        404: "Nothing was uploaded under a reference.",
+        410: UPLOAD_EXPIRED,
         429: "The user or the workspace has reached a limit of stored bytes a day.",
     }
     | _CHANGED,
