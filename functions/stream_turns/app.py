@@ -265,6 +265,7 @@ router.handles_by_path(chat_clients.RUN_AGUI, "fermata.client_protocols.agui_run
 router.handles_by_path(openai.CREATE_CHAT_COMPLETION, "fermata.client_protocols.openai_endpoint:create_chat_completion")
 router.handles_by_path(openai.CREATE_RESPONSE, "fermata.client_protocols.openai_endpoint:create_response")
 router.handles_by_path(openai.SHOW_RESPONSE, "fermata.client_protocols.openai_stored_responses:show_response")
+router.handles_by_path(openai.LIST_INPUT_ITEMS, "fermata.client_protocols.openai_input_items:list_input_items")
 router.handles_by_path(openai.DELETE_RESPONSE, "fermata.client_protocols.openai_stored_responses:delete_response")
 router.handles_by_path(openai.CANCEL_RESPONSE, "fermata.client_protocols.openai_stored_responses:cancel_response")
 router.handles_by_path(cms_agent.STREAM_CMS_ANSWER, "fermata.client_protocols.cms_agent:stream_cms_answer")

@@ -1,10 +1,12 @@
 """Responses that are read again, followed, cancelled and deleted."""
 
+import base64
 import json
 from typing import Any
 
 import pytest
 
+from tests.images import make_image
 from tests.tenant_tokens import make_tenant
 from tests.unit.client_protocols.conftest import Requester
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
@@ -45,7 +47,9 @@ def test_each_answer_of_a_turn_is_a_response_of_its_own(stage: Stage, requester:
     second = respond(requester, input=[{"type": "function_call_output", "call_id": call["call_id"], "output": "Bern"}])
     assert second["usage"]["input_tokens"] == first["usage"]["input_tokens"] == 10
     for made in (first, second):
-        assert show(requester, made["id"]) == made | {"usage": None}, "what each has used is not known any more"
+        assert show(requester, made["id"]) == made
+        events = list_events(requester.send("GET", f"{RESPONSES}/{made['id']}?stream=true").text)
+        assert events[-1]["response"]["usage"] == made["usage"]
 
 
 def test_a_response_in_the_background_is_there_at_once_and_read_when_it_is_over(
@@ -108,3 +112,94 @@ def test_responses_that_are_not_there_are_not_found(method: str, stage: Stage, r
     ):
         assert one.send(method, f"{RESPONSES}/{name}{suffix}").status_code == 404, name
     assert show(requester, made)["status"] == "completed"
+
+
+def say(requester: Requester, text: str, previous: str = "", **members: Any) -> str:
+    """Return the id of the response."""
+    named = {"previous_response_id": previous} if previous else {}
+    response = requester.send("POST", RESPONSES, json={"model": "site", "input": text} | named, **members)
+    assert response.status_code == 200, response.text
+    return str(response.json()["id"])
+
+
+def list_sent_texts(stage: Stage) -> list[str]:
+    messages = stage.driver.requests[-1].messages
+    return [block.text for message in messages for block in message.content if block.kind == "text"]
+
+
+def test_a_conversation_goes_on_from_an_earlier_response_in_a_copy(stage: Stage, requester: Requester) -> None:
+    call = reply_with_calls(tool_call_block("list_documents"), text="I look.")
+    stage.script_replies(call, "A.", "B.", "C.", "D.")
+    first = say(requester, "One")
+    origin = stage.turn.conversation
+    second = say(requester, "Two", first)
+    branched = say(requester, "Three", first)
+    copy = stage.turn.conversation
+    assert copy != origin
+    assert list_sent_texts(stage) == ["One", "I look.", "A.", "Three"]
+    say(requester, "Four", branched)
+    assert list_sent_texts(stage) == ["One", "I look.", "A.", "Three", "C.", "Four"]
+    assert stage.turn.conversation == copy
+    stage.script_replies("E.")
+    say(requester, "Five", second)
+    assert list_sent_texts(stage) == ["One", "I look.", "A.", "Two", "B.", "Five"]
+    assert stage.turn.conversation == origin
+
+
+def test_the_same_request_for_a_branch_again_joins_its_turn(stage: Stage, requester: Requester) -> None:
+    stage.script_replies("A.", "B.", "C.", "Never.")
+    first = say(requester, "One")
+    say(requester, "Two", first)
+    key = {"headers": {"idempotency-key": "once"}}
+    made = [say(requester, "Three", first, **key) for _ in range(2)]
+    assert made[0] == made[1]
+    assert len(stage.driver.requests) == 3
+
+
+def test_a_copy_outlives_the_conversation_that_it_was_made_of(stage: Stage, requester: Requester) -> None:
+    long_text = "x" * 50_000
+    stage.script_replies(long_text, "B.", "C.", "D.")
+    first = say(requester, "One")
+    origin = stage.turn.conversation
+    say(requester, "Two", first)
+    branched = say(requester, "Three", first)
+    assert stage.resources.blobs.delete_folder(f"conversations/bakery/{origin}") > 0
+    say(requester, "Four", branched)
+    assert long_text in list_sent_texts(stage)
+
+
+def list_items(requester: Requester, response_id: str, query: str = "") -> Json:
+    answer = requester.send("GET", f"{RESPONSES}/{response_id}/input_items{query}")
+    assert answer.status_code == 200, answer.text
+    page: Json = answer.json()
+    return page
+
+
+def test_what_a_request_brought_is_listed(stage: Stage, requester: Requester) -> None:
+    stage.script_replies("Hi.", reply_with_calls(tool_call_block("locate"), tool_call_block("locate")), "In Bern.")
+    picture = {
+        "type": "input_image",
+        "image_url": f"data:image/png;base64,{base64.b64encode(make_image(kind='PNG')).decode()}",
+    }
+    content = [{"type": "input_text", "text": "What is it?"}, picture]
+    first = respond(requester, input=[{"role": "user", "content": content}])
+    [item] = list_items(requester, first["id"])["data"]
+    assert (item["type"], item["role"]) == ("message", "user")
+    assert item["content"][0] == {"type": "input_text", "text": "What is it?"}
+    assert item["content"][1]["image_url"].startswith("data:image/jpeg;base64,")
+    second = respond(requester, input="Where?", tools=[LOCATE], previous_response_id=first["id"])
+    assert [one["content"][0]["text"] for one in list_items(requester, second["id"])["data"]] == ["Where?"]
+    ids = [call["call_id"] for call in second["output"]]
+    results = [{"type": "function_call_output", "call_id": one, "output": one} for one in ids]
+    third = respond(requester, input=results)
+    listed = list_items(requester, third["id"], "?order=asc")
+    assert [(one["call_id"], one["output"]) for one in listed["data"]] == [(one, one) for one in ids]
+    assert not listed["has_more"]
+    newest = list_items(requester, third["id"], "?limit=1")
+    assert (newest["data"], newest["has_more"]) == (listed["data"][1:], True)
+    rest = list_items(requester, third["id"], f"?after={newest['last_id']}")
+    assert (rest["data"], rest["has_more"]) == (listed["data"][:1], False)
+    for query in ("?after=none", "?limit=0", "?limit=101", "?order=up"):
+        assert requester.send("GET", f"{RESPONSES}/{third['id']}/input_items{query}").status_code == 400, query
+    rival = Requester(make_tenant(stage.resources, "rival"))
+    assert rival.send("GET", f"{RESPONSES}/{third['id']}/input_items").status_code == 404

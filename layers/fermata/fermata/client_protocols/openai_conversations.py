@@ -151,17 +151,20 @@ def _read_arguments(arguments: str) -> Any:
         return {}
 
 
-def find_response_conversation(resources: Resources, caller: Caller, scope: str, response_id: str) -> Conversation:
-    """Return the conversation of an earlier response.
+def find_response_conversation(
+    resources: Resources, caller: Caller, scope: str, response_id: str, branch_key: str
+) -> Conversation:
+    """Return the conversation of an earlier response, or if it has gone on since, a copy of it up to the response.
 
     Args:
         resources: Of the process.
         caller: Whose response it is.
         scope: The agent's.
         response_id: As the client names it.
+        branch_key: Names the copy: the same for the same request sent again.
 
     Raises:
-        InvalidRequest: There is no such response of this agent, or its conversation has gone on since.
+        InvalidRequest: There is no such response of this agent, or too much was said before it.
     """
     turn_id, dot, place = response_id.removeprefix(RESPONSE_ID_PREFIX).partition(".")
     try:
@@ -173,9 +176,11 @@ def find_response_conversation(resources: Resources, caller: Caller, scope: str,
         raise InvalidRequest(NO_PREVIOUS_RESPONSE.format(response_id[:120]))
     if conversation.scope != scope:
         raise InvalidRequest("The previous response is of another agent.")
-    if not _is_newest_turn(resources, conversation, turn.id):
-        raise InvalidRequest("The conversation of the previous response has gone on since. Name its newest response.")
-    return conversation
+    if _is_newest_turn(resources, conversation, turn.id):
+        return conversation
+    from fermata.client_protocols.openai_branches import branch_conversation  # most requests go on at the end
+
+    return branch_conversation(resources, caller, conversation, turn.id, branch_key)
 
 
 def mark_response_deleted(resources: Resources, turn: Turn, place: str) -> None:

@@ -113,7 +113,7 @@ def build_current_response(context: RequestContext, exchange: Exchange, renderer
     if not renderer.is_response_over():
         return Response(200, renderer.build_whole(None))
     _store_messages(context, exchange)
-    return Response(200, renderer.build_whole(_count_used(exchange, exchange.entries[-1])))
+    return Response(200, renderer.build_whole(_count_used(exchange, exchange.end or exchange.entries[-1])))
 
 
 class _SilentRenderer:
@@ -178,7 +178,8 @@ def _end_exchange(context: RequestContext, exchange: Exchange) -> TokenTotals | 
     """Return what the response has used, and store where its messages go on."""
     exchange.answer.close()
     _store_messages(context, exchange)
-    return _count_used(exchange, read_last_entry(context.resources, exchange.turn.pk) or exchange.entries[-1])
+    newest = exchange.end or read_last_entry(context.resources, exchange.turn.pk)
+    return _count_used(exchange, newest or exchange.entries[-1])
 
 
 def _count_used(exchange: Exchange, last: LogEntry) -> TokenTotals | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.client_protocols.chat_conversations import find_agent_scope, open_chat
 from fermata.client_protocols.client_messages import ClientAnswer, build_client_tools, parse_tool_content
@@ -85,6 +86,7 @@ class Exchange:
         used_before: What the turn had used before the request; None if that is not known any more.
         messages: All messages of the client, if it has sent them.
         is_started: Whether the request has started the turn.
+        end: The entry with which its answer has ended, where the turn may have gone on; None if that is the newest.
     """
 
     turn: Turn
@@ -94,6 +96,7 @@ class Exchange:
     used_before: TokenTotals | None = None
     messages: tuple[TranscriptMessage, ...] = ()
     is_started: bool = False
+    end: LogEntry | None = None
 
     @cached_property
     def answer(self) -> OpenAIAnswer:
@@ -174,7 +177,8 @@ def _open_conversation(context: RequestContext, scope: str, asked: AskedAnswer) 
     """Return the conversation of a prompt: the one that the client names, or that its messages are of."""
     resources, caller, body = context.resources, context.caller, asked.body
     if asked.previous_response:
-        return find_response_conversation(resources, caller, scope, asked.previous_response)
+        request_key = context.request.headers.get("idempotency-key", "")[:180]
+        return find_response_conversation(resources, caller, scope, asked.previous_response, request_key or new_id())
     if body.conversation_name:
         return open_chat(resources, caller, scope, body.conversation_name)
     key = context.request.headers.get("idempotency-key", "")

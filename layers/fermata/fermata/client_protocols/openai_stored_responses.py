@@ -6,19 +6,20 @@ A response is not stored by itself: the log of its turn says what it was, for as
 import re
 from dataclasses import replace
 
+from fermata.aws.resources import Resources
 from fermata.client_protocols.openai_conversations import (
     RESPONSE_ID_PREFIX,
     is_response_deleted,
     mark_response_deleted,
 )
 from fermata.client_protocols.openai_endpoint import build_current_response, make_response_renderer, send_answer
-from fermata.client_protocols.openai_exchange import AnswerPlace, Exchange, make_exchange
+from fermata.client_protocols.openai_exchange import AnswerPlace, Exchange, count_tokens, make_exchange
 from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.errors import NotFound
 from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import Turn, find_turn_for_caller
-from fermata.turns.turn_log import LogEntry, read_whole_log
+from fermata.turns.turn_log import LogEntry, read_last_entry, read_whole_log
 from fermata.wire.http.messages import Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.openai_answer import OpenAIAnswer, TokenTotals
@@ -29,7 +30,7 @@ _RESPONSE_ID = re.compile(RESPONSE_ID_PREFIX + r"([A-Za-z0-9_-]{1,64})(?:\.([0-9
 
 def show_response(context: RequestContext) -> Response:
     """Return a response as far as it has come, or with `stream` all of its events, those to come as well."""
-    exchange = _open_response(context)
+    exchange = open_stored_response(context)
     query = context.request.query
     if query.get("stream", "").lower() != "true":
         return build_current_response(context, exchange, make_response_renderer(exchange, _name_model(exchange.turn)))
@@ -42,20 +43,25 @@ def show_response(context: RequestContext) -> Response:
 
 def cancel_response(context: RequestContext) -> Response:
     """End the turn of a response, and return the response. Safe to repeat; one that is over stays as it is."""
-    exchange = _open_response(context)
+    exchange = open_stored_response(context)
     stop_turn(context.resources, exchange.turn, CancelledEvent())
-    exchange = _open_response(context)
+    exchange = open_stored_response(context)
     return build_current_response(context, exchange, make_response_renderer(exchange, _name_model(exchange.turn)))
 
 
 def delete_response(context: RequestContext) -> Response:
     """Mark a response as deleted. Its words stay in the conversation, which is deleted by itself."""
-    exchange = _open_response(context)
+    exchange = open_stored_response(context)
     mark_response_deleted(context.resources, exchange.turn, str(exchange.place))
     return Response(200, {"id": context.path_parameters["responseId"], "object": "response", "deleted": True})
 
 
-def _open_response(context: RequestContext) -> Exchange:
+def open_stored_response(context: RequestContext) -> Exchange:
+    """Return the exchange of the response that a path names.
+
+    Raises:
+        NotFound: The caller has no such response.
+    """
     response_id = context.path_parameters["responseId"]
     matched = _RESPONSE_ID.fullmatch(response_id)
     unknown = NotFound(f"Response with id '{response_id[:120]}' not found.")
@@ -69,19 +75,32 @@ def _open_response(context: RequestContext) -> Exchange:
     place = _find_place(make_exchange(context.resources, turn, entries, "item"), int(matched[2] or 0), bool(matched[3]))
     if turn.undone_turn or not entries or place is None or is_response_deleted(context.resources, turn, str(place)):
         raise unknown
-    return _count_tokens_if_known(make_exchange(context.resources, turn, entries, "item", place))
+    return _find_tokens(context, make_exchange(context.resources, turn, entries, "item", place))
 
 
-def _count_tokens_if_known(exchange: Exchange) -> Exchange:
-    """Return the exchange, with what was used before it if its answer is the only one of the turn.
+def _find_tokens(context: RequestContext, exchange: Exchange) -> Exchange:
+    """Return the exchange with what the turn had used before its answer, and the entry with which the answer ended.
 
-    Only the newest entry of a log says what the turn has used.
+    Each entry of a log says what the turn has used until then. Readers of a whole log leave it out of all but the last.
     """
-    answer, goes_on = exchange.begin(), bool(exchange.place.call_count)
-    for entry in exchange.entries[:-1]:
+    answer, entries = exchange.begin(), exchange.entries
+    begin: int | None = None if exchange.place.call_count else -1
+    end: int | None = None
+    for index, entry in enumerate(entries):
         answer.fold(entry.events)
-        goes_on = goes_on or answer.is_over()
-    return exchange if goes_on else replace(exchange, used_before=TokenTotals())
+        begin = index if begin is None and answer.has_begun else begin
+        if answer.is_over():
+            end = index
+            break
+    used_before = TokenTotals()
+    if begin is not None and begin >= 0:
+        used_before = count_tokens(_read_entry(context.resources, exchange.turn, entries[begin]))
+    last = None if end in (None, len(entries) - 1) else _read_entry(context.resources, exchange.turn, entries[end or 0])
+    return replace(exchange, used_before=used_before, end=last)
+
+
+def _read_entry(resources: Resources, turn: Turn, entry: LogEntry) -> LogEntry:
+    return read_last_entry(resources, turn.pk, at_or_before=entry.first_number) or entry
 
 
 def _find_place(first: Exchange, call_count: int, follows_decisions: bool) -> AnswerPlace | None:

@@ -79,6 +79,7 @@ const LEFT_OUT = {
   createResponse: "for OpenAI's clients",
   showResponse: "for OpenAI's clients",
   deleteResponse: "for OpenAI's clients",
+  listResponseInputItems: "for OpenAI's clients",
   cancelResponse: "for OpenAI's clients",
   listAgentModels: "for OpenAI's clients",
   showAgentModel: "for OpenAI's clients",

@@ -94,6 +94,26 @@ CANCEL_RESPONSE = Operation(
     responses=(SuccessResponse("The response as it has ended.", "OpenAIResponse"),),
     errors=_NO_RESPONSE,
 )
+LIST_INPUT_ITEMS = Operation(
+    name="listResponseInputItems",
+    function="stream_turns",
+    method="GET",
+    path=f"{OPENAI_PATH}/responses/{{responseId}}/input_items",
+    capabilities=CAN_CHAT,
+    error_model=_ERROR_MODEL,
+    summary="List what the request of a response brought",
+    description="The user's message, results of the client's tools, or decisions. What was said before is not listed.",
+    parameters=(
+        _RESPONSE_ID,
+        RequestParameter(
+            "limit", "How many at most; 20 by default.", {"type": "integer", "minimum": 1, "maximum": 100}
+        ),
+        RequestParameter("order", "`desc`, the newest first, by default.", {"type": "string", "enum": ["asc", "desc"]}),
+        RequestParameter("after", "The id of the item behind which to go on.", {"type": "string", "maxLength": 160}),
+    ),
+    responses=(SuccessResponse("A page of items.", "OpenAIInputItemListResponse"),),
+    errors=_NO_RESPONSE,
+)
 LIST_AGENT_MODELS = Operation(
     name="listAgentModels",
     function="tool_result",

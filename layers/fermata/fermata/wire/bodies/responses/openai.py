@@ -46,6 +46,16 @@ class DeletedOpenAIResponse(ResponseModel):
     deleted: Literal[True]
 
 
+class OpenAIInputItemListResponse(ResponseModel):
+    """Items that a request brought. Their other members are those of OpenAI."""
+
+    object: Literal["list"]
+    data: list[dict[str, Any]]
+    first_id: Annotated[str | None, Field(alias="first_id")]
+    last_id: Annotated[str | None, Field(alias="last_id")]
+    has_more: Annotated[bool, Field(alias="has_more")]
+
+
 class AgentModelResponse(ResponseModel):
     """An agent as a model."""
 

@@ -1,0 +1,99 @@
+"""Let a conversation go on from an earlier response in a copy, as OpenAI's clients expect it (decision 0447)."""
+
+import contextlib
+import hashlib
+from dataclasses import dataclass
+
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed
+from fermata.aws.resources import Resources
+from fermata.client_protocols.chat_conversations import DELETED_CHAT
+from fermata.conversations.conversation_store import create_conversation, get_conversation
+from fermata.conversations.message_cuts import leave_out_cut_messages
+from fermata.conversations.message_store import (
+    build_message_put,
+    count_positions,
+    load_messages,
+    read_newest_messages,
+)
+from fermata.domain.caller import Caller
+from fermata.domain.conversation import Conversation
+from fermata.domain.errors import Gone, InvalidRequest, NotFound
+from fermata.domain.messages import Message
+
+MAX_BRANCHED_POSITIONS = 1_000
+"""A copy reads and writes every message, with its pictures and large results."""
+NOT_IN_CONVERSATION = "The previous response is not part of its conversation any more: its user went back behind it."
+
+
+def branch_conversation(
+    resources: Resources, caller: Caller, conversation: Conversation, turn: str, branch_key: str
+) -> Conversation:
+    """Return a copy of a conversation up to the end of a turn. Safe to repeat: the same key means the same copy.
+
+    Args:
+        resources: Of the process.
+        caller: Whose conversation it is.
+        conversation: The conversation, which stays as it is.
+        turn: The last turn of the copy.
+        branch_key: Names the copy.
+
+    Raises:
+        InvalidRequest: The turn is not in the conversation any more, or too much was said before it.
+        Gone: The copy was deleted.
+    """
+    messages = _load_until(resources, conversation, turn)
+    copied = _open_copy(resources, caller, conversation, f"{turn} {branch_key}")
+    writer = _CopyWriter(resources, copied)
+    for message in messages:
+        writer.write(message)
+    return copied
+
+
+def _load_until(resources: Resources, conversation: Conversation, turn: str) -> list[Message]:
+    newest = read_newest_messages(resources, conversation.tenant, conversation.id, limit=1)
+    if newest and newest[0].position > MAX_BRANCHED_POSITIONS:
+        raise InvalidRequest(
+            f"A conversation of more than {MAX_BRANCHED_POSITIONS:,} messages goes on only at its end. "
+            "Name its newest response."
+        )
+    kept = leave_out_cut_messages(load_messages(resources, conversation.tenant, conversation.id), conversation.cuts)
+    last = max((index for index, message in enumerate(kept) if message.turn == turn), default=-1)
+    if last < 0:
+        raise InvalidRequest(NOT_IN_CONVERSATION)
+    return kept[: last + 1]
+
+
+def _open_copy(resources: Resources, caller: Caller, conversation: Conversation, name: str) -> Conversation:
+    digest = hashlib.sha256(f"{conversation.tenant} {conversation.id} {name}".encode()).hexdigest()
+    create_conversation(
+        resources,
+        caller,
+        conversation.scope,
+        conversation.title,
+        conversation.credential_id,
+        conversation.model_id,
+        conversation_id=f"br-{digest[:32]}",
+        space=conversation.space,
+    )
+    try:
+        return get_conversation(resources, caller, f"br-{digest[:32]}")
+    except NotFound:
+        raise Gone(DELETED_CHAT) from None
+
+
+@dataclass
+class _CopyWriter:
+    """Writes messages one behind the other. Their turns get ids of their own, since each turn has one conversation."""
+
+    resources: Resources
+    conversation: Conversation
+    position: int = 0
+
+    def write(self, message: Message) -> None:
+        identity = f"{self.conversation.id} {message.turn}"
+        turn = hashlib.sha256(identity.encode()).hexdigest()[:21]
+        copy = message.model_copy(update={"position": self.position, "turn": turn, "turn_usage": None})
+        put = build_message_put(self.resources, self.conversation.tenant, self.conversation.id, copy)
+        with contextlib.suppress(ConditionFailed):  # the same request has copied it before
+            self.resources.tables.write_items(put)
+        self.position += count_positions(message)
