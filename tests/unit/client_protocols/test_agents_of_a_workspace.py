@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from fermata.client_protocols.client_messages import MAX_DOWNLOADED_BYTES
+from fermata.domain.run_settings import FileDownloadLimits
+from fermata.drivers.transport.file_download import DownloadedFile
 from tests.agent_definitions import make_definition, push_definitions
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
 from tests.unit.client_protocols.conftest import Requester, SdkChat, parse_chunks
@@ -89,3 +92,26 @@ def test_an_agent_that_one_may_not_ask_is_as_unknown_as_any(
     ]
     assert [one.status_code for one in refused] == [404, 404]
     assert refused[0].json() == refused[1].json()
+
+
+def test_an_agent_limits_the_files_that_are_named_by_their_address(
+    stage: Stage, requester: Requester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[FileDownloadLimits] = []
+
+    def download(_url: str, limits: FileDownloadLimits) -> DownloadedFile:
+        asked.append(limits)
+        return DownloadedFile(b"x" * 40, "text/plain")
+
+    monkeypatch.setattr("fermata.client_protocols.client_messages.download_file", download)
+    limited = {"fileDownload": {"maxBytes": 100, "timeout": 5}}
+    push_definitions(stage.resources, stage.caller, make_definition(credential=stage.credential.id, properties=limited))
+    stage.script_replies("Read.", "Read.")
+    file = {"type": "file", "mediaType": "text/plain", "url": "https://files.example/a"}
+    message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "Read"}, file, file]}
+    for agent in ("helper", "site"):
+        answer = requester.send("POST", f"/api/agents/{agent}", json={"id": f"files {agent}", "messages": [message]})
+        assert answer.status_code == 200, answer.text
+    sizes = [(one.max_bytes, one.timeout) for one in asked]
+    rest = MAX_DOWNLOADED_BYTES - 40
+    assert sizes == [(100, 5), (100, 5), (MAX_DOWNLOADED_BYTES, 30_000), (rest, 30_000)]

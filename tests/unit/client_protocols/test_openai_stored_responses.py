@@ -203,3 +203,18 @@ def test_what_a_request_brought_is_listed(stage: Stage, requester: Requester) ->
         assert requester.send("GET", f"{RESPONSES}/{third['id']}/input_items{query}").status_code == 400, query
     rival = Requester(make_tenant(stage.resources, "rival"))
     assert rival.send("GET", f"{RESPONSES}/{third['id']}/input_items").status_code == 404
+
+
+def test_a_long_conversation_goes_on_only_at_its_end_and_says_so(
+    stage: Stage, requester: Requester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fermata.client_protocols.openai_branches.MAX_BRANCHED_MESSAGES", 3)
+    stage.script_replies("A.", "B.", "C.")
+    first = say(requester, "One")
+    second = say(requester, "Two", first)
+    body = {"model": "site", "input": "Three", "previous_response_id": first}
+    refused = requester.send("POST", RESPONSES, json=body)
+    assert refused.status_code == 400
+    assert "more than 3 messages goes on only at its end" in refused.json()["error"]["message"]
+    say(requester, "Three", second)
+    assert list_sent_texts(stage)[-1] == "Three"

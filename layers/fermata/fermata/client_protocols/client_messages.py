@@ -37,12 +37,13 @@ class ClientPrompt:
     """A prompt: its blocks, and for each image where it is in the message.
 
     Attributes:
-        download: Returns the prompt with its files, where `content` has their addresses; None if it has none.
+        download: Returns the prompt with its files, which may have these limits, where `content` has their addresses;
+            None if it has none.
     """
 
     content: tuple[Block, ...]
     image_paths: tuple[str, ...] = ()
-    download: "Callable[[], ClientPrompt] | None" = None
+    download: "Callable[[FileDownloadLimits], ClientPrompt] | None" = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,16 @@ def defer_downloads(
         return DownloadedFile(url.encode(errors="replace"), "text/plain")
 
     prompt = read_prompt(message, note_address)
-    return replace(prompt, download=lambda: read_prompt(message, download_file)) if addresses else prompt
+
+    def download_all(limits: FileDownloadLimits) -> ClientPrompt:
+        return read_prompt(message, lambda url, left: download_file(url, _join_limits(limits, left)))
+
+    return replace(prompt, download=download_all) if addresses else prompt
+
+
+def _join_limits(limits: FileDownloadLimits, left: FileDownloadLimits) -> FileDownloadLimits:
+    """Return the limits of an agent, as far as what is left of a message allows."""
+    return FileDownloadLimits(max_bytes=min(limits.max_bytes, left.max_bytes), timeout=limits.timeout)
 
 
 def read_ui_prompt(message: Mapping[str, Any], download: DownloadFile) -> ClientPrompt:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import Resources
 from fermata.client_protocols.client_messages import ClientPrompt
+from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ClientProtocol
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
-from fermata.domain.run_settings import OutputFormat
+from fermata.domain.run_settings import FileDownloadLimits, OutputFormat
 from fermata.domain.tools import ClientTool, DirectCall
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.idempotency import find_started_turn
@@ -82,9 +83,28 @@ def _join_or_start(context: RequestContext, sent: ClientPrompt, prompt: TurnProm
         return start_turn(resources, caller, prompt)
     if started := find_started_turn(resources, caller, prompt.idempotency_key, prompt.digest):
         return started
-    files = sent.download()
+    files = sent.download(_read_download_limits(resources, caller, prompt.scope))
     downloaded = replace(prompt, content=files.content, image_paths=files.image_paths, sent_digest=prompt.digest)
     return start_turn(resources, caller, downloaded)
+
+
+def _read_download_limits(resources: Resources, caller: Caller, scope: str) -> FileDownloadLimits:
+    """Return what the agent that is asked says of files that are named by their address."""
+    agent_id = read_agent_id(scope)
+    if not agent_id:
+        return FileDownloadLimits()
+    from fermata.agents.definitions.definition_store import (
+        find_entry_for_caller,
+        load_definition,
+        read_agent_list,
+    )  # imported here because few prompts have such files
+
+    entry = find_entry_for_caller(read_agent_list(resources, caller.tenant), caller, agent_id)
+    try:
+        definition = load_definition(resources, caller.tenant, f"{agent_id}@{entry.version}")
+    except LookupError:  # the start of the turn says what is missing
+        return FileDownloadLimits()
+    return definition.parse_properties().settings.file_download
 
 
 def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> TurnPrompt:

@@ -7,21 +7,23 @@ from dataclasses import dataclass
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed
 from fermata.aws.resources import Resources
 from fermata.client_protocols.chat_conversations import DELETED_CHAT
+from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.conversation_store import create_conversation, get_conversation
 from fermata.conversations.message_cuts import leave_out_cut_messages
 from fermata.conversations.message_store import (
     build_message_put,
     count_positions,
-    load_messages,
-    read_newest_messages,
+    read_following_messages,
 )
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Gone, InvalidRequest, NotFound
 from fermata.domain.messages import Message
 
-MAX_BRANCHED_POSITIONS = 1_000
-"""A copy reads and writes every message, with its pictures and large results."""
+MAX_BRANCHED_MESSAGES = 400
+"""A copy reads and writes every message, with its pictures and large results, while its client waits."""
+_FETCHED_AT_ONCE = 4
+"""A message may have eight pictures, and the function has little memory."""
 NOT_IN_CONVERSATION = "The previous response is not part of its conversation any more: its user went back behind it."
 
 
@@ -41,22 +43,26 @@ def branch_conversation(
         InvalidRequest: The turn is not in the conversation any more, or too much was said before it.
         Gone: The copy was deleted.
     """
-    messages = _load_until(resources, conversation, turn)
+    messages = _list_until(resources, conversation, turn)
     copied = _open_copy(resources, caller, conversation, f"{turn} {branch_key}")
     writer = _CopyWriter(resources, copied)
-    for message in messages:
-        writer.write(message)
+    for start in range(0, len(messages), _FETCHED_AT_ONCE):
+        part = messages[start : start + _FETCHED_AT_ONCE]
+        for message in BlockFetcher(resources.blobs).fetch_all_blocks(part):  # each keeps what it has fetched
+            writer.write(message)
     return copied
 
 
-def _load_until(resources: Resources, conversation: Conversation, turn: str) -> list[Message]:
-    newest = read_newest_messages(resources, conversation.tenant, conversation.id, limit=1)
-    if newest and newest[0].position > MAX_BRANCHED_POSITIONS:
+def _list_until(resources: Resources, conversation: Conversation, turn: str) -> list[Message]:
+    """Return the messages up to the end of a turn, without what is in S3."""
+    tenant, limit = conversation.tenant, MAX_BRANCHED_MESSAGES + 1
+    stored = read_following_messages(resources, tenant, conversation.id, 0, limit=limit)
+    if len(stored) == limit:
         raise InvalidRequest(
-            f"A conversation of more than {MAX_BRANCHED_POSITIONS:,} messages goes on only at its end. "
+            f"A conversation of more than {MAX_BRANCHED_MESSAGES} messages goes on only at its end. "
             "Name its newest response."
         )
-    kept = leave_out_cut_messages(load_messages(resources, conversation.tenant, conversation.id), conversation.cuts)
+    kept = leave_out_cut_messages(stored, conversation.cuts)
     last = max((index for index, message in enumerate(kept) if message.turn == turn), default=-1)
     if last < 0:
         raise InvalidRequest(NOT_IN_CONVERSATION)

@@ -36,6 +36,7 @@ DEFAULT_SUB_AGENT_SCHEMA = {
     "properties": {"task": {"type": "string", "description": "What is to be done, with all that has to be known."}},
     "required": ["task"],
 }
+TRANSCRIPTION_WARNING = "'transcription' has no effect yet: a prompt cannot hold audio."
 FindBundle = Callable[[str], str]
 """Returns the key of the stored files of a folder, given its `basePath`; raises ValueError where there is none."""
 
@@ -251,6 +252,7 @@ class AgentCompiler:
         if not isinstance(connection_id, str):
             return {}
         place = self._place.inside("properties", "transcription", "connectionId")
+        self._problems.add_warning(place, TRANSCRIPTION_WARNING)
         connection = self._find_connection(place, source.id, connection_id)
         if connection is not None and not CONNECTION_TYPES[connection.type].provider:
             self._problems.add_error(place, f"The connection {connection_id!r} is not one of models.")
