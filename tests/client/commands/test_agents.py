@@ -139,7 +139,7 @@ def write_folder(place: Path, *sizes: int) -> Path:
     place.write_text(GOOD.replace("claude-sonnet-5", "claude-sonnet-5\n      fileSystem: {basePath: docs}"))
     (place.parent / "docs").mkdir()
     for number, size in enumerate(sizes):
-        (place.parent / "docs" / f"{number}.md").write_bytes(b"x" * size)
+        (place.parent / "docs" / f"{number}.txt").write_bytes(b"x" * size)
     return place.parent
 
 
@@ -158,7 +158,7 @@ def test_a_folder_that_is_too_large_for_a_request_is_uploaded_in_parts(
     assert announced.body["kind"] == "agentFiles"
     assert announced.body["bytes"] == len(stored.raw) <= 16 * 1024 * 1024
     parts = [[file["path"] for file in call.body["files"]] for call in (stored, second)]
-    assert parts == [["0.md"], ["1.md", "2.md"]]
+    assert parts == [["0.txt"], ["1.txt", "2.txt"]]
     assert pushed.body["folderUploads"] == {"docs": ["ref-1", "ref-2"]}
     assert "folders" not in pushed.body
 
@@ -170,5 +170,5 @@ def test_files_that_no_agent_may_have_are_named_with_their_size_before_anything_
     folder = write_folder(place, 10_000_001, 5)
     result = run("agents", "push", str(folder), service=service)
     assert (result.exit_code, service.calls) == (1, [])
-    assert "docs/0.md has 10,000,001 bytes; a file of an agent has at most 10,000,000." in result.stderr
-    assert "The largest file is 0.md with 10,000,001." in result.stderr
+    assert "docs/0.txt has 10,000,001 bytes; a file of an agent has at most 10,000,000." in result.stderr
+    assert "The largest file is 0.txt with 10,000,001." in result.stderr
