@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fermata.wire.operations.cms_agent import CMS_AGENT_PATH
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import BaseOperation, FunctionName
@@ -18,7 +19,7 @@ TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
 STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
 BUFFERED_FUNCTION: FunctionName = "tool_result"
 """The function that answers the other methods of streamed paths."""
-WHOLE_SUBTREES = (f"{CONTENT_PATH}/", "/delivery/")
+WHOLE_SUBTREES = (f"{CONTENT_PATH}/", "/delivery/", f"{CMS_AGENT_PATH}/sessions/")
 """Subtrees whose paths begin with parameters, and all belong to one function."""
 PREFIX_SEGMENTS = 5
 """Slashes of a path like `/admin/api/ai/conversations/`, below which every path is written out."""

@@ -62,7 +62,9 @@ def create_space(resources: Resources, space: SpaceKey, record: ContentSpace, au
     try:
         commit_documents(resources, space, steps, WriteBasis(record, {}), extra=[put])
     except ContentMoved:
-        raise Conflict(f"There is a space {space.name} already.") from None
+        raise Conflict(
+            f"There is a space {space.name} already, or one of this name is being erased: then it is free in an hour."
+        ) from None
     return record
 
 
