@@ -1,15 +1,19 @@
 """Call the HTTP API on content: spaces, documents, exports, imports, the search index."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from fermata_client.service.errors import InvalidResponseError
 from fermata_client.service.json_members import require_member, without_none
 from fermata_client.service.json_types import JsonObject
 from fermata_client.service.paths import path_of
 from fermata_client.service.transport import Transport
+from fermata_client.service.uploads import Uploads
 
 IMPORTED_AT_ONCE = 25
+MAX_SENT_PROJECT_BYTES = 2_000_000
 
 
 class ContentClient:
@@ -74,6 +78,63 @@ class ContentClient:
         """Choose the model of a space's search; none for the one without a provider."""
         body = without_none({"credentialId": credential, "modelId": model})
         return self._request("PUT", path_of("content-index", *_split(space)), body)
+
+    def show_git_repository(self, space: str) -> JsonObject | None:
+        """Return the repository of a space; None without one."""
+        found: JsonObject | None = self._request("GET", _git_path(space)).get("repository")
+        return found
+
+    def connect_git_repository(self, space: str, body: JsonObject) -> None:
+        """Say which repository belongs to a space: `{url, branch?, root?, username?, password?}`."""
+        self._request("PUT", _git_path(space), body)
+
+    def disconnect_git_repository(self, space: str) -> None:
+        """Forget the repository of a space."""
+        self._request("DELETE", _git_path(space))
+
+    def check_git_repository(self, space: str) -> JsonObject:
+        """Return what a pull and a push would do."""
+        return self._request("GET", _git_path(space, "status"))
+
+    def pull_git_repository(self, space: str, prefer: str | None) -> JsonObject:
+        """Pull the repository into a space, and return what has changed."""
+        return self._request("POST", _git_path(space, "pull"), without_none({"prefer": prefer}))
+
+    def push_git_repository(self, space: str, prefer: str | None, message: str) -> JsonObject:
+        """Push a space to its repository, and return what has changed."""
+        return self._request("POST", _git_path(space, "push"), without_none({"prefer": prefer, "message": message}))
+
+    def export_project_files(self, space: str) -> dict[str, str]:
+        """Return the files of a space by their paths.
+
+        Raises:
+            InvalidResponseError: Somebody has changed the space between two parts.
+        """
+        files: dict[str, str] = {}
+        cursor, digests = "", set()
+        while True:
+            query = f"?{urlencode({'cursor': cursor})}" if cursor else ""
+            part = self._request("GET", path_of("content-files", *_split(space)) + query)
+            files |= require_member(part, "files", dict)
+            digests.add(part.get("digest"))
+            cursor = part.get("nextCursor") or ""
+            if len(digests) > 1:
+                raise InvalidResponseError("Somebody has changed the site during the export. Try again.")
+            if not cursor:
+                return files
+
+    def import_project_files(self, space: str, files: dict[str, str]) -> JsonObject:
+        """Make a space what files say, and return how much has changed. Large projects are uploaded first."""
+        raw = json.dumps(files, ensure_ascii=False).encode("utf-8", "replace")
+        path = path_of("content-files", *_split(space))
+        if len(raw) <= MAX_SENT_PROJECT_BYTES:
+            return self._request("POST", path, {"files": files})
+        ref = Uploads(self._transport).upload_snapshot(raw)
+        return self._request("POST", path, {"uploadRef": ref})
+
+
+def _git_path(space: str, *segments: str) -> str:
+    return path_of("content-git", *_split(space), *segments)
 
 
 def _path_in(space: str, *segments: str) -> str:

@@ -47,7 +47,7 @@ class Uploads:
         if snapshot is None or _request_bytes(body) <= MAX_REQUEST_BYTES:
             return body
         rest = {name: value for name, value in body.items() if name != "snapshot"}
-        return rest | {"snapshotRef": self._upload_snapshot(_encode_json(snapshot))}
+        return rest | {"snapshotRef": self.upload_snapshot(_encode_json(snapshot))}
 
     def offload_folders(self, body: JsonObject) -> JsonObject:
         """Return the body of a push of agents, with `folderUploads` in place of `folders` where they are too large."""
@@ -68,7 +68,8 @@ class Uploads:
             return part | {"uploadRef": self._upload("image", raw, hashlib.sha256(raw).hexdigest())}
         return part | {"data": base64.b64encode(raw).decode()}
 
-    def _upload_snapshot(self, raw: bytes) -> str:
+    def upload_snapshot(self, raw: bytes) -> str:
+        """Upload JSON, and return its reference. What was uploaded last is not uploaded again."""
         digest = hashlib.sha256(raw).hexdigest()
         newest = self._newest
         if newest is not None and newest.digest == digest and self._clock() < newest.expires_at:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fermata_client.commands.workspace import content
+from fermata_client.commands.workspace import content, content_git
 from fermata_client.service.client import FermataClient
 from tests.client.commands.run_command import run_command
 
@@ -118,3 +118,95 @@ def test_a_space_is_deleted_when_its_name_is_confirmed(service: ContentService) 
     result = run_command("content", "delete", "shop", "--yes")
     assert (result.exit_code, "job j1" in result.output) == (0, True)
     assert service.sent == [("DELETE", "/content-spaces/shop/main", None)]
+
+
+class ProjectService(ContentService):
+    """Serves a project as files in two parts, and a repository."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files = {".contentrain/config.json": '{"version": 1}\n', "blog/a b.md": "# É\n"}
+        self.digests = ["d1", "d1"]
+        self.repository: dict[str, Any] | None = None
+
+    def _answer(self, path: str, query: dict[str, str], body: Any) -> Any:
+        if path.startswith("/content-files/") and body is None:
+            names = sorted(self.files)
+            name, is_last = (names[1], True) if query.get("cursor") else (names[0], False)
+            part = {"files": {name: self.files[name]}, "digest": self.digests[is_last]}
+            return part if is_last else part | {"nextCursor": name}
+        if path.startswith("/content-files/"):
+            return {"written": len(body["files"]), "deleted": 0, "models": 1, "ignored": []}
+        if path.endswith("/status"):
+            fields = [{"field": "en.title"}]
+            conflicts = [{"model": "faq", "id": "one", "fields": fields}]
+            return {"commit": "c", "incoming": 2, "outgoing": 3, "isSynchronised": False, "conflicts": conflicts}
+        if path.endswith(("/pull", "/push")):
+            return {"commit": "0123456789abcdef", "pulled": 2, "pushed": 0, "ignored": ["odd.json"]}
+        return {"repository": self.repository}
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> ProjectService:
+    service = ProjectService()
+
+    @contextmanager
+    def connect(_url: str | None, _token: str | None) -> Iterator[FermataClient]:
+        with FermataClient("http://127.0.0.1:9", "t", transport=httpx.MockTransport(service)) as client:
+            yield client
+
+    for module in (content, content_git):
+        monkeypatch.setattr(module, "connect_to_service", connect)
+    return service
+
+
+@pytest.mark.parametrize("name", ["project.zip", "project"])
+def test_a_project_is_written_as_files_and_read_from_them(project: ProjectService, tmp_path: Path, name: str) -> None:
+    target = tmp_path / name
+    assert "2 files" in run_command("content", "export", "shop", str(target)).output
+    first = target.read_bytes() if target.is_file() else b""
+    run_command("content", "export", "shop", str(target))
+    assert (target.read_bytes() if target.is_file() else b"") == first
+    done = run_command("content", "import", "shop/copy", str(target))
+    assert "2 written" in done.output
+    assert project.sent[-1] == ("POST", "/content-files/shop/copy", {"files": project.files})
+
+
+def test_an_export_of_files_that_changed_meanwhile_is_refused(project: ProjectService, tmp_path: Path) -> None:
+    project.digests = ["d1", "d2"]
+    failed = run_command("content", "export", "shop", str(tmp_path / "p.zip"))
+    assert failed.exit_code != 0
+    assert "during the export" in failed.output
+    assert not (tmp_path / "p.zip").exists()
+
+
+def test_a_folder_without_a_project_is_not_sent(project: ProjectService, tmp_path: Path) -> None:
+    failed = run_command("content", "import", "shop", str(tmp_path))
+    assert (failed.exit_code != 0, project.sent) == (True, [])
+    assert "config.json" in failed.output
+
+
+def test_a_repository_is_connected_with_a_password_that_no_argument_shows(
+    project: ProjectService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_WORD", "secret")
+    address = "https://git.example.com/shop.git"
+    arguments = ("connect", "shop", address, "--username", "ada", "--password-env", "GIT_WORD")
+    assert "secret" not in run_command("content", "git", *arguments).output
+    body = {"url": address, "branch": "main", "root": "", "username": "ada", "password": "secret"}
+    assert project.sent == [("PUT", "/content-git/shop/main", body)]
+
+
+def test_both_sides_of_a_repository_are_shown_and_synchronised(project: ProjectService) -> None:
+    assert run_command("content", "git", "status", "shop").exit_code != 0
+    project.repository = {"url": "https://git.example.com/shop.git", "branch": "main", "root": ""}
+    shown = run_command("content", "git", "status", "shop").output
+    assert "2 changes to pull, 3 files to push" in shown
+    assert "conflict faq/one en.title" in shown
+    pulled = run_command("content", "git", "pull", "shop", "--prefer", "theirs").output
+    assert "2 changes pulled" in pulled
+    assert "0123456789ab" in pulled
+    run_command("content", "git", "push", "shop", "--message", "Words")
+    assert [body for *_, body in project.sent[-2:]] == [{"prefer": "theirs"}, {"message": "Words"}]
+    run_command("content", "git", "disconnect", "shop")
+    assert project.sent[-1][:2] == ("DELETE", "/content-git/shop/main")

@@ -75,7 +75,7 @@ def test_both_the_row_and_the_rights_have_to_permit_a_tool(
 def test_a_row_names_the_only_models_and_languages(resources: Resources, space: SpaceKey) -> None:
     put_member(resources, space, BOB)
     permissions = read_permissions(resources, space, "bob", WRITER)
-    assert (permissions.allowed_models, permissions.allowed_locales) == ({"recipe"}, {"de"})
+    assert (permissions.allowed_models, permissions.allowed_locales) == (BOB.models, BOB.locales)
     put_member(resources, space, SpaceMember("bob", "editor", frozenset()))
     assert read_permissions(resources, space, "bob", WRITER).allowed_models == frozenset()
 

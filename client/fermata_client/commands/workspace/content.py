@@ -6,12 +6,19 @@ from typing import Any
 
 import click
 
-from fermata_client.commands.common.errors import report_errors
+from fermata_client.commands.common.errors import CommandError, report_errors
 from fermata_client.commands.common.json_output import print_json
 from fermata_client.commands.common.options import json_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.commands.workspace.content_git import content_git
+from fermata_client.commands.workspace.project_archive import (
+    is_project_target,
+    read_project_archive,
+    write_project_archive,
+)
 from fermata_client.service.client import FermataClient
 from fermata_client.service.content_client import IMPORTED_AT_ONCE
+from fermata_client.service.errors import InvalidResponseError
 from fermata_client.terminal.plain_text import strip_control_chars
 from fermata_client.terminal.table import format_minute, print_table
 
@@ -22,6 +29,9 @@ SPACE_ARGUMENT = click.argument("space", metavar="SITE[/ENVIRONMENT]")
 @click.group()
 def content() -> None:
     """List and show content, export, import or delete a space, index its search."""
+
+
+content.add_command(content_git)
 
 
 @content.command("list")
@@ -70,7 +80,19 @@ def show_content(space: str, model: str, document: str, url: str | None, token: 
 @service_options
 @report_errors
 def export_content(space: str, target: Path, as_html: bool, url: str | None, token: str | None) -> None:
-    """Write a space to the JSON file TARGET, which `fermata content import` reads."""
+    """Write a space to TARGET, which `fermata content import` reads: a JSON file, or files of the layout .contentrain/.
+
+    TARGET is a folder or a ZIP archive for the latter.
+    """
+    if not as_html and is_project_target(target):
+        with connect_to_service(url, token) as client:
+            try:
+                files = client.export_project_files(space)
+            except InvalidResponseError as error:
+                raise CommandError(str(error)) from error
+        write_project_archive(target, files)
+        click.echo(f"{target}: {len(files)} files")
+        return
     with connect_to_service(url, token) as client:
         count = _write_pages(client, space, target) if as_html else _write_export(client, space, target)
     click.echo(f"{target}: {count} {'pages' if as_html else 'documents'}")
@@ -101,11 +123,21 @@ def _write_pages(client: FermataClient, space: str, target: Path) -> int:
 
 @content.command("import")
 @SPACE_ARGUMENT
-@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
 @service_options
 @report_errors
 def import_content(space: str, source: Path, url: str | None, token: str | None) -> None:
-    """Import the JSON file SOURCE. It may be repeated: what is there already stays as it is."""
+    """Import SOURCE. It may be repeated: what is there already stays as it is.
+
+    SOURCE is a JSON file, or a folder or ZIP archive with .contentrain/. The latter is all that the space says
+    afterwards: what it does not have is deleted, and can be restored.
+    """
+    if is_project_target(source):
+        files = read_project_archive(source)
+        with connect_to_service(url, token) as client:
+            done = client.import_project_files(space, files)
+        click.echo(f"{done['written']} written, {done['deleted']} deleted, {done['models']} models")
+        return
     if source.stat().st_size > MAX_IMPORTED_FILE_BYTES:
         raise click.ClickException(f"{source} is larger than {MAX_IMPORTED_FILE_BYTES // 1_000_000} MB.")
     try:
