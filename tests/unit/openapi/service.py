@@ -229,6 +229,7 @@ class Service:
 
     def _open_cms_session(self, operation: BaseOperation) -> dict[str, str]:
         """Return a session with the CMS agent, and a turn of it where one is followed."""
+        set_default(self.resources, self.stage.caller, "cms", self.stage.credential.id, "claude-opus-4-5")
         session = create_conversation(self.resources, self.stage.caller, "cms", None, None, "").id
         if operation is not cms_agent.FOLLOW_CMS_ANSWER:
             return {"sessionId": session}
@@ -397,6 +398,8 @@ class Service:
 
 
 def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
+    for limit in ("content.model_store.MAX_SPACES", "wire.auth.mcp_connector_store.MAX_CONNECTORS"):
+        patch.setattr(f"fermata.{limit}", 10**6)  # each request gets one of its own
     stage = PlayingStage(resources, patch)
     _price_models(resources)
     stage.workflow = resources.__dict__["workflow"] = ImmediateWorkflow(stage)

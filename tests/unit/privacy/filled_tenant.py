@@ -21,6 +21,7 @@ from fermata.content.git.git_remote import GitRemote, put_git_remote
 from fermata.content.model_store import create_space
 from fermata.content.publishing.delivery_token import issue_delivery_token
 from fermata.content.search.search_index import IndexSettings, TextEmbedder, index_documents, set_index_settings
+from fermata.content.space_members import SpaceMember, put_member
 from fermata.conversations import conversation_store
 from fermata.credentials import last_used, scope_defaults
 from fermata.domain.blocks import ImageBlock
@@ -128,6 +129,7 @@ def write_content(resources: Resources, caller: Caller) -> None:
     issue_delivery_token(resources, space, caller.user, "published")
     leave_change_open(resources, space, author)
     put_git_remote(resources, space, GitRemote(url="https://1.1.1.1/shop.git", username="ada"), "password-of-git")
+    put_member(resources, space, SpaceMember(caller.user, "editor"))
 
 
 def run_edited_turn(stage: Stage) -> None:

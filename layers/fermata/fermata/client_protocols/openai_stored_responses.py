@@ -15,7 +15,7 @@ from fermata.client_protocols.openai_conversations import (
 from fermata.client_protocols.openai_endpoint import build_current_response, make_response_renderer, send_answer
 from fermata.client_protocols.openai_exchange import AnswerPlace, Exchange, count_tokens, make_exchange
 from fermata.domain.agent_ids import read_agent_id
-from fermata.domain.errors import NotFound
+from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import Turn, find_turn_for_caller
@@ -32,7 +32,10 @@ def show_response(context: RequestContext) -> Response:
     """Return a response as far as it has come, or with `stream` all of its events, those to come as well."""
     exchange = open_stored_response(context)
     query = context.request.query
-    if query.get("stream", "").lower() != "true":
+    wanted = query.get("stream", "false").lower()
+    if wanted not in ("true", "false"):
+        raise InvalidRequest("'stream' must be true or false.")
+    if wanted == "false":
         return build_current_response(context, exchange, make_response_renderer(exchange, _name_model(exchange.turn)))
     after = read_integer_parameter(context.request, "starting_after", MAX_EVENT_NUMBER, maximum=MAX_EVENT_NUMBER)
     renderer = make_response_renderer(

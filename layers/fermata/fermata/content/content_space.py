@@ -205,7 +205,11 @@ def is_live_space(item: Item | None) -> TypeGuard[Item]:
 
 
 def mark_space_deleted(resources: Resources, space: SpaceKey) -> None:
-    """Let a space be found no more. Its name stays taken until `forget_deleted_space`. Idempotent."""
+    """Let a space be found no more. Its name stays taken until `forget_deleted_space`. Idempotent.
+
+    Raises:
+        Conflict: Somebody else has changed the space at the same moment.
+    """
     key = space_item_key(resources, space)
     item = resources.tables.get_item_by_key(key)
     if item is None or not is_live_space(item):

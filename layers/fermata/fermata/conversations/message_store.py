@@ -147,7 +147,14 @@ def read_newest_messages(
 def read_following_messages(
     resources: Resources, tenant: str, conversation: str, position: int, *, limit: int
 ) -> list[Message]:
-    """Return the first `limit` messages from a position on, in order."""
+    """Return messages in order.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The conversation's id.
+        position: The position of the first one.
+        limit: How many at most.
+    """
     table = resources.settings.conversations_table
     pk = conversation_partition(tenant, conversation)
     min_sk, max_sk = message_sort_key(position, conversation), f"{_get_key_prefix(conversation)}m#~"

@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from fermata.wire.bodies.fields import LenientBody, ResourceId, StrictBody
+from fermata.wire.bodies.fields import JSON_INTEGER, LenientBody, ResourceId, StrictBody
 
 
 class NewCallbackToken(StrictBody):
     """A token for a turn: for which of its requests, and for how long."""
 
     request_ids: Annotated[list[ResourceId], Field(max_length=50)] | None = None
-    expires_in_seconds: Annotated[int, Field(ge=1, le=604_800)] | None = None
+    expires_in_seconds: Annotated[int, Field(ge=1, le=604_800), JSON_INTEGER] | None = None
 
 
 class RemoteError(LenientBody):

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from fermata.wire.bodies.fields import StrictBody, UploadRef
+from fermata.wire.bodies.fields import JSON_INTEGER, StrictBody, UploadRef
 
 _SPACE_NAME = r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"
 _LOCALE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
@@ -144,7 +144,7 @@ class NewDeliveryToken(StrictBody):
     mode: Literal["published", "preview"]
     model: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,39})?$")] = ""
     document: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,39})?$")] = ""
-    expires_in_seconds: Annotated[int, Field(ge=60, le=31_536_000)] | None = None
+    expires_in_seconds: Annotated[int, Field(ge=60, le=31_536_000), JSON_INTEGER] | None = None
 
 
 class ImportedDocument(StrictBody):

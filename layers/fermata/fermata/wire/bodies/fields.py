@@ -3,9 +3,9 @@
 Nothing is coerced: a number is not accepted as a string (decision 0023).
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
 
 from fermata.aws.uploads import MAX_UPLOAD_REF_CHARS
@@ -31,6 +31,12 @@ def _check_header_value(key: str) -> str:
     return key
 
 
+def _to_integer(number: Any) -> Any:
+    """Accept 2.0 as an integer, because JSON has one type of numbers."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+JSON_INTEGER = BeforeValidator(_to_integer)
 NULL_SCHEMA: JsonDict = {"type": "null"}
 _NOT_BLANK = Field(json_schema_extra={"pattern": r"\S"})
 ResourceId = Annotated[str, StringConstraints(min_length=1, max_length=200)]

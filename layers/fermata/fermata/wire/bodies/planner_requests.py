@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from fermata.wire.bodies.fields import LenientBody, ResourceId
+from fermata.wire.bodies.fields import JSON_INTEGER, LenientBody, ResourceId
 
 SessionName = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[A-Za-z0-9._:-]+$")]
 """A session, or a site. A site's name is written in lower case."""
@@ -97,13 +97,13 @@ class HistoryStepBody(SessionBody):
     """A page whose newest change is undone or redone, or a version that is undone on all of its pages."""
 
     slug: PageSlug | None = None
-    version: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    version: Annotated[int, Field(ge=1, le=10**9), JSON_INTEGER] | None = None
 
 
 class RestoreBody(SessionBody):
     """A version of the draft to go back to."""
 
-    version: Annotated[int, Field(ge=1, le=10**9)]
+    version: Annotated[int, Field(ge=1, le=10**9), JSON_INTEGER]
 
 
 class PublishBody(SessionBody):
@@ -113,7 +113,7 @@ class PublishBody(SessionBody):
 class RestoreEditionBody(SessionBody):
     """An edition whose pages the draft gets."""
 
-    number: Annotated[int, Field(ge=1, le=10**9)]
+    number: Annotated[int, Field(ge=1, le=10**9), JSON_INTEGER]
 
 
 class BootstrapBody(SessionBody):

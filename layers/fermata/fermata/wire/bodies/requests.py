@@ -1,13 +1,21 @@
 """Define the bodies of requests on conversations, credentials, defaults, uploads and budgets."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
 from fermata.aws import uploads
 from fermata.domain.agent_ids import ConversationScope
-from fermata.wire.bodies.fields import ApiKey, ContentSpaceName, NonBlankTitle, NonBlankUrl, ResourceId, StrictBody
+from fermata.wire.bodies.fields import (
+    JSON_INTEGER,
+    ApiKey,
+    ContentSpaceName,
+    NonBlankTitle,
+    NonBlankUrl,
+    ResourceId,
+    StrictBody,
+)
 
 _MAX_ANNOUNCED_BYTES = 999_999_999
 """More than an upload of any kind may have. The limit of each kind is checked when the upload is announced."""
@@ -18,16 +26,11 @@ def _is_string(member: str) -> JsonDict:
     return {"required": [member], "properties": {member: {"type": "string"}}}
 
 
-def _to_integer(number: Any) -> Any:
-    """Accept 2.0 as an integer, because JSON has one type of numbers."""
-    return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
 class NewUpload(StrictBody):
     """The announcement of an upload: its size in bytes, and its SHA-256 in hexadecimal."""
 
     kind: uploads.UploadKind
-    size: Annotated[int, Field(ge=1, le=_MAX_ANNOUNCED_BYTES, alias="bytes"), BeforeValidator(_to_integer)]
+    size: Annotated[int, Field(ge=1, le=_MAX_ANNOUNCED_BYTES, alias="bytes"), JSON_INTEGER]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -87,13 +90,13 @@ class NewApiKey(StrictBody):
     label: NonBlankTitle
     capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)]
     scopes: Annotated[list[ConversationScope], Field(min_length=1, max_length=20)] | None = None
-    expires_in_seconds: Annotated[int, Field(ge=60, le=10 * 366 * 86_400), BeforeValidator(_to_integer)] | None = None
+    expires_in_seconds: Annotated[int, Field(ge=60, le=10 * 366 * 86_400), JSON_INTEGER] | None = None
 
 
 class ApiKeyRotation(StrictBody):
     """How long the old secret stays valid beside the new one, in seconds: a day, unless it is said."""
 
-    overlap_seconds: Annotated[int, Field(ge=0, le=30 * 86_400), BeforeValidator(_to_integer)] = 86_400
+    overlap_seconds: Annotated[int, Field(ge=0, le=30 * 86_400), JSON_INTEGER] = 86_400
 
 
 class NewConnector(StrictBody):
@@ -102,7 +105,7 @@ class NewConnector(StrictBody):
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
     type: Literal["local", "remote"]
     capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)]
-    ttl_days: Annotated[int, Field(ge=1, le=3650), BeforeValidator(_to_integer)] | None = 90
+    ttl_days: Annotated[int, Field(ge=1, le=3650), JSON_INTEGER] | None = 90
 
 
 class NewDefault(StrictBody):

@@ -20,6 +20,7 @@ from fermata.wire.auth.authentication import authenticate, require_capability
 from fermata.wire.auth.tenant import normalize_origin
 from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
+from fermata.wire.http.check_parameters import check_parameters
 from fermata.wire.http.cms_agent_envelope import shape_cms_agent_error
 from fermata.wire.http.error_responses import response_from_error
 from fermata.wire.http.messages import HttpRequest, Response
@@ -116,6 +117,7 @@ def admit_request(
         raise PathNotFound("Not found")
     route, path_parameters = matches[methods.index(request.method)]
     if isinstance(route, PublicRoute):
+        check_parameters(request, route.operation.parameters)
         return route.handler(resources, replace(request, path_parameters=path_parameters))
     return route, _build_context(resources, route, replace(request, path_parameters=path_parameters))
 
@@ -152,6 +154,7 @@ def _build_context(resources: Resources, route: Route, request: HttpRequest) -> 
         record_api_key_use(resources, caller)
     if not caller.allows_scope(scope := request.path_parameters.get("scope", "")) and scope:
         raise Forbidden(f"Forbidden: this key is not for the scope {scope}.")
+    check_parameters(request, route.operation.parameters)
     return RequestContext(resources, request, caller, get_tenant(resources, caller.tenant))
 
 

@@ -34,7 +34,7 @@ CREATE_CONVERSATION = Operation(
     summary="Begin a conversation",
     body=NewConversation,
     responses=(SuccessResponse("The new conversation.", "ConversationResponse", 201),),
-    errors=_BAD_CREDENTIAL,
+    errors=_BAD_CREDENTIAL | {404: "There is no such content space, or the user has no right there."},
 )
 SHOW_CONVERSATION = Operation(
     name="showConversation",

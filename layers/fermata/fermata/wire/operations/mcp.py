@@ -85,6 +85,7 @@ ASK_MCP = PublicOperation(
     description=_MCP_DESCRIPTION,
     responses=_MCP_RESPONSES,
     errors=_MCP_ERRORS,
+    error_model="McpErrorResponse",
 )
 ASK_MCP_OF_WORKSPACE = PublicOperation(
     name="askMcpOfWorkspace",
@@ -96,6 +97,7 @@ ASK_MCP_OF_WORKSPACE = PublicOperation(
     description=_MCP_DESCRIPTION,
     responses=_MCP_RESPONSES,
     errors=_MCP_ERRORS,
+    error_model="McpErrorResponse",
 )
 ASK_INSTATIC_MCP = PublicOperation(
     name="askInstaticMcp",
@@ -106,6 +108,7 @@ ASK_INSTATIC_MCP = PublicOperation(
     description=_MCP_DESCRIPTION,
     responses=_MCP_RESPONSES,
     errors=_MCP_ERRORS,
+    error_model="McpErrorResponse",
 )
 SHOW_RESOURCE_METADATA = PublicOperation(
     name="showResourceMetadata",

@@ -351,7 +351,11 @@ REMOVE_SITE = Operation(
     description="Drafts stay with their sessions.",
     parameters=(RequestParameter("siteId", "The site.", _NAME, required=True, location="path"),),
     responses=(SuccessResponse("It is removed.", "OkResponse"),),
-    errors={404: "There is no such site.", 409: "Somebody publishes it at the same moment."},
+    errors={
+        400: "It is no name of a site.",
+        404: "There is no such site.",
+        409: "Somebody publishes it at the same moment.",
+    },
 )
 LIST_SESSIONS = Operation(
     name="listPlannerSessions",

@@ -24,7 +24,8 @@ class ErrorResponse(ResponseModel):
     member `field` of a tool's manifest is wrong. `invalid_agents`: `problems` has each mistake in files that define
     agents. `contentInvalid`: `problems` has what breaks the rules of a model. `valueTaken`: `owner` is the document
     that has the unique value of `field`. `versionMismatch`: `version` is the current one. `mergeConflict`: `conflicts`
-    has the fields that others have changed too (docs/content.md). The members from `errorCode` to `suggestions` are of
+    has the fields that others have changed too (docs/content.md). `unreadableFile`: the file `path` of a project cannot
+    be read. The members from `errorCode` to `suggestions` are of
     the planner (docs/edit-plans.md).
     """
 
@@ -38,6 +39,7 @@ class ErrorResponse(ResponseModel):
             "valueTaken",
             "versionMismatch",
             "mergeConflict",
+            "unreadableFile",
         ]
         | None
     ) = None
@@ -53,6 +55,7 @@ class ErrorResponse(ResponseModel):
     version: CountField | None = None
     owner: str | None = None
     conflicts: list[dict[str, Any]] | None = None
+    path: str | None = None
 
 
 class OkResponse(ResponseModel):

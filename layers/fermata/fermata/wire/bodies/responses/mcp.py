@@ -34,6 +34,22 @@ class McpConnectorRevokedResponse(ResponseModel):
     revoked: Literal[True]
 
 
+class McpError(ResponseModel):
+    """What is wrong with a message of JSON-RPC."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+class McpErrorResponse(ResponseModel):
+    """An error of JSON-RPC for a message that cannot be read; else a sentence, as for all other operations."""
+
+    error: McpError | str
+    jsonrpc: Literal["2.0"] | None = None
+    id: str | int | None = None
+
+
 class McpResponse(ResponseModel):
     """A response of JSON-RPC: `result`, or `error`."""
 
