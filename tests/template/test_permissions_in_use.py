@@ -36,12 +36,19 @@ from fermata.client_protocols.openai_transcript import TranscriptMessage
 from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.content_space import ContentSpace, SpaceKey
+from fermata.content.content_space import (
+    ContentSpace,
+    SpaceKey,
+    forget_deleted_space,
+    list_spaces,
+    mark_space_deleted,
+    read_space,
+)
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.list_documents import list_documents
-from fermata.content.documents.read_document import find_document_by_slug
+from fermata.content.documents.read_document import find_document_by_slug, read_versions_at_once
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import ContentChange
 from fermata.content.search.search_index import IndexSettings, set_index_settings
@@ -315,7 +322,7 @@ def test_the_messages_of_an_openai_client_are_stored_and_found_again(at: StageOf
     at("round").advance_turn()
     store_transcript(stream, caller, turn, said)
     assert open_transcript_conversation(stream, caller, "site", said).id == turn.conversation
-    assert find_response_conversation(stream, caller, "site", f"resp_{turn.id}").id == turn.conversation
+    assert find_response_conversation(stream, caller, "site", f"resp_{turn.id}", "b").id == turn.conversation
     assert read_agent_list(functions["tool_result"], caller.tenant).agents == {}
 
 
@@ -469,10 +476,12 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
     assert len(api_key_store.list_api_keys(functions["credentials"], manager.tenant)) == 1
 
 
-def test_content_is_written_merged_deleted_and_restored(functions: dict[str, Any]) -> None:
-    api, space, author = functions["api"], SpaceKey("bakery", "shop"), ContentAuthor("ada")
-    create_space(api, space, ContentSpace(), author)
-    put_model(api, space, {"id": "recipe", "kind": "collection"}, author)
+@pytest.mark.parametrize("function", ["api", "round", "credentials"])
+def test_content_is_written_merged_deleted_and_restored(functions: dict[str, Any], function: str) -> None:
+    """By people, by tools of a turn, and by files of a project."""
+    api, space, author = functions[function], SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    create_space(functions["api"], space, ContentSpace(), author)
+    put_model(functions["api"], space, {"id": "recipe", "kind": "collection"}, author)
     key = DocumentKey("recipe", "rye")
     large = DocumentContent(slug="rye", title="Rye", locales={"data": {"body": LARGE}})
     create_document(api, space, "recipe", author, large, document_id="rye", effect_key="once")
@@ -484,6 +493,29 @@ def test_content_is_written_merged_deleted_and_restored(functions: dict[str, Any
     delete_document(api, space, key, author)
     restore_document(api, space, key, 1, author)
     assert len(list_documents(api, space, "recipe").documents) == 1
+    assert list(read_versions_at_once(api, space, [(key, 5)])) == [(key, 5)]
+
+
+def test_a_turn_starts_and_is_recovered_in_a_space_and_a_space_is_erased(functions: dict[str, Any]) -> None:
+    space = SpaceKey("bakery", "shop")
+    create_space(functions["api"], space, ContentSpace(), ContentAuthor("ada"))
+    for function in ("stream_turns", "recover"):
+        assert read_space(functions[function], space).locales == ("en",)
+        assert [key for key, _ in list_spaces(functions[function], space.tenant)] == [space]
+    mark_space_deleted(functions["purge"], space)
+    forget_deleted_space(functions["purge"], space)
+    assert list_spaces(functions["api"], space.tenant) == []
+
+
+def test_files_of_a_project_come_by_upload_and_variations_from_a_session(
+    resources: Resources, functions: dict[str, Any]
+) -> None:
+    caller, credentials = functions["stage"].caller, functions["credentials"]
+    ref = put_upload(resources_of_new_process(resources), caller, "snapshot", b"{}")
+    assert uploads.fetch_upload(credentials, caller, uploads.parse_upload_ref(ref, "snapshot")) == b"{}"
+    session = conversation_store.create_conversation(functions["api"], caller, "planner", None, None, "m")
+    assert conversation_store.get_conversation(credentials, caller, session.id).scope == "planner"
+    assert load_draft(credentials, DraftLocation(caller.tenant, session.id)).order == ()
 
 
 def test_an_upload_becomes_an_asset_and_is_found_again_also_when_people_have_written_much_about_it(

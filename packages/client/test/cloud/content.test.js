@@ -56,7 +56,10 @@ test("an image is uploaded once, and shown at an address, and its texts are foun
   const delivered = await fetch(`${URL_OF_CLOUD}/delivery/${token}/assets/${asset.id}/small`);
   assert.deepEqual([delivered.status, delivered.redirected], [200, true]);
   await assert.rejects(assets.addressOf("none"), { name: "NotFoundError" });
-  await search.index({ again: true });
+  for (let cursor; cursor !== null; ) {
+    const step = await search.index({ again: true, ...(cursor && { cursor }) });
+    cursor = step.cursor ?? null;
+  }
   assert.equal((await search.find("red", { type: "image" }))[0].id, asset.id);
   assert.deepEqual(await search.model(), { credentialId: "", modelId: "" });
 });
