@@ -6,6 +6,8 @@ import re
 from fermata_client.html.tags import PARAGRAPH_CLOSING_TAGS
 
 _FIRST_TAG = re.compile(r"<([a-z][\w-]*+)", re.IGNORECASE)
+_ESCAPED_ATTRIBUTE = re.compile(r'<[a-z][^<>="]*+=\\"', re.IGNORECASE)
+r"""A quotation mark with a backslash in a tag. In a text it may be what the page shows: `<pre>a=\"b\"</pre>`."""
 
 
 def decode_json_markup(html: str) -> str:
@@ -18,7 +20,7 @@ def decode_json_markup(html: str) -> str:
     first_tag = _FIRST_TAG.match(text, int(is_quoted))
     if first_tag is None or not text.rstrip('"').endswith(">"):
         return html
-    is_escaped = '=\\"' in text
+    is_escaped = bool(_ESCAPED_ATTRIBUTE.search(text))
     if not is_escaped and not (is_quoted and first_tag[1].lower() in PARAGRAPH_CLOSING_TAGS):
         return html
     try:

@@ -18,6 +18,7 @@ test("a quotation and other markup stay as they are", () => {
     ...others,
     '<p title="a">x =\\"y\\"</p>',
     '<p class=\\"a\\">\\q</p>',
+    '<pre>echo a=\\"b\\"</pre>',
     '"<p>a</p>" and "<p>b</p>"',
   ]) {
     assert.equal(decodeJsonMarkup(text), text);

@@ -32,6 +32,7 @@ def test_a_block_in_quotation_marks_is_markup_and_a_word_in_them_a_quotation() -
         '<p class=\\"a\\">\\q</p>',
         '"<p>a</p>" and "<p>b</p>"',
         '<p class=\\"a',
+        '<pre>echo a=\\"b\\"</pre>',
     ],
 )
 def test_other_markup_stays_as_it_is(markup: str) -> None:

@@ -7,6 +7,9 @@ const BLOCK_TAGS = new Set(
   ).split(" "),
 );
 
+/** A quotation mark with a backslash in a tag. In a text it may be what the page shows. */
+const ESCAPED_ATTRIBUTE = /<[a-z][^<>="]*=\\"/i;
+
 /**
  * Return the HTML that a JSON string holds, also one without its outer quotation marks; else the text itself.
  *
@@ -20,7 +23,7 @@ export function decodeJsonMarkup(html) {
   const firstTag = /^"?<([a-z][\w-]*)/i.exec(text);
   const isEnded = text.endsWith(">") || text.endsWith('>"');
   if (!firstTag || !isEnded || isQuoted !== text.startsWith('"')) return html;
-  if (!text.includes('=\\"') && !(isQuoted && BLOCK_TAGS.has(firstTag[1].toLowerCase()))) return html;
+  if (!ESCAPED_ATTRIBUTE.test(text) && !(isQuoted && BLOCK_TAGS.has(firstTag[1].toLowerCase()))) return html;
   try {
     return JSON.parse(
       (isQuoted ? text : `"${text}"`).replace(/[\n\r\t]/g, (blank) => JSON.stringify(blank).slice(1, -1)),
