@@ -10,12 +10,14 @@ browser run in its thread.
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
 from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
 from tests.e2e.demo_model_client import DemoModelClient, Step, script_marker
+
+expect.set_options(timeout=60_000)  # what is expected comes later on a busy machine, and then at once
 
 
 @pytest.fixture(scope="session")
