@@ -209,8 +209,8 @@ def test_a_change_set_shows_what_it_changes_and_whose_values_count_is_asked(cons
 
 def test_what_the_assistant_creates_shows_at_once(console: ConsolePage, space: Space) -> None:
     page = open_part(console, space, "documents/page")
-    console.ask("Create a page “Opening hours” with a hero section")
-    page.get_by_role("link", name="Opening hours").click()
+    console.ask("Create a page “Bakery hours” with a hero section")
+    page.get_by_role("link", name="Bakery hours").click()
     expect(page.get_by_role("link", name="assistant of you")).to_be_visible()
     expect(page.locator(".section-order li")).to_contain_text("hero")
     expect(page.locator("fermata-panel")).to_contain_text("Created page")

@@ -88,7 +88,7 @@ COVERED_RULES = {
         change("fermata.turns.start.start_turn.start_once", _find_key_late),
         replace("fermata.turns.start.start_turn.ensure_not_started", lambda *_: None),
         "its turn was interrupted, and no other prompt asked for that",
-        seed=318,
+        seed=24,
         kind="queued-prompts",
     ),
     "a refused response leads to no further request": CoveredRule(

@@ -203,7 +203,9 @@ def test_errors_are_those_that_the_client_knows(
 def test_responses_name_the_one_before_and_call_tools_of_the_client(
     is_streamed: bool, client: openai.OpenAI, model: DemoModelClient
 ) -> None:
-    prompt = scripted(model, TWO_CALLS, text_step("Sun in both."), text_step("You asked about Bern."))
+    prompt = scripted(
+        model, TWO_CALLS, text_step("Sun in both."), text_step("You asked about Bern."), text_step("Rome.")
+    )
     first = respond(client, is_streamed, input=prompt, instructions="Be polite.", tools=RESPONSE_TOOLS)
     assert first.output_text == "I look."
     calls = [item for item in first.output if item.type == "function_call"]
@@ -218,8 +220,12 @@ def test_responses_name_the_one_before_and_call_tools_of_the_client(
     third = respond(client, is_streamed, input=again, previous_response_id=second.id)
     assert third.output_text == "You asked about Bern."
     assert "Sun in both." in json.dumps(model.list_requests(read_key(prompt))[-1]["body"]["messages"])
-    with pytest.raises(openai.BadRequestError, match="gone on"):
-        respond(client, False, input="x", previous_response_id=second.id)
+    branch = respond(
+        client, False, input=f"And Rome? {script_marker(read_key(prompt))}", previous_response_id=second.id
+    )
+    assert branch.status == "completed"
+    sent = json.dumps(model.list_requests(read_key(prompt))[-1]["body"]["messages"])
+    assert ("Sun in both." in sent, "Which cities?" in sent) == (True, False)
     with pytest.raises(openai.BadRequestError, match="not found"):
         respond(client, False, input="x", previous_response_id="resp_nothing")
 

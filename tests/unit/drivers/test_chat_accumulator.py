@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
+from fermata.drivers.protocols.finish_reasons import CONTENT_FILTER_REASON
 from tests.strict.chat import encode_sse, make_chunk, text_chunks, text_response, tool_call_chunks, usage_chunk
 from tests.unit.drivers import stream_helpers
 from tests.unit.drivers.stream_helpers import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
+from fermata.drivers.protocols.finish_reasons import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from tests.strict.openai import (
     encode_sse,
