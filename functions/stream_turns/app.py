@@ -321,7 +321,9 @@ async def _read_to_end(request: HttpRequest, response: Response) -> Response:
     try:
         async for _ in response.stream:
             pass
-        whole = await asyncio.get_running_loop().run_in_executor(handler_pool, build_whole_response, request, response)
+        whole = await asyncio.get_running_loop().run_in_executor(
+            handler_pool, build_whole_response, get_resources(), request, response
+        )
     finally:
         if response.on_close:
             response.on_close()

@@ -15,7 +15,10 @@ _MEMBERS = {
 _MESSAGE_MEMBERS = {
     "system": {"role", "content"},
     "user": {"role", "content"},
-    "assistant": {"role", "content", "tool_calls", "reasoning_content", "reasoning", "reasoning_details"},
+    "assistant": {
+        *("role", "content", "tool_calls"),
+        *("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thinking"),
+    },
     "tool": {"role", "content", "tool_call_id", "name"},
 }
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -14,6 +14,7 @@ from fermata.client_protocols.openai_transcript import (
 )
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.run_settings import FileDownloadLimits
 from tests.images import make_png_header, to_base64
 
 PNG = f"data:image/png;base64,{to_base64(make_png_header())}"
@@ -107,7 +108,7 @@ def test_an_image_that_is_neither_a_data_url_nor_at_a_public_address_is_refused(
         said = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
         prompt = read_chat_transcript(said).prompt.to_prompt()
         if prompt.download is not None:
-            prompt.download()
+            prompt.download(FileDownloadLimits())
 
     with pytest.raises(InvalidRequest, match="cannot be read"):
         read_prompt_with_files()

@@ -24,7 +24,7 @@ def test_each_site_tool_has_exactly_the_schema_of_the_editor(contract: dict[str,
     assert list(schema["properties"]) == contract["propertyOrder"]
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", sorted({*SCOPES} - {"cms", "studio"}))  # whose schemas are those of their contract
 def test_every_schema_equals_pydantics_schema_of_the_same_model(scope: str) -> None:
     for tool in get_toolset(scope).tools:
         assert tool.input_schema == build_pydantic_schema(tool.input_model), tool.name

@@ -78,7 +78,7 @@ def handle_request(resources: Resources, routes: Routes, request: HttpRequest) -
     return add_response_headers(request, response, is_readable=is_readable)
 
 
-def build_whole_response(request: HttpRequest, response: Response) -> Response:
+def build_whole_response(resources: Resources, request: HttpRequest, response: Response) -> Response:
     """Return what is sent after a stream that its client wants whole, with the headers of the response to the request.
 
     Args:
@@ -86,7 +86,7 @@ def build_whole_response(request: HttpRequest, response: Response) -> Response:
         response: The response whose stream was read to its end.
     """
     assert response.build_whole is not None
-    whole = _shape_error(get_resources(), request, _respond_to_errors(request, response.build_whole))
+    whole = _shape_error(resources, request, _respond_to_errors(request, response.build_whole))
     return replace(whole, headers={**response.headers, **whole.headers})
 
 
