@@ -51,7 +51,7 @@ def text_response(*parts: str) -> bytes:
 
 class StrictGemini(StrictServer):
     def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
-        named = _MODEL_IN_PATH.search(self.paths[-1])
+        named = _MODEL_IN_PATH.search(self.paths[-1] if self.paths else "")
         body |= {"model": unquote(named[1])} if named else {}  # where tests find it in the other protocols
         check_request(headers, body)
 

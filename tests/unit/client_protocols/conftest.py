@@ -16,6 +16,7 @@ from fermata.turns.turn import load_turn
 from fermata.wire.http import dispatch
 from fermata.wire.http.messages import HttpRequest, Response
 from functions.stream_turns import app as stream_turns
+from local.seed import WIDE_LIMITS
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
 from tests.unit.functions.conftest import deployed
 from tests.unit.openapi import documented_responses
@@ -93,7 +94,7 @@ class Requester:
 
 @pytest.fixture
 def requester(stage: Stage) -> Requester:
-    return Requester(make_tenant(stage.resources))
+    return Requester(make_tenant(stage.resources, limits=WIDE_LIMITS))
 
 
 def parse_chunks(response: httpx.Response) -> list[Json]:
