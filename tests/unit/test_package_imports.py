@@ -15,6 +15,7 @@ COMMON_THIRD_PARTIES = {"pydantic", "pydantic_core"}
 THIRD_PARTIES = {
     "aws": {"boto3", "botocore", "aws_lambda_powertools", "types_boto3_dynamodb", "types_boto3_kms"}
     | {"types_boto3_s3", "types_boto3_stepfunctions"},
+    "domain": {"PIL"},
     "drivers": {"httpx", "httpcore"},
     "hosts": {"jwt"},
     "pricing": {"httpx"},

@@ -128,7 +128,7 @@ function readDefinition(text) {
 
 /** @param {SpaceView} view */
 async function createModel({ content, linkTo }) {
-  const { create, id, idHint, definition, definitionHint, saved } = words.content.models;
+  const { create, exists, id, idHint, definition, definitionHint, saved } = words.content.models;
   const text = h("textarea", { name: "definition", rows: 10, class: "code", spellcheck: false });
   text.value = JSON.stringify(EXAMPLE, null, 2);
   const name = h("input", { name: "id", required: true, autocomplete: "off", spellcheck: false });
@@ -138,7 +138,9 @@ async function createModel({ content, linkTo }) {
     action: words.add,
     onAction: async (data) => {
       const given = readDefinition(String(data.get("definition")));
-      made = await content.models.put(String(data.get("id")).trim(), given, { ifVersion: undefined });
+      const wanted = String(data.get("id")).trim();
+      if ((await content.models.list()).some((model) => model.id === wanted)) throw new Error(exists);
+      made = await content.models.put(wanted, given);
     },
   });
   if (!made) return;

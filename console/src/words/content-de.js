@@ -52,7 +52,6 @@ export const CONTENT_DE = {
       changedMeanwhile: "Jemand hat dieses Dokument inzwischen geändert. Ihre Änderungen sind noch nicht gespeichert.",
       loadNewest: "Neueste Fassung laden",
       versions: "Fassungen",
-      versionsOf: (title) => `Fassungen von ${title}`,
       columns: { version: "Fassung", what: "Was", by: "Von", when: "Wann", actions: "Aktionen" },
       actions: {
         create: "angelegt",
@@ -75,7 +74,6 @@ export const CONTENT_DE = {
       addSection: "Abschnitt hinzufügen",
       hidden: "verborgen",
       shown: "Auf der Seite sichtbar",
-      noFields: "Dieses Modell hat keine Felder. Was seine Dokumente enthalten, ist JSON.",
       addText: "Text hinzufügen",
       key: "Schlüssel",
       notJson: (field) => `${field}: Das ist kein gültiges JSON.`,
@@ -103,6 +101,7 @@ export const CONTENT_DE = {
       },
       create: "Neues Modell",
       id: "Name",
+      exists: "Ein Modell mit diesem Namen gibt es schon.",
       idHint: "Kleinbuchstaben, Ziffern, Binde- und Unterstriche, wie in rezept.",
       definition: "Definition",
       definitionHint: "Als JSON: kind, title, i18n und fields nach Namen. docs/content.md nennt die Typen.",

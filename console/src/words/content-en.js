@@ -52,7 +52,6 @@ export const CONTENT_EN = {
       changedMeanwhile: "Somebody has changed this document meanwhile. Your changes are not saved yet.",
       loadNewest: "Load the newest version",
       versions: "Versions",
-      versionsOf: (/** @type {string} */ title) => `Versions of ${title}`,
       columns: { version: "Version", what: "What", by: "By", when: "When", actions: "Actions" },
       actions: /** @type {Record<string, string>} */ ({
         create: "created",
@@ -75,7 +74,6 @@ export const CONTENT_EN = {
       addSection: "Add a section",
       hidden: "hidden",
       shown: "Shown on the page",
-      noFields: "This model has no fields. What its documents hold is JSON.",
       addText: "Add a text",
       key: "Key",
       notJson: (/** @type {string} */ field) => `${field}: this is not valid JSON.`,
@@ -103,6 +101,7 @@ export const CONTENT_EN = {
       }),
       create: "New model",
       id: "Name",
+      exists: "There is a model with this name already.",
       idHint: "Lower-case letters, digits, hyphens and underscores, as in recipe.",
       definition: "Definition",
       definitionHint: "As JSON: kind, title, i18n, and fields by name. docs/content.md lists the types.",

@@ -70,7 +70,7 @@ def test_what_is_transparent_stays_so(kind: str, written: str) -> None:
     files = redraw_image(target.getvalue())
     assert open_image(files[0].data).format == written
     for file in files:
-        assert open_image(file.data).convert("RGBA").getpixel((5, 5))[3] == 0  # type: ignore[index]
+        assert open_image(file.data).convert("RGBA").getchannel("A").getpixel((5, 5)) == 0
 
 
 @pytest.mark.parametrize("raw", [b"", b"<svg onload='x()'/>", b"%PDF-1.7", make_image()[:200], make_jpeg_header()])
@@ -85,7 +85,7 @@ def test_what_is_no_whole_image_is_refused_and_nothing_is_stored(
 def test_an_image_bomb_is_refused_before_it_is_decoded(
     resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fermata.content.media.redraw_image._decode", None)
+    monkeypatch.setattr("fermata.content.media.redraw_image.decode_image", None)
     with pytest.raises(PayloadTooLarge, match="60,000 by 60,000 pixels"):
         store_image_of(resources, space, make_png_header(60_000, 60_000))
 

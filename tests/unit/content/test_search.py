@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -36,8 +37,8 @@ def add_page(resources: Resources, space: SpaceKey, slug: str, title: str) -> Do
     return create_document(resources, space, "page", ADA, content, document_id=slug).version.key
 
 
-def find(resources: Resources, space: SpaceKey, query: str, **how: object) -> list[str]:
-    return [one.entry.key.id for one in search_space(resources, space, query, LEXICAL, **how)]  # type: ignore[arg-type]
+def find(resources: Resources, space: SpaceKey, query: str, **how: Any) -> list[str]:
+    return [one.entry.key.id for one in search_space(resources, space, query, LEXICAL, **how)]
 
 
 @pytest.fixture(autouse=True)

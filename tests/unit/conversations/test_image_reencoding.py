@@ -172,7 +172,7 @@ def make_gif_bomb() -> bytes:
 def test_an_image_whose_header_states_too_many_pixels_is_not_decoded(
     bomb: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(image_reencoding, "_decode", None)
+    monkeypatch.setattr(image_reencoding, "decode_image", None)
     with pytest.raises(ImageTooLargeError, match=r"pixels, and of image/\w+ at most [\d,]+ in all are taken"):
         reencode_as_jpeg(bomb)
 

@@ -6,14 +6,13 @@ afterwards. Pillow is imported with the first image.
 
 from __future__ import annotations
 
-import contextlib
 import io
 from typing import TYPE_CHECKING
 
-from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError, check_image_header
+from fermata.domain.check_image_header import check_image_header
+from fermata.domain.decode_image import JPEG_MIME_TYPE, decode_image, rotate_upright, to_eight_bits
 from fermata.domain.image_header import (
     MAX_IMAGE_EDGE_PIXELS,
-    MAX_INPUT_IMAGE_PIXELS,
     MAX_STORED_IMAGE_PIXELS,
     ImageHeader,
 )
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_JPEG_BYTES = 1_500_000
-_JPEG_MIME_TYPE = "image/jpeg"
 _JPEG_QUALITIES = (85, 74, 64, 55)
 """Tried in this order until the image is small enough. At the last one even noise is."""
 _STRIP_HEIGHT_PIXELS = 128
@@ -37,12 +35,12 @@ def reencode_as_jpeg(raw: bytes) -> tuple[bytes, ImageHeader]:
     Raises:
         InvalidImageError: The bytes are no accepted image, or damaged.
     """
-    image = _decode(raw, check_image_header(raw).mime_type)
+    image = decode_image(raw, check_image_header(raw).mime_type, _size_within_limits)
     image = _flatten(image)  # one name for all steps, so that no step's image is kept longer than it is needed
     image = _shrink(image)
-    _rotate_upright(image)
+    rotate_upright(image)
     data = _encode(image)
-    return data, ImageHeader(_JPEG_MIME_TYPE, *image.size)
+    return data, ImageHeader(JPEG_MIME_TYPE, *image.size)
 
 
 def accept_unchanged(raw: bytes) -> ImageHeader | None:
@@ -57,27 +55,9 @@ def accept_unchanged(raw: bytes) -> ImageHeader | None:
         and header.pixel_count <= MAX_STORED_IMAGE_PIXELS
         and len(raw) <= MAX_JPEG_BYTES
     )
-    if not is_small or header.mime_type not in (_JPEG_MIME_TYPE, "image/png"):
+    if not is_small or header.mime_type not in (JPEG_MIME_TYPE, "image/png"):
         return None
-    return header if _decode(raw, header.mime_type).size == header[1:] else None
-
-
-def _decode(raw: bytes, mime_type: str) -> Image:
-    """Decode an image completely, by the decoder of its kind alone."""
-    from PIL import Image
-
-    try:
-        image: Image.Image = Image.open(io.BytesIO(raw), formats=[mime_type.removeprefix("image/").upper()])
-        if image.width * image.height > MAX_INPUT_IMAGE_PIXELS[mime_type]:
-            raise ImageTooLargeError("is larger inside than it says")
-        if mime_type == _JPEG_MIME_TYPE:  # a JPEG can be decoded directly at a half or a quarter of its size
-            image.draft("RGB", _size_within_limits(image.size))
-        image.load()
-    except InvalidImageError:
-        raise
-    except Exception as error:  # decoders raise any exception for malformed bytes
-        raise InvalidImageError("is damaged, or cut off") from error
-    return image
+    return header if decode_image(raw, header.mime_type, _size_within_limits).size == header[1:] else None
 
 
 def _flatten(image: Image) -> Image:
@@ -86,8 +66,7 @@ def _flatten(image: Image) -> Image:
 
     if image.mode == "RGB" and not image.has_transparency_data:
         return image
-    if image.mode.startswith("I"):  # 16 bits of grey, of which the upper eight are visible
-        image = image.convert("I").point(lambda grey: grey * (1 / 256)).convert("L")
+    image = to_eight_bits(image)
     if not image.has_transparency_data:
         flat = image.convert("RGB")
     else:
@@ -114,14 +93,6 @@ def _size_within_limits(size: tuple[int, int]) -> tuple[int, int]:
     width, height = size
     scale = min(1.0, MAX_IMAGE_EDGE_PIXELS / max(size), (MAX_STORED_IMAGE_PIXELS / (width * height)) ** 0.5)
     return max(1, int(width * scale + _ROUNDING_SLACK)), max(1, int(height * scale + _ROUNDING_SLACK))
-
-
-def _rotate_upright(image: Image) -> None:
-    """Apply the EXIF orientation in place; malformed EXIF data counts as none."""
-    from PIL import ImageOps
-
-    with contextlib.suppress(Exception):  # metadata may be malformed in any way while the pixels are intact
-        ImageOps.exif_transpose(image, in_place=True)
 
 
 def _encode(image: Image) -> bytes:

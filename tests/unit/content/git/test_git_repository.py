@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,8 @@ def project(resources: Resources, server: GitServer) -> SpaceKey:
     return SPACE
 
 
-def push(resources: Resources, **options: object) -> SyncSummary:
-    return push_repository(resources, SPACE, ADA, "Update content", **options)  # type: ignore[arg-type]
+def push(resources: Resources, **options: Any) -> SyncSummary:
+    return push_repository(resources, SPACE, ADA, "Update content", **options)
 
 
 def answer_question(resources: Resources, answer: str) -> None:

@@ -6,13 +6,12 @@ image.
 
 from __future__ import annotations
 
-import contextlib
 import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError, check_image_header
-from fermata.domain.image_header import MAX_INPUT_IMAGE_PIXELS
+from fermata.domain.check_image_header import check_image_header
+from fermata.domain.decode_image import decode_image, rotate_upright, to_eight_bits
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -48,39 +47,15 @@ def redraw_image(raw: bytes) -> list[RedrawnFile]:
         ImageTooLargeError: It has more pixels than are decoded.
     """
     header = check_image_header(raw)
-    image = _decode(raw, header.mime_type)
-    with contextlib.suppress(Exception):  # metadata may be malformed in any way while the pixels are intact
-        _rotate(image)
+    image = decode_image(raw, header.mime_type)
+    rotate_upright(image)
     image = _to_plain_mode(image)
     return [_write(ORIGINAL, image, _FORMATS[header.mime_type], _ORIGINAL_QUALITY), *_write_variants(image)]
 
 
-def _decode(raw: bytes, mime_type: str) -> Image:
-    """Decode an image completely, by the decoder of its kind alone."""
-    from PIL import Image
-
-    try:
-        image: Image.Image = Image.open(io.BytesIO(raw), formats=[mime_type.removeprefix("image/").upper()])
-        if image.width * image.height > MAX_INPUT_IMAGE_PIXELS[mime_type]:
-            raise ImageTooLargeError("is larger inside than it says")
-        image.load()
-    except InvalidImageError:
-        raise
-    except Exception as error:  # decoders raise any exception for malformed bytes
-        raise InvalidImageError("is damaged, or cut off") from error
-    return image
-
-
-def _rotate(image: Image) -> None:
-    from PIL import ImageOps
-
-    ImageOps.exif_transpose(image, in_place=True)
-
-
 def _to_plain_mode(image: Image) -> Image:
     """Return the image in RGB, or in RGBA if parts of it are transparent, without anything but its pixels."""
-    if image.mode.startswith("I"):  # 16 bits of grey, of which the upper eight are visible
-        image = image.convert("I").point(lambda grey: grey * (1 / 256)).convert("L")
+    image = to_eight_bits(image)
     plain = image.convert("RGBA" if image.has_transparency_data else "RGB")
     plain.info = {}
     return plain

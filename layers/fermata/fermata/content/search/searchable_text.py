@@ -10,6 +10,7 @@ from fermata.content.documents.document import DocumentVersion
 SearchType = Literal["page", "section_def", "collection", "entry", "image"]
 SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
 MAX_SEARCHED_CHARS = 8000
+_TYPES_OF_MODELS: dict[str, SearchType] = {PAGE_MODEL.id: "page", ASSET_MODEL.id: "image"}
 _MAX_DEPTH = 8
 _UNREAD_FIELDS = frozenset({"id", "sha256", "files", "sections", "mediaType", "href"})
 
@@ -19,7 +20,7 @@ def get_search_type(version: DocumentVersion) -> SearchType:
     if version.model == META_MODEL:
         definition = version.content.get_locale(DEFINITION_LOCALE) if version.content else {}
         return "section_def" if definition.get("kind") == ModelKind.SECTION else "collection"
-    return {PAGE_MODEL.id: "page", ASSET_MODEL.id: "image"}.get(version.model, "entry")  # type: ignore[return-value]
+    return _TYPES_OF_MODELS.get(version.model, "entry")
 
 
 def build_searchable_text(version: DocumentVersion) -> str:

@@ -11,6 +11,9 @@ from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
 API_PREFIX = "/admin/api/ai"
 CAN_CHAT = (Capability.CHAT,)
 CAN_MANAGE_PROVIDERS = (Capability.PROVIDERS,)
+CAN_READ_CONTENT = (Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT)
+CAN_WRITE_CONTENT = (Capability.WRITE_CONTENT, Capability.CONTENT)
+CAN_MANAGE_CONTENT = (Capability.CONTENT,)
 UPLOAD_EXPIRED = "An upload that the body refers to is more than a day old."
 NO_SUCH_TOOL_NAMES = {400: "The tools have no such names."}
 OK_RESPONSES = (SuccessResponse("Done.", "OkResponse"),)

@@ -1,6 +1,5 @@
 """Define operations on content: spaces, models, documents with their versions, change sets."""
 
-from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import (
     ChangeSetMerge,
     DocumentChange,
@@ -10,12 +9,16 @@ from fermata.wire.bodies.content_requests import (
     NewDocument,
     NewSpace,
 )
-from fermata.wire.operations.common import API_PREFIX, OK_RESPONSES, make_integer_parameter
+from fermata.wire.operations.common import (
+    API_PREFIX,
+    CAN_MANAGE_CONTENT,
+    CAN_READ_CONTENT,
+    CAN_WRITE_CONTENT,
+    OK_RESPONSES,
+    make_integer_parameter,
+)
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
-_CAN_READ = (Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT)
-_CAN_WRITE = (Capability.WRITE_CONTENT, Capability.CONTENT)
-_CAN_MANAGE = (Capability.CONTENT,)
 CONTENT_PATH = f"{API_PREFIX}/content"
 _SPACE_PATH = f"{CONTENT_PATH}/{{site}}/{{environment}}"
 _MODELS_PATH = f"{_SPACE_PATH}/models"
@@ -51,12 +54,14 @@ _IF_NONE_MATCH = RequestParameter(
 _DOCUMENT_RESPONSES = (SuccessResponse("The document. `ETag` names its version.", "DocumentResponse"),)
 
 LIST_SPACES = Operation(
-    name="listContentSpaces", function="api", method="GET", path=f"{CONTENT_PATH}/spaces", capabilities=_CAN_READ,
+    name="listContentSpaces", function="api", method="GET", path=f"{CONTENT_PATH}/spaces",
+    capabilities=CAN_READ_CONTENT,
     summary="List the sites and their environments",
     responses=(SuccessResponse("By site and environment.", "SpaceListResponse"),),
 )  # fmt: skip
 CREATE_SPACE = Operation(
-    name="createContentSpace", function="api", method="POST", path=f"{CONTENT_PATH}/spaces", capabilities=_CAN_MANAGE,
+    name="createContentSpace", function="api", method="POST", path=f"{CONTENT_PATH}/spaces",
+    capabilities=CAN_MANAGE_CONTENT,
     summary="Create an environment of a site",
     description="It begins with the models page, post, asset, navigation, setting and vocabulary.",
     body=NewSpace,
@@ -65,7 +70,7 @@ CREATE_SPACE = Operation(
 )  # fmt: skip
 DELETE_SPACE = Operation(
     name="deleteContentSpace", function="credentials", method="DELETE",
-    path=f"{API_PREFIX}/content-spaces/{{site}}/{{environment}}", capabilities=_CAN_MANAGE,
+    path=f"{API_PREFIX}/content-spaces/{{site}}/{{environment}}", capabilities=CAN_MANAGE_CONTENT,
     summary="Delete an environment of a site with all it has",
     description="It is found no more at once, and is erased within an hour: documents with all their versions, images, "
     "tokens, the index. It cannot be undone. Its name can be used again then.",
@@ -78,19 +83,19 @@ DELETE_SPACE = Operation(
     errors=_BAD_NAME | {400: "`confirm` is not the name of the space.", 404: "There is no such space."},
 )  # fmt: skip
 LIST_CONTENT_MODELS = Operation(
-    name="listContentModels", function="api", method="GET", path=_MODELS_PATH, capabilities=_CAN_READ,
+    name="listContentModels", function="api", method="GET", path=_MODELS_PATH, capabilities=CAN_READ_CONTENT,
     summary="List the models of a space",
     responses=(SuccessResponse("By id.", "ContentModelListResponse"),),
     errors=_NO_SPACE | _BAD_NAME,
 )  # fmt: skip
 SHOW_CONTENT_MODEL = Operation(
-    name="showContentModel", function="api", method="GET", path=_MODEL_PATH, capabilities=_CAN_READ,
+    name="showContentModel", function="api", method="GET", path=_MODEL_PATH, capabilities=CAN_READ_CONTENT,
     summary="Show a model",
     responses=(SuccessResponse("The model. `ETag` names its version.", "ContentModelResponse"),),
     errors=_NO_SPACE | _BAD_NAME,
 )  # fmt: skip
 PUT_CONTENT_MODEL = Operation(
-    name="putContentModel", function="api", method="PUT", path=_MODEL_PATH, capabilities=_CAN_MANAGE,
+    name="putContentModel", function="api", method="PUT", path=_MODEL_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Create or change a model",
     description="All of it at once. A model with documents keeps its kind, its unique fields and whether it is "
     "translated.",
@@ -100,14 +105,14 @@ PUT_CONTENT_MODEL = Operation(
     errors=_NO_SPACE | _REFUSED | {409: "Its documents are not what the new definition makes of them."},
 )  # fmt: skip
 REMOVE_CONTENT_MODEL = Operation(
-    name="removeContentModel", function="api", method="DELETE", path=_MODEL_PATH, capabilities=_CAN_MANAGE,
+    name="removeContentModel", function="api", method="DELETE", path=_MODEL_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Delete a model that nothing uses",
     parameters=(_IF_MATCH, _KEY),
     responses=OK_RESPONSES,
     errors=_NO_SPACE | _REFUSED | _BAD_NAME | {409: "It is in use, or every space has it."},
 )  # fmt: skip
 LIST_DOCUMENTS = Operation(
-    name="listDocuments", function="api", method="GET", path=_DOCUMENTS_PATH, capabilities=_CAN_READ,
+    name="listDocuments", function="api", method="GET", path=_DOCUMENTS_PATH, capabilities=CAN_READ_CONTENT,
     summary="List documents of a model",
     parameters=(
         make_integer_parameter("limit", "The greatest number of documents; 50 without it.", 1, 200),
@@ -123,7 +128,7 @@ LIST_DOCUMENTS = Operation(
     errors=_NO_SPACE | _BAD_NAME,
 )  # fmt: skip
 CREATE_DOCUMENT = Operation(
-    name="createDocument", function="api", method="POST", path=_DOCUMENTS_PATH, capabilities=_CAN_WRITE,
+    name="createDocument", function="api", method="POST", path=_DOCUMENTS_PATH, capabilities=CAN_WRITE_CONTENT,
     summary="Create a document",
     parameters=(_KEY,),
     body=NewDocument,
@@ -131,14 +136,14 @@ CREATE_DOCUMENT = Operation(
     errors=_NO_DOCUMENT | _REFUSED,
 )  # fmt: skip
 SHOW_DOCUMENT = Operation(
-    name="showDocument", function="api", method="GET", path=_DOCUMENT_PATH, capabilities=_CAN_READ,
+    name="showDocument", function="api", method="GET", path=_DOCUMENT_PATH, capabilities=CAN_READ_CONTENT,
     summary="Show a document",
     parameters=(_IF_NONE_MATCH,),
     responses=_DOCUMENT_RESPONSES,
     errors=_NO_DOCUMENT | _BAD_NAME | {304: "It is as it was."},
 )  # fmt: skip
 CHANGE_DOCUMENT = Operation(
-    name="changeDocument", function="api", method="PATCH", path=_DOCUMENT_PATH, capabilities=_CAN_WRITE,
+    name="changeDocument", function="api", method="PATCH", path=_DOCUMENT_PATH, capabilities=CAN_WRITE_CONTENT,
     summary="Change a document",
     description="What is not named stays. A field that is null is removed.",
     parameters=(_IF_MATCH, _KEY),
@@ -147,7 +152,7 @@ CHANGE_DOCUMENT = Operation(
     errors=_NO_DOCUMENT | _REFUSED,
 )  # fmt: skip
 DELETE_DOCUMENT = Operation(
-    name="deleteDocument", function="api", method="DELETE", path=_DOCUMENT_PATH, capabilities=_CAN_WRITE,
+    name="deleteDocument", function="api", method="DELETE", path=_DOCUMENT_PATH, capabilities=CAN_WRITE_CONTENT,
     summary="Delete a document",
     description="Its versions stay, and any of them can be restored.",
     parameters=(_IF_MATCH, _KEY),
@@ -155,7 +160,7 @@ DELETE_DOCUMENT = Operation(
     errors=_NO_DOCUMENT | _REFUSED,
 )  # fmt: skip
 LIST_VERSIONS = Operation(
-    name="listDocumentVersions", function="api", method="GET", path=_VERSIONS_PATH, capabilities=_CAN_READ,
+    name="listDocumentVersions", function="api", method="GET", path=_VERSIONS_PATH, capabilities=CAN_READ_CONTENT,
     summary="List the versions of a document, also of one that was deleted",
     description="Those of a model are the versions of the document `model/<id>`.",
     parameters=(
@@ -166,14 +171,14 @@ LIST_VERSIONS = Operation(
     errors=_NO_DOCUMENT | _BAD_NAME,
 )  # fmt: skip
 SHOW_VERSION_OF_DOCUMENT = Operation(
-    name="showDocumentVersion", function="api", method="GET", path=_VERSION_PATH, capabilities=_CAN_READ,
+    name="showDocumentVersion", function="api", method="GET", path=_VERSION_PATH, capabilities=CAN_READ_CONTENT,
     summary="Show a version of a document",
     responses=_DOCUMENT_RESPONSES,
     errors=_NO_DOCUMENT | _BAD_NAME,
 )  # fmt: skip
 RESTORE_VERSION_OF_DOCUMENT = Operation(
     name="restoreDocumentVersion", function="api", method="POST", path=f"{_VERSION_PATH}/restore",
-    capabilities=_CAN_WRITE,
+    capabilities=CAN_WRITE_CONTENT,
     summary="Restore a version of a document, also of one that was deleted",
     description="It becomes a new version. Models need `ai.content.manage`.",
     parameters=(_IF_MATCH, _KEY),
@@ -181,33 +186,33 @@ RESTORE_VERSION_OF_DOCUMENT = Operation(
     errors=_NO_DOCUMENT | _REFUSED,
 )  # fmt: skip
 LIST_CHANGE_SETS = Operation(
-    name="listChangeSets", function="api", method="GET", path=_CHANGE_SETS_PATH, capabilities=_CAN_READ,
+    name="listChangeSets", function="api", method="GET", path=_CHANGE_SETS_PATH, capabilities=CAN_READ_CONTENT,
     summary="List the change sets of a space",
     responses=(SuccessResponse("The newest first.", "ChangeSetListResponse"),),
     errors=_NO_SPACE | _BAD_NAME,
 )  # fmt: skip
 BEGIN_CHANGE_SET = Operation(
-    name="beginChangeSet", function="api", method="POST", path=_CHANGE_SETS_PATH, capabilities=_CAN_WRITE,
+    name="beginChangeSet", function="api", method="POST", path=_CHANGE_SETS_PATH, capabilities=CAN_WRITE_CONTENT,
     summary="Begin a change set",
     body=NewChangeSet,
     responses=(SuccessResponse("The change set.", "ChangeSetResponse", 201),),
     errors=_NO_SPACE | {429: "Too many change sets wait to be merged."},
 )  # fmt: skip
 SHOW_CHANGE_SET = Operation(
-    name="showChangeSet", function="api", method="GET", path=_CHANGE_SET_PATH, capabilities=_CAN_READ,
+    name="showChangeSet", function="api", method="GET", path=_CHANGE_SET_PATH, capabilities=CAN_READ_CONTENT,
     summary="Show a change set with its documents",
     responses=(SuccessResponse("The change set.", "ChangeSetResponse"),),
     errors=_NO_CHANGE_SET | _BAD_NAME,
 )  # fmt: skip
 DISCARD_CHANGE_SET = Operation(
-    name="discardChangeSet", function="api", method="DELETE", path=_CHANGE_SET_PATH, capabilities=_CAN_WRITE,
+    name="discardChangeSet", function="api", method="DELETE", path=_CHANGE_SET_PATH, capabilities=CAN_WRITE_CONTENT,
     summary="Discard a change set",
     responses=OK_RESPONSES,
     errors=_NO_CHANGE_SET | _BAD_NAME | {409: "It was merged, or somebody is changing it."},
 )  # fmt: skip
 CHANGE_IN_CHANGE_SET = Operation(
     name="changeInChangeSet", function="api", method="PATCH",
-    path=f"{_CHANGE_SET_PATH}/documents/{{model}}/{{document}}", capabilities=_CAN_WRITE,
+    path=f"{_CHANGE_SET_PATH}/documents/{{model}}/{{document}}", capabilities=CAN_WRITE_CONTENT,
     summary="Create, change or delete a document in a change set only",
     body=DocumentInChangeSet,
     responses=(SuccessResponse("The document as it is in the change set.", "ChangedDocumentResponse"),),
@@ -216,7 +221,8 @@ CHANGE_IN_CHANGE_SET = Operation(
     | {400: _REFUSED[400], 503: _REFUSED[503]},
 )  # fmt: skip
 MERGE_CHANGE_SET = Operation(
-    name="mergeChangeSet", function="api", method="POST", path=f"{_CHANGE_SET_PATH}/merge", capabilities=_CAN_WRITE,
+    name="mergeChangeSet", function="api", method="POST", path=f"{_CHANGE_SET_PATH}/merge",
+    capabilities=CAN_WRITE_CONTENT,
     summary="Merge a change set, as a whole or not at all",
     body=ChangeSetMerge,
     requires_body=False,

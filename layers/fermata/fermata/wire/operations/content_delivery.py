@@ -1,16 +1,13 @@
 """Operations by which sites read content with a token, and by which spaces are exported and imported."""
 
-from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import ContentImport, NewDeliveryToken
-from fermata.wire.operations.common import OK_RESPONSES, make_integer_parameter
+from fermata.wire.operations.common import CAN_READ_CONTENT, CAN_WRITE_CONTENT, OK_RESPONSES, make_integer_parameter
 from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import Operation, PublicOperation, RequestParameter, SuccessResponse
 
 DELIVERY_PATH = "/delivery/{token}"
 _SPACE_PATH = f"{CONTENT_PATH}/{{site}}/{{environment}}"
 _TOKENS_PATH = f"{_SPACE_PATH}/delivery-tokens"
-_CAN_READ = (Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT)
-_CAN_WRITE = (Capability.WRITE_CONTENT, Capability.CONTENT)
 _NO_SPACE = {400: "A name has another form than names have.", 404: "There is no such site or environment."}
 _NOT_SHOWN = {
     400: "A parameter has another form than described.",
@@ -32,7 +29,7 @@ ISSUE_DELIVERY_TOKEN = Operation(
     function="api",
     method="POST",
     path=_TOKENS_PATH,
-    capabilities=_CAN_WRITE,
+    capabilities=CAN_WRITE_CONTENT,
     summary="Issue a token with which a site reads content",
     description="`published` shows what is published, and needs `ai.content.manage`. `preview` also shows drafts, of "
     "one document or all, for a day or at most a week. The token is shown once.",
@@ -45,7 +42,7 @@ LIST_DELIVERY_TOKENS = Operation(
     function="api",
     method="GET",
     path=_TOKENS_PATH,
-    capabilities=_CAN_WRITE,
+    capabilities=CAN_WRITE_CONTENT,
     summary="List the tokens of a space",
     responses=(SuccessResponse("The tokens without their secrets.", "DeliveryTokenListResponse"),),
     errors=_NO_SPACE,
@@ -55,7 +52,7 @@ REVOKE_DELIVERY_TOKEN = Operation(
     function="api",
     method="DELETE",
     path=f"{_TOKENS_PATH}/{{tokenId}}",
-    capabilities=_CAN_WRITE,
+    capabilities=CAN_WRITE_CONTENT,
     summary="Revoke a token",
     parameters=(
         RequestParameter("tokenId", "The id of the token.", {"type": "string"}, required=True, location="path"),
@@ -128,7 +125,7 @@ EXPORT_CONTENT = Operation(
     function="api",
     method="GET",
     path=f"{_SPACE_PATH}/export",
-    capabilities=_CAN_READ,
+    capabilities=CAN_READ_CONTENT,
     summary="Export a space in parts, as JSON or as HTML pages",
     description="The first part of JSON has the space and its models. HTML has what is published, in each language.",
     parameters=(
@@ -143,7 +140,7 @@ IMPORT_CONTENT = Operation(
     function="api",
     method="POST",
     path=f"{_SPACE_PATH}/import",
-    capabilities=_CAN_WRITE,
+    capabilities=CAN_WRITE_CONTENT,
     summary="Import models and documents",
     description="At most 100 models and 25 documents at once, under their own ids. It may be repeated: what is there "
     "already stays as it is. One that is refused keeps the others from nothing. Models need `ai.content.manage`.",

@@ -1,12 +1,9 @@
 """Operations by which a space is connected to a Git repository, and is written and read as files."""
 
-from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import GitPull, GitPush, NewGitRemote, ProjectImport
-from fermata.wire.operations.common import API_PREFIX, OK_RESPONSES
+from fermata.wire.operations.common import API_PREFIX, CAN_MANAGE_CONTENT, CAN_READ_CONTENT, OK_RESPONSES
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
-_CAN_READ = (Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT)
-_CAN_MANAGE = (Capability.CONTENT,)
 _GIT_PATH = f"{API_PREFIX}/content-git/{{site}}/{{environment}}"
 _FILES_PATH = f"{API_PREFIX}/content-files/{{site}}/{{environment}}"
 _BAD_SPACE = {
@@ -25,13 +22,13 @@ _OF_SERVER = _BAD_SPACE | {
 _SYNC = (SuccessResponse("What has changed on both sides.", "GitSyncResponse"),)
 
 SHOW_REPOSITORY = Operation(
-    name="showGitRepository", function="credentials", method="GET", path=_GIT_PATH, capabilities=_CAN_MANAGE,
+    name="showGitRepository", function="credentials", method="GET", path=_GIT_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Show the Git repository of a space",
     responses=(SuccessResponse("The repository without its password.", "GitRepositoryResponse"),),
     errors=_BAD_SPACE,
 )  # fmt: skip
 CONNECT_REPOSITORY = Operation(
-    name="connectGitRepository", function="credentials", method="PUT", path=_GIT_PATH, capabilities=_CAN_MANAGE,
+    name="connectGitRepository", function="credentials", method="PUT", path=_GIT_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Say which Git repository belongs to a space",
     description="Over HTTPS. The password is sealed and never shown. Without one, that of the same address and user "
     "stays.",
@@ -40,20 +37,22 @@ CONNECT_REPOSITORY = Operation(
     errors=_BAD_SPACE | {409: "Somebody else has changed it at the same moment."},
 )  # fmt: skip
 DISCONNECT_REPOSITORY = Operation(
-    name="disconnectGitRepository", function="credentials", method="DELETE", path=_GIT_PATH, capabilities=_CAN_MANAGE,
+    name="disconnectGitRepository", function="credentials", method="DELETE", path=_GIT_PATH,
+    capabilities=CAN_MANAGE_CONTENT,
     summary="Forget the Git repository of a space, with its password",
     responses=OK_RESPONSES,
     errors=_BAD_SPACE | {409: "Somebody else has changed it at the same moment."},
 )  # fmt: skip
 CHECK_REPOSITORY = Operation(
     name="checkGitRepository", function="credentials", method="GET", path=f"{_GIT_PATH}/status",
-    capabilities=_CAN_MANAGE,
+    capabilities=CAN_MANAGE_CONTENT,
     summary="Show what a pull and a push would do",
     responses=(SuccessResponse("How many changes wait on both sides, with the conflicts.", "GitStatusResponse"),),
     errors=_OF_SERVER,
 )  # fmt: skip
 PULL_REPOSITORY = Operation(
-    name="pullGitRepository", function="credentials", method="POST", path=f"{_GIT_PATH}/pull", capabilities=_CAN_MANAGE,
+    name="pullGitRepository", function="credentials", method="POST", path=f"{_GIT_PATH}/pull",
+    capabilities=CAN_MANAGE_CONTENT,
     summary="Merge the newest commit of the repository into the space",
     description="With a conflict nothing is changed, unless `prefer` says whose values count: `theirs` are those of "
     "the repository. It may be repeated.",
@@ -63,7 +62,8 @@ PULL_REPOSITORY = Operation(
     errors=_OF_SERVER,
 )  # fmt: skip
 PUSH_REPOSITORY = Operation(
-    name="pushGitRepository", function="credentials", method="POST", path=f"{_GIT_PATH}/push", capabilities=_CAN_MANAGE,
+    name="pushGitRepository", function="credentials", method="POST", path=f"{_GIT_PATH}/push",
+    capabilities=CAN_MANAGE_CONTENT,
     summary="Commit what the space says to the repository",
     description="What others have committed is merged into the space first, as by a pull. It may be repeated.",
     body=GitPush,
@@ -72,7 +72,7 @@ PUSH_REPOSITORY = Operation(
     errors=_OF_SERVER,
 )  # fmt: skip
 EXPORT_FILES = Operation(
-    name="exportProjectFiles", function="credentials", method="GET", path=_FILES_PATH, capabilities=_CAN_READ,
+    name="exportProjectFiles", function="credentials", method="GET", path=_FILES_PATH, capabilities=CAN_READ_CONTENT,
     summary="Export a space as files of the layout .contentrain/",
     description="In parts by path. `nextCursor` asks for the next one; `digest` is that of all files, so that parts of "
     "one export have the same.",
@@ -81,7 +81,7 @@ EXPORT_FILES = Operation(
     errors=_BAD_SPACE | {413: "The space has too many documents."},
 )  # fmt: skip
 IMPORT_FILES = Operation(
-    name="importProjectFiles", function="credentials", method="POST", path=_FILES_PATH, capabilities=_CAN_MANAGE,
+    name="importProjectFiles", function="credentials", method="POST", path=_FILES_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Make a space what files of the layout .contentrain/ say",
     description="What they do not have is deleted, and can be restored. Everything is validated before anything is "
     "written. Larger projects are uploaded first, as a JSON object of texts by path and an upload of the kind "

@@ -1,8 +1,7 @@
 """Operations on images of content: store an upload as an asset, and download its files."""
 
-from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import NewAsset
-from fermata.wire.operations.common import API_PREFIX, UPLOAD_EXPIRED
+from fermata.wire.operations.common import API_PREFIX, CAN_READ_CONTENT, CAN_WRITE_CONTENT, UPLOAD_EXPIRED
 from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
@@ -11,7 +10,7 @@ STORE_ASSET = Operation(
     function="redraw_images",
     method="POST",
     path=f"{API_PREFIX}/assets/{{site}}/{{environment}}",
-    capabilities=(Capability.WRITE_CONTENT, Capability.CONTENT),
+    capabilities=CAN_WRITE_CONTENT,
     summary="Store an uploaded image as an asset",
     description="The image is drawn anew, without metadata, in up to five sizes. The same upload is stored once.",
     body=NewAsset,
@@ -32,7 +31,7 @@ DOWNLOAD_ASSET = Operation(
     function="api",
     method="GET",
     path=f"{CONTENT_PATH}/{{site}}/{{environment}}/assets/{{asset}}/files/{{file}}",
-    capabilities=(Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT),
+    capabilities=CAN_READ_CONTENT,
     summary="Download a file of an asset",
     description="A size that is larger than the image is the original. With `Accept: application/json` the response "
     "names the address, for pages, whose scripts cannot follow to another server.",

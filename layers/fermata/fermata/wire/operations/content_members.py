@@ -1,12 +1,10 @@
 """Operations on the list of members of a space (decision 0424)."""
 
-from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import MemberRights
-from fermata.wire.operations.common import OK_RESPONSES
+from fermata.wire.operations.common import CAN_MANAGE_CONTENT, OK_RESPONSES
 from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
-_CAN_MANAGE = (Capability.CONTENT,)
 _MEMBERS_PATH = f"{CONTENT_PATH}/{{site}}/{{environment}}/members"
 _MEMBER_PATH = f"{_MEMBERS_PATH}/{{member}}"
 _NO_SPACE = {400: "A name has another form than names have.", 404: "There is no such site or environment."}
@@ -15,13 +13,13 @@ _MEMBER = RequestParameter(
 )
 
 LIST_SPACE_MEMBERS = Operation(
-    name="listSpaceMembers", function="api", method="GET", path=_MEMBERS_PATH, capabilities=_CAN_MANAGE,
+    name="listSpaceMembers", function="api", method="GET", path=_MEMBERS_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="List who may work in a space",
     responses=(SuccessResponse("The members by user.", "SpaceMemberListResponse"),),
     errors=_NO_SPACE,
 )  # fmt: skip
 PUT_SPACE_MEMBER = Operation(
-    name="putSpaceMember", function="api", method="PUT", path=_MEMBER_PATH, capabilities=_CAN_MANAGE,
+    name="putSpaceMember", function="api", method="PUT", path=_MEMBER_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Say what a user may do in a space",
     description="The first member begins the list. From then on, users without a row may do nothing there, unless they "
     "may manage content. A row never permits more than the rights of its user. It counts from the next request and "
@@ -37,7 +35,7 @@ PUT_SPACE_MEMBER = Operation(
     },
 )  # fmt: skip
 REMOVE_SPACE_MEMBER = Operation(
-    name="removeSpaceMember", function="api", method="DELETE", path=_MEMBER_PATH, capabilities=_CAN_MANAGE,
+    name="removeSpaceMember", function="api", method="DELETE", path=_MEMBER_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Remove a member of a space",
     description="The list stays, even if nobody is left on it.",
     parameters=(_MEMBER,),
@@ -49,7 +47,7 @@ REMOVE_SPACE_MEMBER = Operation(
     },
 )  # fmt: skip
 DELETE_MEMBER_LIST = Operation(
-    name="deleteMemberList", function="api", method="DELETE", path=_MEMBERS_PATH, capabilities=_CAN_MANAGE,
+    name="deleteMemberList", function="api", method="DELETE", path=_MEMBERS_PATH, capabilities=CAN_MANAGE_CONTENT,
     summary="Delete the list of members, so that rights alone count again",
     responses=OK_RESPONSES,
     errors=_NO_SPACE,

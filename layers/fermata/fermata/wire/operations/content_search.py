@@ -2,11 +2,9 @@
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import AssetDescription, IndexStep, SearchModel
-from fermata.wire.operations.common import API_PREFIX, make_integer_parameter
+from fermata.wire.operations.common import API_PREFIX, CAN_MANAGE_CONTENT, CAN_READ_CONTENT, make_integer_parameter
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
-_CAN_READ = (Capability.READ_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT)
-_CAN_MANAGE = (Capability.CONTENT,)
 _INDEX_PATH = f"{API_PREFIX}/content-index/{{site}}/{{environment}}"
 _OF_PROVIDER = {
     400: "The request is not as described.",
@@ -23,7 +21,7 @@ SEARCH_CONTENT = Operation(
     function="credentials",
     method="GET",
     path=f"{API_PREFIX}/content-search/{{site}}/{{environment}}",
-    capabilities=_CAN_READ,
+    capabilities=CAN_READ_CONTENT,
     summary="Search the documents of a space",
     description="Equal titles and slugs first, then what contains the query, what is spelled alike, and what means the "
     "same. Scores are from 0 to 1.",
@@ -46,7 +44,7 @@ INDEX_CONTENT = Operation(
     function="credentials",
     method="POST",
     path=_INDEX_PATH,
-    capabilities=_CAN_MANAGE,
+    capabilities=CAN_MANAGE_CONTENT,
     summary="Index the next documents of a space",
     description="Changes are indexed by themselves. Repeat it with `cursor` until there is none, after another model "
     "was chosen. It may be repeated and begun again.",
@@ -60,7 +58,7 @@ SHOW_SEARCH_MODEL = Operation(
     function="credentials",
     method="GET",
     path=_INDEX_PATH,
-    capabilities=_CAN_READ,
+    capabilities=CAN_READ_CONTENT,
     summary="Show the model of the search",
     responses=_MODEL_RESPONSES,
     errors={400: _OF_PROVIDER[400], 404: _OF_PROVIDER[404]},
@@ -70,7 +68,7 @@ SET_SEARCH_MODEL = Operation(
     function="credentials",
     method="PUT",
     path=_INDEX_PATH,
-    capabilities=_CAN_MANAGE,
+    capabilities=CAN_MANAGE_CONTENT,
     summary="Choose the model of the search",
     description="A model for embeddings of OpenAI, Gemini, OpenRouter, Ollama or a compatible server. It is asked once "
     "before. Index the space afterwards. Without a model, texts are compared by their letters.",
