@@ -213,7 +213,8 @@ def test_the_policy_is_shown_and_set(console: ConsolePage, cloud: LocalCloud) ->
     rules.fill('{"effect": "deny", "tools": ["insertHtml"]}\n{"effect": "ask", "capability": "write"}')
     page.get_by_role("checkbox", name="and let it be another one").check()
     page.get_by_role("spinbutton", name="Time to decide").fill("2")
-    page.get_by_role("button", name="Save the policy").click()
+    with page.expect_response(lambda response: response.request.method == "PUT"):
+        page.get_by_role("button", name="Save the policy").click()
     expect(page.get_by_text("Set by")).to_be_visible()
     url, headers = f"{cloud.url}/admin/api/ai/approval-policy", {"authorization": f"Bearer {cloud.token}"}
     stored = httpx.get(url, headers=headers, timeout=30).json()

@@ -65,6 +65,7 @@ def staged(
     yield make
     for one in made:
         one.close()
+    clock.cancel_timers()
 
 
 @pytest.fixture
