@@ -13,8 +13,8 @@ import pytest
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
-from fermata.hosts.client import open_host_client
 from fermata.hosts.errors import HostError
+from fermata.hosts.open_content_host import open_content_host
 from fermata.hosts.registry import register_host
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.webhooks.outbox import build_outbox_put, resend_outbox
@@ -144,7 +144,7 @@ def test_a_host_that_does_not_answer_rings(resources: Resources, monkeypatch: py
     make_tenant(resources, HOST_CALLER.tenant)
     local = resources_of_new_process(resources, fermata_stage="local")
     register_host(local, HOST_CALLER.tenant, "http://127.0.0.1:9")
-    client = open_host_client(local, HOST_CALLER)
+    client = open_content_host(local, HOST_CALLER)
     assert client is not None
     for _ in range(10):
         with pytest.raises(HostError):

@@ -10,8 +10,8 @@ from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.hosts import registry
-from fermata.hosts.client import open_host_client
 from fermata.hosts.errors import HostError
+from fermata.hosts.open_content_host import open_content_host
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
 from tests.scripted_host import HOST_CALLER, ScriptedHost
@@ -38,7 +38,7 @@ def local_host(bakery: Resources, host: ScriptedHost) -> tuple[Resources, str]:
 def read_sent_token(host: ScriptedHost, resources: Resources) -> tuple[str, str]:
     """Send a request as a turn of this process; returns its token and the id of the secret that signed it."""
     host.script_response("GET users", {"users": []})
-    client = open_host_client(resources, HOST_CALLER)
+    client = open_content_host(resources, HOST_CALLER)
     assert client is not None
     client.list_users()
     token = host.requests[-1].headers["authorization"].removeprefix("Bearer ")
@@ -56,7 +56,7 @@ def is_signed_with(token: str, secret: str) -> bool:
 
 
 def test_a_tenant_without_a_host_has_none_to_open(bakery: Resources) -> None:
-    assert open_host_client(bakery, HOST_CALLER) is None
+    assert open_content_host(bakery, HOST_CALLER) is None
     assert registry.describe_host(bakery, "bakery") is None
 
 
@@ -152,9 +152,9 @@ def test_a_removed_host_is_used_for_another_minute_at_most(
     resources, _ = local_host
     read_sent_token(host, resources)
     registry.remove_host(resources_of_new_process(resources), "bakery")
-    assert open_host_client(resources, HOST_CALLER) is not None
+    assert open_content_host(resources, HOST_CALLER) is not None
     clock.advance(registry.HOST_CACHE_SECONDS)
-    assert open_host_client(resources, HOST_CALLER) is None
+    assert open_content_host(resources, HOST_CALLER) is None
 
 
 def test_a_concurrent_change_of_a_host_is_a_conflict(bakery: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_a_failed_request_is_one_log_line_without_the_hosts_text(
 ) -> None:
     resources, _ = local_host
     host.script_response("GET users", {"error": "words that are nobody's business"}, status=503)
-    client = open_host_client(resources, HOST_CALLER)
+    client = open_content_host(resources, HOST_CALLER)
     assert client is not None
     with pytest.raises(HostError):
         client.list_users()
@@ -218,7 +218,7 @@ def test_a_secret_that_cannot_be_opened_is_reported_as_lost(
     resources.tables.write_items(
         Put(resources.settings.settings_table, record.model_copy(update={"secrets": (foreign,)}).to_item())
     )
-    client = open_host_client(resources, HOST_CALLER)
+    client = open_content_host(resources, HOST_CALLER)
     assert client is not None
     with pytest.raises(HostError, match="An administrator has to rotate it"):
         client.list_users()

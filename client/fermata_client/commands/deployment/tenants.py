@@ -171,7 +171,10 @@ def rotate_tenant_secret(name: str, overlap: int | None, stack: str | None, regi
 
 @tenant.command("host")
 @click.argument("name")
-@click.option("--url", help="Its https URL. A content system whose URL changes keeps its secret.")
+@click.option(
+    "--url",
+    help="Its https URL, or content:SITE/ENVIRONMENT for the content store. A server whose URL changes keeps its secret.",
+)
 @click.option("--rotate", is_flag=True, help="Give it a new secret.")
 @click.option(
     "--overlap", type=click.IntRange(min=0), help="Seconds during which the old secret still signs. [default: 600]"

@@ -16,7 +16,6 @@ from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
-from fermata.hosts import registry
 from fermata.hosts.auth import HostCaller, sign_host_token
 from fermata.hosts.errors import HostError, HostRequest, host_error_from_response, host_error_from_transport
 from fermata.hosts.host_record import HostRecord
@@ -194,23 +193,27 @@ class HostClient:
                 self._connection = None
 
 
-def open_host_client(resources: Resources, caller: HostCaller) -> HostClient | None:
-    """Return a client of the host of the caller's tenant, or None if the tenant has no host."""
-    record = registry.get_cached_host(resources, caller.tenant)
-    if record is None:
-        return None
+def connect_host(resources: Resources, caller: HostCaller, record: HostRecord) -> HostClient:
+    """Return a client of a host.
+
+    Args:
+        resources: Vault, clock and settings.
+        caller: For whom requests are sent.
+        record: The host of the caller's tenant.
+    """
     loopback = resources.settings.is_loopback_allowed
-
-    def log_failure(request: HostRequest, error: HostError) -> None:
-        facts = {"method": request.method, "status": error.status, "transient": error.is_transient}
-        observability.log_warning("host.failed", tenant=caller.tenant, turn=caller.turn, host=request.host, **facts)
-
     return HostClient(
         record.url,
         lambda: _make_token(resources, caller, record),
         lambda seconds: get_connection_pool(loopback=loopback, seconds=seconds),
-        log_failure,
+        lambda request, error: log_host_failure(caller, request, error),
     )
+
+
+def log_host_failure(caller: HostCaller, request: HostRequest, error: HostError) -> None:
+    """Log a request that a content system has refused or not answered."""
+    facts = {"method": request.method, "status": error.status, "transient": error.is_transient}
+    observability.log_warning("host.failed", tenant=caller.tenant, turn=caller.turn, host=request.host, **facts)
 
 
 def _make_token(resources: Resources, caller: HostCaller, record: HostRecord) -> str:

@@ -18,9 +18,18 @@ from fermata.aws.dynamodb_items_and_writes import (
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
 from fermata.aws.settings import Settings
+from fermata.content.content_space import read_space
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.drivers.transport.url_guard import UrlGuard
-from fermata.hosts.host_record import HOST_SORT_KEY, HostRecord, HostSecret, host_partition
+from fermata.hosts.host_record import (
+    CONTENT_SCHEME,
+    HOST_SORT_KEY,
+    HostRecord,
+    HostSecret,
+    host_partition,
+    is_registered_host,
+    parse_host_space,
+)
 
 HOST_CACHE_SECONDS = 60
 HOST_SECRET_OVERLAP_SECONDS = 600
@@ -39,31 +48,45 @@ def register_host(
     """Register a tenant's host, or change its URL.
 
     Args:
-        url: The base URL, which may have a path.
+        url: The base URL, which may have a path; or `content:site/environment` for a space of the content store.
         secret: An existing secret for a new host. By default one is generated.
 
     Returns:
-        The record, and the secret if the host is new. The secret cannot be read again. A host that changes its URL
-        keeps its secret.
+        The record, and the secret if a server has got one. It cannot be read again. A server that changes its URL
+        keeps its secret, unless the content store was the host in between, which has none.
 
     Raises:
-        NotFound: There is no such tenant.
+        NotFound: There is no such tenant or space.
         InvalidRequest: The URL is not allowed.
         Conflict: The host was changed at the same time.
     """
-    url = _check_url(resources, url)
+    url = _check_address(resources, tenant, url)
     old = read_host(resources, tenant)
     now = resources.clock.now_iso()
+    kept_secrets = old.secrets if old else ()
+    text, signing_secrets = _choose_secrets(resources, tenant, url, kept_secrets, secret)
     if old is not None:
-        moved = old.model_copy(update={"url": url, "version": old.version + 1, "updated_at": now})
-        return _replace(resources, old, moved), None
-    text = secret or secrets.token_urlsafe(HOST_SECRET_BYTES)
-    new_secret = _seal(resources, tenant, text, since=int(resources.clock.time()))
+        changes = {"url": url, "secrets": signing_secrets, "version": old.version + 1, "updated_at": now}
+        return _replace(resources, old, old.model_copy(update=changes)), text
     removed = _read_row(resources, tenant)
     version = removed["version"] + 1 if removed else 1
-    record = HostRecord(tenant=tenant, url=url, secrets=(new_secret,), version=version, created_at=now, updated_at=now)
+    record = HostRecord(
+        tenant=tenant, url=url, secrets=signing_secrets, version=version, created_at=now, updated_at=now
+    )
     _store_new(resources, record)
     return record, text
+
+
+def _choose_secrets(
+    resources: Resources, tenant: str, url: str, kept_secrets: tuple[HostSecret, ...], secret: str | None
+) -> tuple[str | None, tuple[HostSecret, ...]]:
+    """Return the text of a new secret if there is one, and the secrets of a host with this address."""
+    if url.startswith(CONTENT_SCHEME):
+        return None, ()
+    if kept_secrets:
+        return None, kept_secrets
+    text = secret or secrets.token_urlsafe(HOST_SECRET_BYTES)
+    return text, (_seal(resources, tenant, text, since=int(resources.clock.time())),)
 
 
 def rotate_host_secret(resources: Resources, tenant: str, *, overlap_seconds: int = HOST_SECRET_OVERLAP_SECONDS) -> str:
@@ -78,9 +101,12 @@ def rotate_host_secret(resources: Resources, tenant: str, *, overlap_seconds: in
 
     Raises:
         NotFound: The tenant has no host.
+        InvalidRequest: The host is the content store, which needs no secret.
         Conflict: The host was changed at the same time.
     """
     old = _require_host(resources, tenant)
+    if old.space is not None:
+        raise InvalidRequest("The content store is asked without a secret, so there is none to rotate.")
     now = resources.clock.time()
     text = secrets.token_urlsafe(HOST_SECRET_BYTES)
     new_secret = _seal(resources, tenant, text, since=int(now) + overlap_seconds)
@@ -127,7 +153,7 @@ def get_cached_host(resources: Resources, tenant: str) -> HostRecord | None:
 def read_host(resources: Resources, tenant: str) -> HostRecord | None:
     """Return a tenant's host as it is stored now, or None if it has none."""
     item = _read_row(resources, tenant)
-    return HostRecord.from_row(item) if item and "removed_at" not in item else None
+    return HostRecord.from_row(item) if item and is_registered_host(item) else None
 
 
 def _read_row(resources: Resources, tenant: str) -> Item | None:
@@ -141,7 +167,11 @@ def _require_host(resources: Resources, tenant: str) -> HostRecord:
     return record
 
 
-def _check_url(resources: Resources, url: str) -> str:
+def _check_address(resources: Resources, tenant: str, url: str) -> str:
+    """Return the address of a host as it is stored: a URL that may be asked, or a space of this tenant that exists."""
+    if (space := parse_host_space(tenant, url)) is not None:
+        read_space(resources, space)
+        return f"{CONTENT_SCHEME}{space.name}"
     if "@" in urlsplit(url).netloc:
         raise InvalidRequest("The host's address must not hold a user name or password: requests to it are signed.")
     make_host_guard(resources.settings).check_url_and_host(url)

@@ -17,7 +17,7 @@ from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import ToolContext, ToolFailure, TransientToolFailure
 
 if TYPE_CHECKING:
-    from fermata.hosts.client import HostClient
+    from fermata.hosts.content_host import ContentHost
 
 
 class HostItemNotFound(ToolFailure):
@@ -37,7 +37,7 @@ class SnapshotTables(LenientModel):
 
 
 def query_host(
-    context: ToolContext, subject: str, query: "Callable[[HostClient], Any]", answer_model: type[ModelT]
+    context: ToolContext, subject: str, query: "Callable[[ContentHost], Any]", answer_model: type[ModelT]
 ) -> ModelT:
     """Send a query to the tenant's content system and read the answer.
 
@@ -96,7 +96,7 @@ def missing_host_failure(context: ToolContext, subject: str) -> ToolFailure:
     """Say that `subject` needs a content system, and how an administrator registers one."""
     return ToolFailure(
         f"{subject} can only be read from the site's own content system, and none is set up for it. An administrator "
-        f"does that with: fermata tenant host {context.tenant} --url https://…"
+        f"does that with: fermata tenant host {context.tenant} --url https://… or content:site/environment"
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fermata.content.opened_space import OpenedSpace
     from fermata.domain.events import Event
     from fermata.domain.tools import ToolOutput
-    from fermata.hosts.client import HostClient
+    from fermata.hosts.content_host import ContentHost
     from fermata.plans.draft_session import DraftSession
     from fermata.tools.working_memory import EntityRule
 
@@ -201,7 +201,7 @@ class ToolContext:
     turn: str
     effect_key: str = ""
     snapshot: Any = None
-    open_host: "Callable[[], HostClient | None]" = _no_host
+    open_host: "Callable[[], ContentHost | None]" = _no_host
     open_draft: "Callable[[], DraftSession | None]" = _no_draft
     open_content: "Callable[[], OpenedSpace | None]" = _no_content
     read_prompt: Callable[[], str] = str

@@ -7,7 +7,7 @@ from fermata.agents.registry import get_toolset
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import NEWEST_GENERATION
-from fermata.hosts.host_record import build_host_key
+from fermata.hosts.host_record import build_host_key, is_registered_host
 from fermata.remote_tools.pinned_tools import add_remote_tools, list_tools_of_scope, load_definitions
 from fermata.tools.tool import Execution, Tool
 
@@ -31,7 +31,7 @@ def list_direct_tools(resources: Resources, caller: Caller, scopes: Sequence[str
     """
     if not caller.has_capability(Capability.CHAT):
         return
-    has_host = resources.tables.get_item_by_key(build_host_key(resources, caller.tenant)) is not None
+    has_host = is_registered_host(resources.tables.get_item_by_key(build_host_key(resources, caller.tenant)))
     seen: set[str] = set()
     for scope in filter(caller.allows_scope, scopes):
         lines = list_tools_of_scope(resources, caller.tenant, scope, resources.tables.get_item_by_key)

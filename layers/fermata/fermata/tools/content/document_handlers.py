@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from fermata.hosts.client import HostClient
+from fermata.hosts.content_host import ContentHost
 from fermata.tools.content.collection_handlers import CONTENT_TABLE_KINDS, collection_not_found
 from fermata.tools.content.server_tools import GetDocumentInput, ListDocumentsInput, SearchDocumentsInput
 from fermata.tools.content.snapshot import ActiveDocument, read_active_document
@@ -89,7 +89,7 @@ def list_content_documents(tool_input: ListDocumentsInput, context: ToolContext)
     limit = tool_input.limit or DEFAULT_PAGE_SIZE
     offset = tool_input.offset or 0
 
-    def query(host: HostClient) -> Any:
+    def query(host: ContentHost) -> Any:
         return host.list_documents(
             tool_input.table_id, status=tool_input.status, author=tool_input.author_user_id, limit=limit, offset=offset
         )

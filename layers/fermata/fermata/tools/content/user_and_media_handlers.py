@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata.hosts.client import HostClient
+from fermata.hosts.content_host import ContentHost
 from fermata.tools.content.document_handlers import DEFAULT_PAGE_SIZE
 from fermata.tools.content.server_tools import ListMediaInput
 from fermata.tools.host_queries import query_host
@@ -58,7 +58,7 @@ def list_media(tool_input: ListMediaInput, context: ToolContext) -> dict[str, An
     """
     limit = tool_input.limit or DEFAULT_PAGE_SIZE
 
-    def query(host: HostClient) -> Any:
+    def query(host: ContentHost) -> Any:
         return host.list_media(query=tool_input.query or None, mime_type=tool_input.mime_type or None, limit=limit)
 
     answer = query_host(context, "Media", query, MediaList)

@@ -49,7 +49,7 @@ from fermata.turns.turn_toolset import open_turn_toolset
 
 if TYPE_CHECKING:
     from fermata.content.opened_space import OpenedSpace
-    from fermata.hosts.client import HostClient
+    from fermata.hosts.content_host import ContentHost
     from fermata.plans.draft_session import DraftSession
     from fermata.turns.round.remote_calls import TurnRemoteTools
 
@@ -76,7 +76,7 @@ class TurnContext:
     result_events: list[Event] = field(default_factory=list)
     """What the log keeps of the outputs of the calls that are run now, besides their results."""
     reload_count: int = 0
-    last_host_client: "HostClient | None" = None
+    last_host: "ContentHost | None" = None
     """The content system that a tool has called last."""
     prefetched_messages: Sequence[Message] | None = None
     """The newest messages first, if they were read together with the turn (decision 0178). `history` starts from them.
@@ -290,7 +290,7 @@ class TurnContext:
             turn=turn.id,
             effect_key=effect_key,
             snapshot=snapshot,
-            open_host=self._open_host_client,
+            open_host=self._open_host,
             open_draft=self.open_draft,
             open_content=partial(self._open_content_space, effect_key),
             read_prompt=self._read_prompt,
@@ -344,19 +344,19 @@ class TurnContext:
 
         return TurnRemoteTools(self.resources, self.turn, lambda: self.history.stored_messages if self.history else ())
 
-    def _open_host_client(self) -> "HostClient | None":
+    def _open_host(self) -> "ContentHost | None":
         """Open the tenant's content system with the identity and rights of the user who started the turn."""
         from fermata.hosts.auth import HostCaller  # imported here because most turns never call a host
-        from fermata.hosts.client import open_host_client
+        from fermata.hosts.open_content_host import open_content_host
 
         turn = self.turn
         host_caller = HostCaller(turn.tenant, turn.user, frozenset(turn.capabilities), turn.scope, turn.id)
-        self.last_host_client = open_host_client(self.resources, host_caller)
-        return self.last_host_client
+        self.last_host = open_content_host(self.resources, host_caller)
+        return self.last_host
 
     def abort_host_call(self) -> None:
         """Abort the call of the running tool, because the turn ended or went on without it."""
-        for client in (self.last_host_client, self.remote_tools):
+        for client in (self.last_host, self.remote_tools):
             if client is not None:
                 client.abort()
 

@@ -14,7 +14,7 @@ from fermata.domain.json_shortening import shorten_text
 from fermata.domain.page_context import AgentContext
 from fermata.domain.untrusted_text import escape_frames_in_text
 from fermata.drivers.registry import get_model_traits
-from fermata.hosts.host_record import build_host_key
+from fermata.hosts.host_record import build_host_key, is_registered_host
 from fermata.remote_tools.caller_authorization import seal_caller_authorization
 from fermata.remote_tools.pinned_tools import list_tools_of_scope
 from fermata.tools.tool_names import ToolNaming
@@ -125,7 +125,7 @@ class TurnBuilder:
         The turn keeps the list from its start, so that providers can cache the tools.
         """
         toolset = agent.get_toolset(self.prompt.generation)
-        has_host = self.rows.read_item(build_host_key(self.resources, self.caller.tenant)) is not None
+        has_host = is_registered_host(self.rows.read_item(build_host_key(self.resources, self.caller.tenant)))
         without_host = () if has_host else toolset.list_tools_without_host(self.prompt.snapshot_content.value)
         return (*without_host, *_list_tools_without_client(self.prompt, toolset))
 

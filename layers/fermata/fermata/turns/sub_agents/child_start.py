@@ -21,7 +21,7 @@ from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.drivers.registry import get_model_traits
-from fermata.hosts.host_record import build_host_key
+from fermata.hosts.host_record import build_host_key, is_registered_host
 from fermata.remote_tools.pinned_tools import pin_remote_tools
 from fermata.tools.tool import Tool
 from fermata.tools.tool_names import ToolNaming
@@ -161,7 +161,7 @@ def _list_withheld_tools(context: TurnContext, agent: Agent) -> tuple[str, ...]:
     without_host = toolset.list_tools_without_host(None)
     if without_host:
         host = context.resources.tables.get_item_by_key(build_host_key(context.resources, context.turn.tenant))
-        without_host = () if host is not None else toolset.list_tools_without_host(context.load_snapshot())
+        without_host = () if is_registered_host(host) else toolset.list_tools_without_host(context.load_snapshot())
     return (*without_host, *toolset.list_browser_tools())
 
 
