@@ -15,8 +15,10 @@ from tests.unit.tools.content_samples import LOST, OPEN, PEOPLE, POSTS, RYE, SPE
 CAPABILITIES = frozenset(
     {permission for tool in CONTENT_TOOLSET.tools for permission in tool.permissions} | {"ai.tools.write"}
 )
-MISSING_HOST_ERROR = "none is set up for it. An administrator does that with: fermata tenant host tenant-1 --url https://… "
-    "or content:site/environment"
+MISSING_HOST_ERROR = (
+    "none is set up for it. An administrator does that with: "
+    "fermata tenant host tenant-1 --url https://… or content:site/environment"
+)
 
 
 def call_tool(name: str, arguments: Any = None, **situation: Any) -> ToolOutput:

@@ -173,7 +173,7 @@ def rotate_tenant_secret(name: str, overlap: int | None, stack: str | None, regi
 @click.argument("name")
 @click.option(
     "--url",
-    help="Its https URL, or content:SITE/ENVIRONMENT for the content store. A server whose URL changes keeps its secret.",
+    help="Its https URL, or content:SITE/ENVIRONMENT for the content store. A server that moves keeps its secret.",
 )
 @click.option("--rotate", is_flag=True, help="Give it a new secret.")
 @click.option(
