@@ -14,6 +14,7 @@ from fermata.domain.base import RecordModel
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.use_limits import UseLimitChoices
+from fermata.domain.workspace_plan import Subscription
 
 _TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
@@ -56,16 +57,19 @@ class Tenant(RecordModel):
     dialect: Dialect = "fermata"
     tool_names: ToolNameVariant = "seed"
     limits: TenantLimits = TenantLimits()
+    subscription: Subscription = Subscription()
     version: int = 1
     created_at: str
     updated_at: str
 
     def to_operator_view(self) -> dict[str, Any]:
         """Return the record for an operator: secrets by id and date, without their text."""
-        known = self.to_known(exclude=frozenset({"secrets", "limits"}))
+        known = self.to_known(exclude=frozenset({"secrets", "limits", "subscription"}))
         view = {name: member for name, member in known.items() if member is not None}
         limits = self.limits.to_known()
         view["limits"] = {name: limit for name, limit in limits.items() if limit is not None}
+        if self.subscription != Subscription():
+            view["subscription"] = self.subscription.to_known()
         view["secrets"] = [secret.to_known(exclude=frozenset({"sealed"})) for secret in self.secrets]
         return view
 

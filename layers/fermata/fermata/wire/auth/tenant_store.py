@@ -16,6 +16,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item,
 from fermata.aws.resources import Resources
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.workspace_plan import Subscription
 from fermata.wire.auth.fetch_signing_keys import make_key_server_guard
 from fermata.wire.auth.tenant import (
     Tenant,
@@ -155,17 +156,19 @@ def update_tenant(
     dialect: Dialect | None = None,
     tool_names: ToolNameVariant | None = None,
     limits: TenantLimits | None = None,
+    subscription: Subscription | None = None,
 ) -> Tenant:
     """Change a tenant. A value that is None stays as it is, and so does a limit that is not set in `limits`.
 
     Args:
         origins: All origins, not only the new ones.
+        subscription: Its plan, as a whole.
 
     Raises:
         Conflict: The tenant has changed meanwhile.
     """
     tenant = _read_tenant(resources, name)
-    changes: dict[str, Any] = {"dialect": dialect, "tool_names": tool_names}
+    changes: dict[str, Any] = {"dialect": dialect, "tool_names": tool_names, "subscription": subscription}
     changes["limits"] = tenant.limits.model_copy(update=limits.model_dump(exclude_unset=True)) if limits else None
     changes["origins"] = None if origins is None else check_tenant_origins(tuple(origins))
     update = {field: value for field, value in changes.items() if value is not None}

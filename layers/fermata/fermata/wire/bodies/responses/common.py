@@ -25,7 +25,8 @@ class ErrorResponse(ResponseModel):
     agents. `contentInvalid`: `problems` has what breaks the rules of a model. `valueTaken`: `owner` is the document
     that has the unique value of `field`. `versionMismatch`: `version` is the current one. `mergeConflict`: `conflicts`
     has the fields that others have changed too (docs/content.md). `unreadableFile`: the file `path` of a project cannot
-    be read. The members from `errorCode` to `suggestions` are of
+    be read. `planLocked`, `planUpgradeRequired`, `planLimitReached`: the plan of the workspace does not allow it
+    (docs/workspace-plans.md). The members from `errorCode` to `suggestions` are of
     the planner (docs/edit-plans.md).
     """
 
@@ -40,6 +41,9 @@ class ErrorResponse(ResponseModel):
             "versionMismatch",
             "mergeConflict",
             "unreadableFile",
+            "planLocked",
+            "planUpgradeRequired",
+            "planLimitReached",
         ]
         | None
     ) = None

@@ -1,0 +1,110 @@
+"""Count what a workspace, and each of its users and API keys, uses of the plan in a month in UTC.
+
+    t#<tenant>#limits#months        month#<2026-11>   all of the workspace
+    t#<tenant>#limits#user#<hash>   month#<2026-11>   one user or API key
+
+A row has a number for each meter, the tokens of its messages, and how many came from where. A use counts in both rows
+in one transaction, on condition that each has room for it, so that any number at once stay within the limit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update
+from fermata.aws.resources import Resources
+from fermata.domain.workspace_plan import PlanMeter
+from fermata.limits.count_row_update import CountRowUpdate
+from fermata.limits.is_count import is_count
+from fermata.limits.limit_keys import user_limits_partition
+
+MONTH_PREFIX = "month#"
+MONTH_ROW_SECONDS = 400 * 86_400
+"""How long a month can be looked at."""
+INPUT_TOKENS_PREFIX, OUTPUT_TOKENS_PREFIX, SOURCE_PREFIX = "inputTokens.", "outputTokens.", "from."
+
+
+def months_partition(tenant: str) -> str:
+    """Return the partition of what a workspace has used, by month."""
+    return f"t#{tenant}#limits#months"
+
+
+def build_months_key(resources: Resources, tenant: str, user: str, month: str) -> ItemKey:
+    """Return the key of a month's row.
+
+    Args:
+        resources: Of the process.
+        tenant: The workspace.
+        user: The user or API key that it counts; empty for all of the workspace.
+        month: Such as 2026-11.
+    """
+    partition = user_limits_partition(tenant, user) if user else months_partition(tenant)
+    return ItemKey(resources.settings.bridges_table, partition, f"{MONTH_PREFIX}{month}")
+
+
+def read_month_count(item: Item | None, name: str) -> int:
+    """Return a number of a month's row; a damaged one counts as missing."""
+    count = (item or {}).get(name)
+    return count if is_count(count) else 0
+
+
+@dataclass(frozen=True)
+class MonthUse:
+    """One use that a month's row counts.
+
+    Attributes:
+        source: Where it comes from: `studio`, `byoa` or `api` of messages.
+        number: How many it counts as; -1 takes one back.
+    """
+
+    meter: PlanMeter
+    source: str = ""
+    number: int = 1
+
+    def build_update(self, key: ItemKey, item: Item | None, limit: int | None, now: float) -> Update:
+        """Build the write that counts it in a row. It fails if the row has no room.
+
+        Args:
+            key: Of the row.
+            item: The row as it was read.
+            limit: What the row may count; None for any number.
+            now: In epoch seconds.
+        """
+        update = CountRowUpdate(key)
+        update.set("ttl", int(now) + MONTH_ROW_SECONDS)
+        _add(update, item or {}, self.meter.value, self.number, limit)
+        if self.source:
+            _add(update, item or {}, SOURCE_PREFIX + self.source, self.number, None)
+        return update.build()
+
+
+def build_token_update(
+    key: ItemKey, item: Item | None, meter: PlanMeter, input_tokens: int, output_tokens: int
+) -> Update:
+    """Build the write that adds the tokens of a message to a month's row."""
+    update = CountRowUpdate(key)
+    _add(update, item or {}, INPUT_TOKENS_PREFIX + meter, input_tokens, None)
+    _add(update, item or {}, OUTPUT_TOKENS_PREFIX + meter, output_tokens, None)
+    return update.build()
+
+
+def list_month_counts(item: Item | None) -> dict[str, Any]:
+    """Return the numbers of a month's row by meter."""
+    return {meter.value: read_month_count(item, meter.value) for meter in PlanMeter}
+
+
+def list_message_tokens(item: Mapping[str, Any] | None, meter: PlanMeter) -> tuple[int, int]:
+    """Return the input and output tokens of a month's messages."""
+    row = dict(item or {})
+    return read_month_count(row, INPUT_TOKENS_PREFIX + meter), read_month_count(row, OUTPUT_TOKENS_PREFIX + meter)
+
+
+def _add(update: CountRowUpdate, item: Item, name: str, number: int, limit: int | None) -> None:
+    stored = item.get(name)
+    if name in item and not is_count(stored):
+        update.require_as_read(item, [name])
+        update.set(name, max(0, number))
+        return
+    update.add(name, number)
+    if limit is not None and number > 0:
+        update.require_at_most(name, limit - number)
