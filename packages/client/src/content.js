@@ -9,6 +9,7 @@
 /** @import { CallOptions, FermataOptions } from "./types.js" */
 import { makeAssets } from "./content-assets.js";
 import { makeDeliveryTokens, makeSearch, makeTransfer } from "./content-exchange.js";
+import { makeMembers, makeHealth } from "./content-members.js";
 import { Service } from "./service.js";
 import { pathOf } from "./transport.js";
 
@@ -33,8 +34,8 @@ export class ContentClient {
   }
 
   /**
-   * Return what a space holds: `models`, `documents`, `changeSets` and `assets`; how it is searched, and how content gets
-   * out and in: `search`, `deliveryTokens` and `transfer`.
+   * Return what a space holds: `models`, `documents`, `changeSets` and `assets`; who may work in it and how healthy it is:
+   * `members` and `health`; how it is searched, and how content gets out and in: `search`, `deliveryTokens` and `transfer`.
    *
    * @param {string} site
    * @param {string} [environment]
@@ -83,6 +84,8 @@ function makeSpace(service, site, environment) {
     documents: makeDocuments(service, `${path}/documents`),
     changeSets: makeChangeSets(service, `${path}/change-sets`),
     assets: makeAssets(service, site, environment),
+    members: makeMembers(service, `${path}/members`),
+    health: makeHealth(service, `${path}/health`),
     search: makeSearch(service, site, environment),
     deliveryTokens: makeDeliveryTokens(service, `${path}/delivery-tokens`),
     transfer: makeTransfer(service, path),

@@ -140,6 +140,23 @@ def test_a_change_set_is_seen_when_it_is_merged_and_says_its_conflicts(client: C
     assert client.send("DELETE", path).status == 409
 
 
+def test_the_health_of_a_space_names_what_is_wrong_in_its_models_and_counts_what_waits(client: ContentClient) -> None:
+    create_page(client)
+    fields = {"author": {"type": "relation", "model": "nobody"}, "level": {"type": "select"}}
+    client.send("PUT", "shop/main/models/recipe", {"kind": "collection", "title": "Recipes", "fields": fields})
+    client.send("POST", "shop/main/change-sets", {"title": "Spring"})
+    health = client.send("GET", "shop/main/health").body
+    found = {(one["model"], one["field"], one["kind"], one["severity"]) for one in health["warnings"]}
+    assert {
+        ("recipe", "author", "relation_target", "critical"),
+        ("recipe", "level", "select_options", "error"),
+    } <= found
+    assert (health["valid"], health["healthScore"] < 70) == (False, True)
+    assert {model for model, *_ in found} <= {"recipe", "hero", "page"}
+    assert health["changeSets"] == {"status": "ok", "open": 1, "warnFrom": 50, "refuseFrom": 80}
+    assert client.send("GET", "nowhere/main/health").status == 404
+
+
 def test_a_model_is_changed_at_the_version_that_was_seen_and_not_deleted_while_it_is_used(
     client: ContentClient,
 ) -> None:

@@ -17,8 +17,8 @@ from fermata.content.documents.document import ContentAuthor
 from fermata.content.fields import RELATION_TYPES, FieldDefinition
 from fermata.content.files.read_project import VOCABULARY_KEY
 from fermata.content.opened_space import OpenedSpace
+from fermata.content.validation.schema_health import check_schema
 from fermata.tools.studio.content_tools import list_terms
-from fermata.tools.studio.schema_health import check_schema
 from fermata.tools.studio.studio_access import StudioAccess, read_caller_permissions
 from fermata.tools.studio.tool_rules import TOOL_RULES, list_offered_tools
 

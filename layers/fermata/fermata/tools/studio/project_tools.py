@@ -10,10 +10,10 @@ from fermata.content.documents.change_document import change_document, delete_do
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.files.read_project import CONFIG_VERSION, PROJECT_KEY, PROJECT_MODEL
 from fermata.content.model_store import delete_model, model_to_content, put_model
+from fermata.content.validation.schema_health import iter_schema_warnings
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.tools.studio.branch_writes import ChangeContent, finish_branch, open_branch, write_documents
 from fermata.tools.studio.content_tools import copy_entry
-from fermata.tools.studio.schema_health import iter_schema_warnings
 from fermata.tools.studio.studio_access import StudioAccess
 
 _DOCUMENTS_AT_ONCE = 16

@@ -9,8 +9,8 @@ from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import DocumentContent
 from fermata.content.fields import RELATION_TYPES, FieldDefinition
 from fermata.content.files.entry_meta import format_locale_record
+from fermata.content.validation.schema_health import check_schema
 from fermata.domain.errors import NotFound
-from fermata.tools.studio.schema_health import check_schema
 from fermata.tools.studio.studio_access import StudioAccess
 
 MAX_ENTRY_PREVIEW_CHARS = 200

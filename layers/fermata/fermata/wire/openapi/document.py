@@ -23,6 +23,7 @@ from fermata.wire.bodies.responses import (
     common,
     content,
     content_delivery,
+    content_health,
     conversations,
     credentials,
     defaults,
@@ -52,7 +53,7 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, Re
 
 _RESPONSE_MODULES = (
     agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, cms_agent, common, content,
-    content_delivery, conversations,
+    content_delivery, content_health, conversations,
     credentials, defaults, editor, generate, mcp, openai, planner, privacy, remote_tools, turns, usage,
     webhooks,
 )  # fmt: skip

@@ -111,6 +111,12 @@ REMOVE_CONTENT_MODEL = Operation(
     responses=OK_RESPONSES,
     errors=_NO_SPACE | _REFUSED | _BAD_NAME | {409: "It is in use, or every space has it."},
 )  # fmt: skip
+SHOW_SPACE_HEALTH = Operation(
+    name="showSpaceHealth", function="api", method="GET", path=f"{_SPACE_PATH}/health", capabilities=CAN_READ_CONTENT,
+    summary="Show what is wrong in the models of a space, and how many change sets wait",
+    responses=(SuccessResponse("A score, warnings, and the change sets that wait.", "SpaceHealthResponse"),),
+    errors=_BAD_NAME | {404: "There is no such site or environment."},
+)  # fmt: skip
 LIST_DOCUMENTS = Operation(
     name="listDocuments", function="api", method="GET", path=_DOCUMENTS_PATH, capabilities=CAN_READ_CONTENT,
     summary="List documents of a model",
@@ -239,6 +245,7 @@ CONTENT_HANDLERS = (
     (SHOW_CONTENT_MODEL, "model_requests:show_content_model"),
     (PUT_CONTENT_MODEL, "model_requests:put_content_model"),
     (REMOVE_CONTENT_MODEL, "model_requests:remove_content_model"),
+    (SHOW_SPACE_HEALTH, "health_requests:show_space_health"),
     (LIST_DOCUMENTS, "document_requests:list_space_documents"),
     (CREATE_DOCUMENT, "document_requests:create_content_document"),
     (SHOW_DOCUMENT, "document_requests:show_document"),
