@@ -9,6 +9,7 @@ export { h };
 const SHAPES = {
   editor: "M4 5h16v14H4zM4 9h16M9 9v10",
   content: "M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3",
+  studio: "M4 5h7v6H4zM13 5h7v14h-7zM4 13h7v6H4z",
   usage: "M5 20V10M12 20V4M19 20v-7",
   turns: "M5 6h14M5 12h14M5 18h9",
   approvals: "M12 3l8 3v6c0 4.5-3.2 7.6-8 9-4.8-1.4-8-4.5-8-9V6zM8.5 12l2.5 2.5 4.5-5",

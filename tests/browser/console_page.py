@@ -19,6 +19,7 @@ LOAD_TIMEOUT_MS = 60_000
 PAGES = (
     "editor",
     "content",
+    "studio",
     "usage",
     "turns",
     "approvals",

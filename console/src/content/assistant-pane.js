@@ -6,33 +6,38 @@ import { ASSISTANT_EVENT } from "./refresh.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
 
-/** @type {any} */
-let panel;
+/** @typedef {"cms" | "studio"} ContentScope */
+
+/** @type {Map<ContentScope, any>} */
+const panels = new Map();
 
 export function assistantPane() {
   return h("aside", { class: "agent-pane content-agent", "aria-label": words.content.assistant });
 }
 
 /**
- * Let the assistant work in a space.
+ * Let an assistant work in a space.
  *
  * @param {HTMLElement} pane
  * @param {PageContext} context
+ * @param {ContentScope} scope
  * @param {string} space
  */
-export async function showAssistant(pane, context, space) {
+export async function showAssistant(pane, context, scope, space) {
   await import("@fermata/panel");
   if (context.signal.aborted) return;
-  panel ??= makePanel(context);
+  const panel = panels.get(scope) ?? makePanel(context, scope);
+  panels.set(scope, panel);
   panel.space = space;
   if (panel.parentElement !== pane) pane.replaceChildren(panel);
 }
 
-/** @param {PageContext} context */
-function makePanel({ client, open }) {
+/** @param {PageContext} context @param {ContentScope} scope */
+function makePanel({ client, open }, scope) {
   const made = /** @type {any} */ (document.createElement("fermata-panel"));
-  made.scope = "cms";
+  made.scope = scope;
   made.hasSettings = true;
+  made.messages = words.content.panels[scope];
   made.client = client;
   made.addEventListener("fermata-settings", () => open("providers"));
   made.addEventListener("fermata-sign-in", () => location.reload());

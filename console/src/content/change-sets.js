@@ -7,7 +7,7 @@ import { listDifferences, toText } from "./content-difference.js";
 import { differenceView } from "./difference-view.js";
 import { refreshRegularly } from "./refresh.js";
 
-/** @import { SpaceView } from "../pages/content.js" */
+/** @import { SpaceView } from "./space-page.js" */
 
 /** @param {HTMLElement} target @param {SpaceView} view */
 export function showChangeSets(target, view) {
@@ -27,7 +27,7 @@ function listView(changeSets, { linkTo }) {
   const { columns, none, noneText, untitled } = words.content.changeSets;
   if (!changeSets.length) return emptyView(none, noneText);
   const rows = changeSets.map(({ id, title, status, documents, user, createdAt }) => [
-    h("a", { href: linkTo("change-sets", id) }, title || untitled),
+    h("a", { href: linkTo("change-sets", id) }, h("bdi", {}, title || untitled)),
     stateTag(status),
     user,
     formatInstant(createdAt),
@@ -47,12 +47,20 @@ function stateTag(status) {
 export function showChangeSet(target, view, id) {
   const body = h("div");
   target.append(h("a", { class: "back", href: view.linkTo("change-sets") }, words.content.changeSets.back), body);
-  const load = () =>
+  let shown = "";
+  const load = (/** @type {{isRefresh?: boolean}} */ options = {}) =>
     showLoaded(
       body,
       () => readWithBases(view, id),
-      ({ changeSet, documents }) => changeSetView(changeSet, documents, view, load),
+      ({ changeSet, documents }) => {
+        const state = `${changeSet.status} ${changeSet.version}`;
+        if (options.isRefresh && state === shown) return null; // what a person is reading stays as it is
+        shown = state;
+        return changeSetView(changeSet, documents, view, load);
+      },
+      options,
     );
+  refreshRegularly(view.context, () => load({ isRefresh: true }));
   return load();
 }
 
@@ -74,40 +82,54 @@ async function readWithBases({ content, context }, id) {
 
 /** @param {any} changeSet @param {{document: any, base: any}[]} documents @param {SpaceView} view @param {() => void} reload */
 function changeSetView(changeSet, documents, view, reload) {
-  const { untitled, nothing } = words.content.changeSets;
-  const problem = h("div");
-  const title = h("h2", { class: "document-title" }, changeSet.title || untitled);
-  const parts = documents.map(({ document, base }) => documentPart(document, base));
+  const { untitled, contents, by } = words.content.changeSets;
+  const { status, title, branch, user, createdAt } = changeSet;
+  const problem = h("div", { class: "form-problem-place" });
+  const name = h("h2", { class: "document-title" }, h("bdi", {}, title || untitled));
+  const parts = documents.map(({ document, base }) => documentPart(document, base, view));
+  const isOpen = status === "open";
+  const nothing = contents[/** @type {keyof typeof contents} */ (status)] ?? "";
   return [
-    h("header", { class: "page-head" }, h("div", { class: "tags" }, title, stateTag(changeSet.status))),
-    problem,
+    h("header", { class: "page-head" }, h("div", { class: "tags" }, name, stateTag(status))),
+    h("p", { class: "quiet-text" }, by(user, formatInstant(createdAt)), branch && branch !== title ? ` ${branch}` : ""),
     ...(parts.length ? parts : [h("p", { class: "quiet-text" }, nothing)]),
-    changeSet.status === "open" && h("div", { class: "form-end" }, ...actionsOf(changeSet, problem, view, reload)),
+    problem,
+    isOpen && h("div", { class: "form-end" }, ...actionsOf(changeSet, problem, view, reload)),
   ];
 }
 
-/** @param {any} document @param {any} base */
-function documentPart(document, base) {
+/** @param {any} document @param {any} base @param {SpaceView} view */
+function documentPart(document, base, view) {
   const { isNew, isDeleted } = words.content.changeSets;
   const name = `${document.model}/${document.id}`;
   const tag = document.deleted ? isDeleted : !base && isNew;
-  const head = h("h3", {}, document.title || base?.title || name, " ", h("span", { class: "quiet-text" }, name));
+  const stored = base ? h("a", { href: addressOf(document, view) }, name) : name;
+  const title = h("bdi", {}, document.title || base?.title || name);
+  const head = h("h3", {}, title, " ", h("span", { class: "quiet-text" }, stored));
   if (tag) head.append(" ", h("span", { class: "tag" }, tag));
   const differences = document.deleted ? null : differenceView(listDifferences(base, document));
   return h("section", { "aria-label": name }, head, differences);
+}
+
+/** @param {any} document @param {SpaceView} view */
+function addressOf({ model, id }, { linkTo }) {
+  return model === "model" ? linkTo("models", id) : linkTo("documents", model, id);
 }
 
 /** @param {any} changeSet @param {HTMLElement} problem @param {SpaceView} view @param {() => void} reload */
 function actionsOf({ id }, problem, { content, linkTo }, reload) {
   const { merge, merged, discard, discardTitle, discardText, discarded } = words.content.changeSets;
   const mergeNow = async (/** @type {{prefer?: "ours" | "theirs"}} */ decision = {}) => {
+    button.disabled = true;
     try {
       await content.changeSets.merge(id, decision);
       announce(merged);
       reload();
     } catch (error) {
-      problem.replaceChildren(mergeProblem(/** @type {any} */ (error), mergeNow));
+      problem.replaceChildren(mergeProblem(/** @type {any} */ (error), mergeNow, reload));
       problem.scrollIntoView({ block: "nearest" });
+    } finally {
+      button.disabled = false;
     }
   };
   const discardIt = async () => {
@@ -116,29 +138,43 @@ function actionsOf({ id }, problem, { content, linkTo }, reload) {
     announce(discarded);
     location.hash = linkTo("change-sets");
   };
-  return [
-    h("button", { type: "button", class: "button", onclick: discardIt }, discard),
-    h("button", { type: "button", class: "button primary", onclick: () => mergeNow() }, merge),
-  ];
+  const button = h("button", { type: "button", class: "button primary", onclick: () => mergeNow() }, merge);
+  return [h("button", { type: "button", class: "button", onclick: discardIt }, discard), button];
 }
 
-/** @param {any} error @param {(decision: {prefer: "ours" | "theirs"}) => void} merge */
-function mergeProblem(error, merge) {
-  if (error.code !== "mergeConflict") return problemView(error);
-  const { conflicts, conflictColumns, keepOurs, keepTheirs } = words.content.changeSets;
+/**
+ * @param {any} error
+ * @param {(decision: {prefer: "ours" | "theirs"}) => void} merge
+ * @param {() => void} reload
+ */
+function mergeProblem(error, merge, reload) {
+  const problems = error.details?.problems;
+  if (error.code !== "mergeConflict") {
+    const shown = problemView(error, reload);
+    if (problems?.length) shown.append(problemList(problems));
+    return shown;
+  }
+  const { conflicts, conflictsText, conflictColumns, keepOurs, keepTheirs } = words.content.changeSets;
   const rows = error.details.conflicts.flatMap((/** @type {any} */ { model, id, fields }) =>
-    fields.map((/** @type {any} */ { field, theirs, ours }) => [
+    fields.map((/** @type {any} */ { field, base, theirs, ours }) => [
       `${model}/${id} ${field}`,
-      toText(theirs),
-      toText(ours),
+      ...[base, theirs, ours].map((value) => h("div", { class: "cell-text", dir: "auto" }, toText(value))),
     ]),
   );
+  const { field, base, theirs, ours } = conflictColumns;
   const button = (/** @type {string} */ text, /** @type {"ours" | "theirs"} */ prefer) =>
     h("button", { type: "button", class: "button", onclick: () => merge({ prefer }) }, text);
   return h(
     "div",
     { class: "problem", role: "alert" },
-    table(conflicts, [conflictColumns.field, conflictColumns.theirs, conflictColumns.ours], rows),
+    h("p", {}, conflictsText),
+    table(conflicts, [field, base, theirs, ours], rows),
     h("div", { class: "dialog-actions" }, button(keepTheirs, "theirs"), button(keepOurs, "ours")),
   );
+}
+
+/** @param {any[]} problems */
+function problemList(problems) {
+  const items = problems.map(({ field, message }) => h("li", {}, h("code", {}, field), " ", message));
+  return h("ul", { class: "problems" }, ...items);
 }

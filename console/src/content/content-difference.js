@@ -1,9 +1,14 @@
 /** Compare what documents say, field by field. */
 
+/** Models are documents of it, which have their fields in a member of what is the same in all languages. */
+const META_MODEL = "model";
+const DEFINED_FIELDS = "data.fields";
+
 /** @typedef {{field: string, before: any, after: any}} FieldDifference */
 
 /**
- * List the fields that differ, by their paths: `title`, `status`, `en.body`. An object is compared as a whole.
+ * List the fields that differ, by their paths: `title`, `status`, `en.body`. An object is compared as a whole, because merges
+ * decide so; only of the definition of a model, each field is compared.
  *
  * @param {Record<string, any> | undefined} before
  * @param {Record<string, any> | undefined} after
@@ -25,6 +30,11 @@ function flatten(document) {
   for (const name of ["title", "slug", "status"]) if (document?.[name]) fields.set(name, document[name]);
   for (const [locale, content] of Object.entries(document?.locales ?? {}))
     for (const [name, value] of Object.entries(content ?? {})) fields.set(`${locale}.${name}`, value);
+  const defined = document?.model === META_MODEL && fields.get(DEFINED_FIELDS);
+  if (defined && typeof defined === "object" && !Array.isArray(defined)) {
+    fields.delete(DEFINED_FIELDS);
+    for (const [name, value] of Object.entries(defined)) fields.set(`${DEFINED_FIELDS}.${name}`, value);
+  }
   return fields;
 }
 

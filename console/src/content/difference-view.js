@@ -3,6 +3,9 @@
 import { h } from "../dom.js";
 import { words } from "../words/index.js";
 import { toText } from "./content-difference.js";
+import { compareWords } from "./word-difference.js";
+
+/** @import { TextPart } from "./word-difference.js" */
 
 /** @param {import("./content-difference.js").FieldDifference[]} differences */
 export function differenceView(differences) {
@@ -13,13 +16,22 @@ export function differenceView(differences) {
 /** @param {import("./content-difference.js").FieldDifference} difference */
 function rowsOf({ field, before, after }) {
   const { before: was, after: is } = words.content.difference;
+  const [old, now] = [toText(before), toText(after)];
+  const parts = compareWords(old, now);
   return [
     h("dt", {}, h("code", {}, field)),
-    h("dd", {}, h("del", { "aria-label": was }, textOf(before)), h("ins", { "aria-label": is }, textOf(after))),
+    h(
+      "dd",
+      {},
+      h("del", { "aria-label": was, dir: "auto" }, ...textOf(old, parts.before)),
+      h("ins", { "aria-label": is, dir: "auto" }, ...textOf(now, parts.after)),
+    ),
   ];
 }
 
-/** @param {any} value */
-function textOf(value) {
-  return toText(value) || h("i", {}, words.content.difference.absent);
+/** @param {string} text @param {TextPart[]} parts */
+function textOf(text, parts) {
+  if (!text) return [h("i", {}, words.content.difference.absent)];
+  const isWhole = parts.every(({ isChanged }) => isChanged);
+  return parts.map((part) => (part.isChanged && !isWhole ? h("b", {}, part.text) : part.text));
 }

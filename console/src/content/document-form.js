@@ -20,9 +20,11 @@ export class DocumentForm {
    * @param {any} model
    * @param {any[]} models
    * @param {string[]} locales
+   * @param {string} [openLocale] The language that is unfolded; without one, the first.
    */
-  constructor(document, model, models, locales) {
+  constructor(document, model, models, locales, openLocale) {
     this.document = document;
+    this.openLocale = openLocale && model.i18n && locales.includes(openLocale) ? openLocale : undefined;
     this.model = model;
     const { title, slug, slugHint } = words.content.documents;
     this.title = h("input", { value: document.title, maxLength: 500 });
@@ -54,7 +56,7 @@ export class DocumentForm {
     return shown.map((locale, index) => {
       const content = document.locales[locale] ?? {};
       const form = isOfTexts(model) ? makeTextsForm(content) : makeFieldsForm(model, content);
-      return this.#part(locale, form, index === 0);
+      return this.#part(locale, form, this.#isOpen(locale, index));
     });
   }
 
@@ -68,10 +70,19 @@ export class DocumentForm {
     const read = () => ({ ...own.read(), ...sectionsOf(order.read(), shared) });
     this.#parts.push({ locale: SHARED, read });
     const parts = locales.map((locale, index) =>
-      this.#part(locale, makeSectionsForm(sections, models, document.locales[locale] ?? {}), index === 0),
+      this.#part(
+        locale,
+        makeSectionsForm(sections, models, document.locales[locale] ?? {}),
+        this.#isOpen(locale, index),
+      ),
     );
     const { sections: title, shared: ofAll } = words.content.document;
     return [fold(title, order.element, true), ...parts, fold(ofAll, own.element, false)];
+  }
+
+  /** @param {string} locale @param {number} index */
+  #isOpen(locale, index) {
+    return this.openLocale ? locale === this.openLocale : index === 0;
   }
 
   /** @param {string} locale @param {import("./locale-form.js").LocaleForm} form @param {boolean} isOpen */

@@ -4,9 +4,10 @@ import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
 import { NEW_DOCUMENT } from "./document-page.js";
+import { readPages } from "./read-pages.js";
 import { refreshRegularly } from "./refresh.js";
 
-/** @import { SpaceView } from "../pages/content.js" */
+/** @import { SpaceView } from "./space-page.js" */
 
 const PAGE_SIZE = 50;
 const STATUSES = ["draft", "in_review", "published", "rejected", "archived"];
@@ -83,25 +84,9 @@ class DocumentList {
     );
   }
 
-  async #read() {
-    const { content, context } = this.view;
+  #read() {
     const filter = { limit: PAGE_SIZE, ...(this.#status && { status: this.#status }) };
-    /** @type {any[]} */
-    const documents = [];
-    /** @type {string | undefined} */
-    let cursor;
-    let total = 0;
-    for (let page = 0; page < this.#pages; page += 1) {
-      const read = await content.documents.list(
-        this.model.id,
-        { ...filter, ...(cursor && { cursor }) },
-        { signal: context.signal },
-      );
-      documents.push(...read.documents);
-      ({ total, nextCursor: cursor } = read);
-      if (!cursor) break;
-    }
-    return { documents, total, hasMore: Boolean(cursor) };
+    return readPages(this.view, this.model.id, filter, this.#pages);
   }
 
   /** @param {{documents: any[], total: number, hasMore: boolean}} page */

@@ -6,16 +6,22 @@ import { DocumentForm } from "./document-form.js";
 import { showVersions } from "./document-versions.js";
 import { refreshRegularly } from "./refresh.js";
 
-/** @import { SpaceView } from "../pages/content.js" */
+/** @import { SpaceView } from "./space-page.js" */
 
 /** Stands for the id of a document that is not stored yet. No id is like it. */
 export const NEW_DOCUMENT = "-";
 const BLANK = { title: "", slug: "", status: "draft", version: 0, locales: {} };
 
-/** @param {HTMLElement} target @param {SpaceView} view @param {string} model @param {string} id */
-export function showDocument(target, view, model, id) {
+/**
+ * @param {HTMLElement} target
+ * @param {SpaceView} view
+ * @param {string} model
+ * @param {string} id
+ * @param {string} [locale] The language that is unfolded; without one, the first.
+ */
+export function showDocument(target, view, model, id, locale) {
   target.append(h("a", { class: "back", href: view.linkTo("documents", model) }, words.content.documents.back));
-  const page = new DocumentPage(view, model, id);
+  const page = new DocumentPage(view, model, id, locale);
   target.append(page.element);
   refreshRegularly(view.context, () => page.refresh());
   return page.load();
@@ -26,11 +32,12 @@ class DocumentPage {
   #form;
   #isDeleted = false;
 
-  /** @param {SpaceView} view @param {string} model @param {string} id */
-  constructor(view, model, id) {
+  /** @param {SpaceView} view @param {string} model @param {string} id @param {string} [locale] */
+  constructor(view, model, id, locale) {
     this.view = view;
     this.model = model;
     this.id = id;
+    this.locale = locale;
     this.body = h("div");
     this.versions = h("section");
     this.element = h("div", {}, this.body, this.versions);
@@ -91,7 +98,7 @@ class DocumentPage {
       return h("p", { class: "problem", role: "status" }, words.content.document.deleted);
     }
     const model = models.find(({ id }) => id === this.model) ?? { id: this.model, kind: "collection", fields: {} };
-    const form = new DocumentForm(document, model, models, this.view.locales);
+    const form = new DocumentForm(document, model, models, this.view.locales, this.locale);
     this.#form = form;
     const remove = h(
       "button",

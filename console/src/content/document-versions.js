@@ -7,7 +7,7 @@ import { words } from "../words/index.js";
 import { listDifferences } from "./content-difference.js";
 import { differenceView } from "./difference-view.js";
 
-/** @import { SpaceView } from "../pages/content.js" */
+/** @import { SpaceView } from "./space-page.js" */
 
 const PAGE_SIZE = 20;
 

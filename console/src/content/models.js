@@ -3,8 +3,9 @@
 import { announce, askInDialog, field, h, number, problemView, showLoaded, table } from "../dom.js";
 import { formatCount } from "../format.js";
 import { words } from "../words/index.js";
+import { listLimits } from "./field-limits.js";
 
-/** @import { SpaceView } from "../pages/content.js" */
+/** @import { SpaceView } from "./space-page.js" */
 
 const EXAMPLE = { kind: "collection", i18n: true, fields: { title: { type: "string", required: true } } };
 const OWN_MEMBERS = ["id", "builtIn", "version", "documents"];
@@ -93,6 +94,7 @@ function fieldsTable({ id, fields }) {
       "div",
       { class: "tags" },
       ...Object.entries(rules).map(([rule, text]) => definition[rule] && h("span", { class: "tag" }, text)),
+      ...listLimits(definition).map((text) => h("span", { class: "tag" }, h("bdi", {}, text))),
     ),
   ]);
   return rows.length > 0 && table(fieldsOf(id), [fieldColumns.name, fieldColumns.type, fieldColumns.rules], rows);

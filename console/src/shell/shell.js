@@ -20,6 +20,7 @@ export const PAGES = [
     loadAhead: () => import("../editor/load-ahead.js"),
   },
   { path: "content", shape: "content", load: () => import("../pages/content.js") },
+  { path: "studio", shape: "studio", load: () => import("../pages/studio.js") },
   { path: "usage", shape: "usage", load: () => import("../pages/usage.js") },
   { path: "turns", shape: "turns", load: () => import("../pages/turns.js") },
   { path: "approvals", shape: "approvals", load: () => import("../pages/approvals.js") },

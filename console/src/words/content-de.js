@@ -14,8 +14,20 @@ export const CONTENT_DE = {
     locales: "Sprachen",
     localesHint: "Kürzel mit einem Komma dazwischen; das erste ist der Standard. Wie in de, en.",
     created: (name) => `${name} wurde angelegt.`,
-    parts: { documents: "Dokumente", models: "Modelle", changeSets: "Änderungspakete" },
+    parts: { documents: "Dokumente", media: "Medien", models: "Modelle", changeSets: "Änderungspakete" },
     assistant: "Assistent",
+    panels: {
+      cms: {
+        emptyTitle: "Was soll geschrieben werden?",
+        emptyText:
+          "Beschreiben Sie es in eigenen Worten. Der Assistent schreibt Seiten und Beiträge, und jede Fassung lässt sich wiederherstellen.",
+      },
+      studio: {
+        emptyTitle: "Was soll sich ändern?",
+        emptyText:
+          "Beschreiben Sie es in eigenen Worten. Der Assistent ändert Modelle und Einträge in Änderungspaketen und sagt, ob sie schon gelten.",
+      },
+    },
     statuses: {
       draft: "Entwurf",
       in_review: "in Prüfung",
@@ -135,9 +147,16 @@ export const CONTENT_DE = {
       back: "Alle Änderungspakete",
       isNew: "neu",
       isDeleted: "wird gelöscht",
-      nothing: "Es ändert noch nichts.",
+      contents: {
+        open: "Es ändert noch nichts.",
+        merged: "Was es geändert hat, ist gespeichert, als Fassungen der Dokumente.",
+        discarded: "Seine Änderungen sind weg.",
+      },
+      by: (user, when) => `Begonnen von ${user}, ${when}.`,
       conflicts: "Andere haben dieselben Felder geändert",
-      conflictColumns: { field: "Feld", theirs: "Gespeichert", ours: "Hier" },
+      conflictsText:
+        "Nichts wurde übernommen. Vergleichen Sie, was auf jeder Seite steht. Wählen Sie dann, wessen Werte für diese Felder gelten; alle anderen Änderungen werden so oder so übernommen. Um beides zu mischen, ändern Sie zuerst die gespeicherten Dokumente, oder fragen Sie den Assistenten.",
+      conflictColumns: { field: "Feld", base: "Vorher", theirs: "Gespeichert", ours: "Hier" },
       keepOurs: "Übernehmen, und behalten, was hier steht",
       keepTheirs: "Übernehmen, und behalten, was gespeichert ist",
     },

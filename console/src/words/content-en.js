@@ -13,8 +13,20 @@ export const CONTENT_EN = {
     locales: "Languages",
     localesHint: "Codes with a comma between them; the first one is the default. As in en, de.",
     created: (/** @type {string} */ name) => `${name} was created.`,
-    parts: { documents: "Documents", models: "Models", changeSets: "Change sets" },
+    parts: { documents: "Documents", media: "Media", models: "Models", changeSets: "Change sets" },
     assistant: "Assistant",
+    panels: {
+      cms: {
+        emptyTitle: "What should be written?",
+        emptyText:
+          "Describe it in your own words. The assistant writes pages and posts, and every version can be restored.",
+      },
+      studio: {
+        emptyTitle: "What should change?",
+        emptyText:
+          "Describe it in your own words. The assistant changes models and entries in change sets, and says whether they are live.",
+      },
+    },
     statuses: /** @type {Record<string, string>} */ ({
       draft: "draft",
       in_review: "in review",
@@ -134,9 +146,16 @@ export const CONTENT_EN = {
       back: "All change sets",
       isNew: "new",
       isDeleted: "is deleted",
-      nothing: "It changes nothing yet.",
+      contents: {
+        open: "It changes nothing yet.",
+        merged: "What it has changed is stored, as versions of the documents.",
+        discarded: "Its changes are gone.",
+      },
+      by: (/** @type {string} */ user, /** @type {string} */ when) => `Begun by ${user}, ${when}.`,
       conflicts: "Others have changed the same fields",
-      conflictColumns: { field: "Field", theirs: "Stored", ours: "Here" },
+      conflictsText:
+        "Nothing was merged. Compare what each side says. Then choose whose values count for these fields; all other changes are merged either way. To mix both, change the stored documents first, or ask the assistant.",
+      conflictColumns: { field: "Field", base: "Before", theirs: "Stored", ours: "Here" },
       keepOurs: "Merge, and keep what is here",
       keepTheirs: "Merge, and keep what is stored",
     },

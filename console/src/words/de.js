@@ -2,11 +2,13 @@
 
 import { AGENT_PAGES_DE } from "./agent-pages-de.js";
 import { CONTENT_DE } from "./content-de.js";
+import { STUDIO_DE } from "./studio-de.js";
 
 /** @type {typeof import("./en.js").EN} */
 export const DE = {
   ...AGENT_PAGES_DE,
   ...CONTENT_DE,
+  ...STUDIO_DE,
   loading: "Wird geladen …",
   tryAgain: "Erneut versuchen",
   cancel: "Abbrechen",
@@ -37,6 +39,7 @@ export const DE = {
     pages: {
       editor: "Editor",
       content: "Inhalte",
+      studio: "Studio",
       usage: "Verbrauch",
       turns: "Vorgänge",
       approvals: "Freigaben",

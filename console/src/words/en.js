@@ -2,10 +2,12 @@
 
 import { AGENT_PAGES_EN } from "./agent-pages-en.js";
 import { CONTENT_EN } from "./content-en.js";
+import { STUDIO_EN } from "./studio-en.js";
 
 export const EN = {
   ...AGENT_PAGES_EN,
   ...CONTENT_EN,
+  ...STUDIO_EN,
   loading: "Loading …",
   tryAgain: "Try again",
   cancel: "Cancel",
@@ -35,6 +37,7 @@ export const EN = {
     pages: {
       editor: "Editor",
       content: "Content",
+      studio: "Studio",
       usage: "Usage",
       turns: "Turns",
       approvals: "Approvals",

@@ -9,7 +9,7 @@
 /** @import { CallOptions, FermataOptions } from "./types.js" */
 import { makeAssets } from "./content-assets.js";
 import { makeDeliveryTokens, makeSearch, makeTransfer } from "./content-exchange.js";
-import { makeMembers, makeHealth } from "./content-members.js";
+import { makeHealth, makeMembers } from "./content-members.js";
 import { Service } from "./service.js";
 import { pathOf } from "./transport.js";
 

@@ -1,0 +1,26 @@
+/** Say in a few words what a field may hold. */
+
+const MAX_OPTIONS = 8;
+
+/**
+ * @param {any} definition
+ * @returns {string[]} Such as `→ author`, `1–5`, `draft | final`.
+ */
+export function listLimits({ model, options, min, max, pattern, items, default: standard }) {
+  const targets = typeof model === "string" ? [model] : (model ?? []);
+  const [from, to] = [min ?? undefined, max ?? undefined];
+  return [
+    targets.length > 0 && `→ ${targets.join(", ")}`,
+    options?.length > 0 && joinOptions(options),
+    (from !== undefined || to !== undefined) && `${from ?? ""}–${to ?? ""}`,
+    pattern && `/${pattern}/`,
+    items && `[${typeof items === "string" ? items : items.type}]`,
+    standard !== undefined && standard !== null && `= ${JSON.stringify(standard)}`,
+  ].filter((text) => typeof text === "string" && text !== "");
+}
+
+/** @param {string[]} options */
+function joinOptions(options) {
+  const more = options.length > MAX_OPTIONS ? " | …" : "";
+  return options.slice(0, MAX_OPTIONS).join(" | ") + more;
+}

@@ -1,0 +1,101 @@
+/** Uploads of images, one after another: what waits, what is under way, what is stored, and what has failed and why. */
+
+/** What the service stores. */
+export const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+export const MAX_IMAGE_BYTES = 10_000_000;
+/** Of files that are dropped together. */
+export const MAX_QUEUED = 100;
+
+/** @typedef {"waiting" | "uploading" | "stored" | "failed" | "refused"} UploadState */
+/** @typedef {{file: File, state: UploadState, error?: any, asset?: any}} Upload `refused` is a file that is not sent at all. */
+
+export class UploadQueue {
+  /** @type {Upload[]} */
+  uploads = [];
+  #isRunning = false;
+
+  /**
+   * @param {(file: File) => Promise<any>} send Stores a file, and returns its asset.
+   * @param {(changed: Upload | undefined) => void} onChange
+   */
+  constructor(send, onChange) {
+    this.send = send;
+    this.onChange = onChange;
+  }
+
+  get stored() {
+    return this.uploads.filter(({ state }) => state === "stored").length;
+  }
+
+  get isBusy() {
+    return this.uploads.some(({ state }) => state === "waiting" || state === "uploading");
+  }
+
+  /**
+   * Add files. What was done before is forgotten, unless something is under way.
+   *
+   * @param {Iterable<File>} files
+   */
+  add(files) {
+    if (!this.isBusy) this.uploads = [];
+    const room = Math.max(0, MAX_QUEUED - this.uploads.length);
+    const added = [...files].slice(0, room);
+    this.uploads.push(...added.map((file) => makeUpload(file)));
+    this.onChange(undefined);
+    return this.#run();
+  }
+
+  /** @param {Upload} upload */
+  retry(upload) {
+    upload.state = "waiting";
+    upload.error = undefined;
+    this.onChange(upload);
+    return this.#run();
+  }
+
+  async #run() {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      for (let next = this.#next(); next; next = this.#next()) await this.#store(next);
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  #next() {
+    return this.uploads.find(({ state }) => state === "waiting");
+  }
+
+  /** @param {Upload} upload */
+  async #store(upload) {
+    upload.state = "uploading";
+    this.onChange(upload);
+    try {
+      upload.asset = await this.send(upload.file);
+      upload.state = "stored";
+    } catch (error) {
+      upload.error = error;
+      upload.state = "failed";
+    }
+    this.onChange(upload);
+  }
+}
+
+/**
+ * Say why a file is not sent at all.
+ *
+ * @param {{type: string, size: number}} file
+ * @returns {"noImage" | "tooLarge" | "empty" | undefined}
+ */
+export function findRefusal({ type, size }) {
+  if (!IMAGE_TYPES.includes(type)) return "noImage";
+  if (size === 0) return "empty";
+  return size > MAX_IMAGE_BYTES ? "tooLarge" : undefined;
+}
+
+/** @param {File} file @returns {Upload} */
+function makeUpload(file) {
+  const error = findRefusal(file);
+  return error ? { file, state: "refused", error } : { file, state: "waiting" };
+}

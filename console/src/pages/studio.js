@@ -1,0 +1,44 @@
+/** The studio: a project's models and entries, what waits to be merged, its health and its members. */
+
+import { showChangeSet, showChangeSets } from "../content/change-sets.js";
+import { showDocument } from "../content/document-page.js";
+import { showModel, showModels } from "../content/models.js";
+import { showSpacePage } from "../content/space-page.js";
+import { showEntries } from "../studio/entry-list.js";
+import { showHealth } from "../studio/health.js";
+import { showMembers } from "../studio/members.js";
+import { words } from "../words/index.js";
+
+/** @import { PageContext } from "../shell/shell.js" */
+/** @import { PagePart } from "../content/space-page.js" */
+
+/** @returns {PagePart[]} */
+function listParts() {
+  const names = words.studio.parts;
+  return [
+    {
+      name: names.entries,
+      path: "documents",
+      show: (target, view, model, id, locale) =>
+        id ? showDocument(target, view, model, id, locale) : showEntries(target, view, model),
+    },
+    { name: names.models, path: "models", show: (target, view, id) => (id ? showModel : showModels)(target, view, id) },
+    {
+      name: names.changeSets,
+      path: "change-sets",
+      show: (target, view, id) => (id ? showChangeSet : showChangeSets)(target, view, id),
+    },
+    { name: names.health, path: "health", show: showHealth },
+    { name: names.members, path: "members", show: showMembers },
+  ];
+}
+
+/** @param {HTMLElement} target @param {PageContext} context @param {string} path */
+export function show(target, context, path) {
+  return showSpacePage(target, context, path, {
+    path: "studio",
+    scope: "studio",
+    lead: words.studio.lead,
+    parts: listParts(),
+  });
+}

@@ -1,0 +1,134 @@
+/** The entries of a model by language: what is written in which, and what is missing. */
+
+import { statusTag } from "../content/document-list.js";
+import { NEW_DOCUMENT } from "../content/document-page.js";
+import { readPages } from "../content/read-pages.js";
+import { refreshRegularly } from "../content/refresh.js";
+import { emptyView, field, h, showLoaded, table } from "../dom.js";
+import { formatCount, formatInstant } from "../format.js";
+import { words } from "../words/index.js";
+
+/** @import { SpaceView } from "../content/space-page.js" */
+
+const PAGE_SIZE = 50;
+const SHARED = "data";
+
+/** @param {HTMLElement} target @param {SpaceView} view @param {string | undefined} model */
+export function showEntries(target, view, model) {
+  return showLoaded(
+    target,
+    () => view.content.models.list({ signal: view.context.signal }),
+    (models) => {
+      const own = sortModels(models);
+      const chosen = own.find(({ id }) => id === model) ?? own[0];
+      return entriesView(view, own, chosen);
+    },
+  );
+}
+
+/**
+ * Return the models that have entries: those of the project first.
+ *
+ * @param {any[]} models
+ */
+export function sortModels(models) {
+  const own = models.filter(({ kind }) => kind !== "section");
+  return [...own.filter(({ builtIn }) => !builtIn), ...own.filter(({ builtIn }) => builtIn)];
+}
+
+/** @param {SpaceView} view @param {any[]} models @param {any} model */
+function entriesView(view, models, model) {
+  const { everything, missingIn, show } = words.studio.entries;
+  const list = new EntryList(view, model);
+  const choice = h("select", { onchange: () => open(choice.value) }, ...models.map(modelOption));
+  const open = (/** @type {string} */ id) => {
+    location.hash = view.linkTo("documents", id);
+  };
+  choice.value = model.id;
+  const missing = h("select", { onchange: () => list.filter(missing.value) }, h("option", { value: "" }, everything));
+  missing.append(...view.locales.map((locale) => h("option", { value: locale }, missingIn(locale))));
+  const address = view.linkTo("documents", model.id, NEW_DOCUMENT);
+  const create = h("a", { class: "button primary", href: address }, words.studio.entries.create);
+  const filter = model.i18n && field(show, missing);
+  list.load();
+  refreshRegularly(view.context, () => list.load({ isRefresh: true }));
+  return [h("div", { class: "content-tools" }, field(words.content.model, choice), filter, create), list.element];
+}
+
+/** @param {any} model */
+function modelOption({ id, title, documents }) {
+  return h("option", { value: id }, `${title || id} (${formatCount(documents)})`);
+}
+
+class EntryList {
+  /** Only entries that are missing in it are shown. */
+  #missingIn = "";
+  #pages = 1;
+
+  /** @param {SpaceView} view @param {any} model */
+  constructor(view, model) {
+    this.view = view;
+    this.model = model;
+    this.element = h("div");
+  }
+
+  /** @param {string} missingIn */
+  filter(missingIn) {
+    this.#missingIn = missingIn;
+    this.load();
+  }
+
+  /** @param {{isRefresh?: boolean}} [options] */
+  load(options) {
+    return showLoaded(
+      this.element,
+      () => readPages(this.view, this.model.id, { limit: PAGE_SIZE }, this.#pages),
+      (page) => this.#render(page),
+      options,
+    );
+  }
+
+  /** @param {{documents: any[], total: number, hasMore: boolean}} page */
+  #render({ documents, total, hasMore }) {
+    const { none, noneText, complete, count, columns } = words.studio.entries;
+    const { documents: own } = words.content;
+    if (!documents.length && !hasMore) return emptyView(none, noneText);
+    const shown = documents.filter(({ locales }) => !this.#missingIn || !locales.includes(this.#missingIn));
+    const places = this.model.i18n ? this.view.locales : [SHARED];
+    const heads = places.map((place) => (place === SHARED ? columns.all : place));
+    const rows = shown.map((document) => this.#cells(document, places));
+    const caption = count(total, formatCount(total));
+    const next = () => {
+      this.#pages += 1;
+      return this.load();
+    };
+    const isComplete = this.#missingIn && !shown.length;
+    return [
+      isComplete
+        ? h("p", { class: "quiet-text", role: "status" }, hasMore ? complete.soFar : complete.all)
+        : table(caption, [columns.entry, ...heads, own.columns.status, own.columns.changed], rows),
+      hasMore && h("button", { type: "button", class: "button more", onclick: next }, own.more),
+    ];
+  }
+
+  /** @param {any} document @param {string[]} places */
+  #cells({ id, title, slug, status, locales, updatedAt }, places) {
+    const name = title || slug || id;
+    const link = h("a", { href: this.view.linkTo("documents", this.model.id, id) }, h("bdi", {}, name));
+    return [
+      link,
+      ...places.map((place) => this.#localeCell(id, name, place, locales.includes(place))),
+      statusTag(status),
+      formatInstant(updatedAt),
+    ];
+  }
+
+  /** @param {string} id @param {string} name @param {string} place @param {boolean} isWritten */
+  #localeCell(id, name, place, isWritten) {
+    const { written, missing, open } = words.studio.entries;
+    const text = isWritten ? written : missing;
+    const address = this.view.linkTo("documents", this.model.id, id, ...(place === SHARED ? [] : [place]));
+    const label = open(name, place === SHARED ? words.content.document.shared : place, text);
+    return h("a", { href: address, class: isWritten ? "tag good" : "tag warn", "aria-label": label }, text);
+  }
+}
