@@ -2,8 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { listDifferences } from "../../console/src/content/content-difference.js";
+import { listLimits } from "../../console/src/content/field-limits.js";
+import { findRefusal, UploadQueue } from "../../console/src/content/upload-queue.js";
+import { compareWords } from "../../console/src/content/word-difference.js";
 import { decodeText } from "../../console/src/sites/decode-text.js";
 import { fileNameOf, toHtmlFile } from "../../console/src/sites/page-files.js";
+import { parseRights } from "../../console/src/studio/member-rights.js";
 import { readHeaderLines, readRegistration } from "../../console/src/tool-registration.js";
 import { roundsOf } from "../../console/src/turn-timeline.js";
 import { listDays, startOfPeriod, usageToCsv } from "../../console/src/usage-period.js";
@@ -140,4 +145,82 @@ test("headers are read one a line, and what is none is not repeated whole, becau
     () => readHeaderLines(`${"s".repeat(60)}`),
     ({ message }) => !message.includes("s".repeat(21)),
   );
+});
+
+test("words that have changed are marked, and the parts of a text are the text", () => {
+  const { before, after } = compareWords("Rye bread, baked at night.", "Dark rye bread, baked at dawn.");
+  const marked = (parts) => parts.filter(({ isChanged }) => isChanged).map(({ text }) => text);
+  const whole = (parts) => parts.map(({ text }) => text).join("");
+  assert.deepEqual(
+    [marked(before), marked(after)],
+    [
+      ["Rye", "night."],
+      ["Dark", "rye ", "dawn."],
+    ],
+  );
+  assert.equal(whole(before), "Rye bread, baked at night.");
+  assert.equal(whole(after), "Dark rye bread, baked at dawn.");
+});
+
+test("texts of 100 KB without a word in common are compared at once, as a whole", () => {
+  const [old, now] = ["a ", "b "].map((word, which) => `same ${`${word}${which}`.repeat(30_000)} end`);
+  const { before, after } = compareWords(old, now);
+  assert.ok(before.length + after.length < 10);
+  assert.equal(after.map(({ text }) => text).join(""), now);
+});
+
+test("of a model each field is compared, of other documents an object as a whole", () => {
+  const fields = { title: { type: "string" } };
+  const changed = { ...fields, subtitle: { type: "string" } };
+  const model = (own) => ({ model: "model", id: "post", locales: { data: { kind: "collection", fields: own } } });
+  assert.deepEqual(
+    listDifferences(model(fields), model(changed)).map(({ field }) => field),
+    ["data.fields.subtitle"],
+  );
+  const entry = (value) => ({ model: "post", locales: { data: { fields: value } } });
+  assert.deepEqual(
+    listDifferences(entry(fields), entry(changed)).map(({ field }) => field),
+    ["data.fields"],
+  );
+});
+
+test("what a field may hold is said in a few words", () => {
+  const options = Array.from({ length: 20 }, (_, index) => `o${index}`);
+  assert.deepEqual(listLimits({ model: ["a", "b"] }), ["→ a, b"]);
+  assert.deepEqual(listLimits({ min: 0, max: null, default: 3, items: { type: "url" } }), ["0–", "[url]", "= 3"]);
+  assert.match(listLimits({ options })[0], /o7 \| …$/);
+  assert.deepEqual(listLimits({ model: [], options: [], pattern: "" }), []);
+});
+
+test("files are stored one after another, one that fails can be tried again, and some are not sent at all", async () => {
+  const sent = [];
+  let isDown = true;
+  const send = async ({ name }) => {
+    sent.push(name);
+    if (name === "b" && isDown) throw new Error("no network");
+    return { id: name };
+  };
+  const queue = new UploadQueue(send, () => {});
+  const file = (name, type = "image/png", size = 9) => ({ name, type, size });
+  const [text, large] = [file("c", "text/html"), file("d", "image/png", 10_000_001)];
+  const running = queue.add([file("a"), file("b"), text, large]);
+  queue.add([file("e")]);
+  await running;
+  const states = () => queue.uploads.map(({ state }) => state);
+  assert.deepEqual(states(), ["stored", "failed", "refused", "refused", "stored"]);
+  assert.deepEqual(sent, ["a", "b", "e"]);
+  isDown = false;
+  await queue.retry(queue.uploads[1]);
+  assert.equal(queue.stored, 3);
+  assert.deepEqual([text, large, file("x", "image/gif", 0)].map(findRefusal), ["noImage", "tooLarge", "empty"]);
+});
+
+test("a member without a named model or language may reach all of them", () => {
+  const form = (members) => new Map(Object.entries(members));
+  assert.deepEqual(parseRights(form({ user: " bob ", role: "editor", models: "", locales: " ," })), {
+    user: "bob",
+    rights: { role: "editor" },
+  });
+  const { rights } = parseRights(form({ user: "bob", role: "viewer", models: "faq, faq post", locales: "de" }));
+  assert.deepEqual(rights, { role: "viewer", models: ["faq", "post"], locales: ["de"] });
 });
