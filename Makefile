@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run console console-upload logs reset test lint lock build chaos bench load template instances-template docs token
+.PHONY: help install demo run console studio console-upload logs reset test lint lock build chaos bench load template instances-template docs token
 
 # The first Python that runs (a version manager's shim may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -60,6 +60,9 @@ run: runtime ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C, a
 
 console: | python ## print a new link that signs a browser in to the console of the running service
 	@.venv/bin/python -m local.console_sign_in
+
+studio: | python ## open the sample project of examples/studio in the running service, and print a link to it
+	@.venv/bin/python -m local.open_studio_example
 
 console-upload: install ## put the console's files into the bucket of the stack STACK (default: fermata), for the parameter Console
 	@$(PYTHON) -m local.install_node_packages

@@ -10,6 +10,7 @@ import secrets
 import sys
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 from fermata_client.service.connection_files import LOCAL_FILE_NAME, read_connection_file
 from local.lock_or_delete_state import STATE_DIRECTORY
@@ -77,8 +78,16 @@ class ConsoleSecrets:
                 file.unlink(missing_ok=True)
 
 
-def make_sign_in_link(url: str, directory: Path) -> str:
-    return f"{url}/console/#code={ConsoleSecrets(directory).issue_code()}"
+def make_sign_in_link(url: str, directory: Path, page: str = "") -> str:
+    """Return a link that signs one browser in, once.
+
+    Args:
+        url: Of the service.
+        directory: Its state directory.
+        page: The page of the console that is opened, such as `studio/bakery/main`; empty for the first one.
+    """
+    to = f"&open={quote(page)}" if page else ""
+    return f"{url}/console/#code={ConsoleSecrets(directory).issue_code()}{to}"
 
 
 def main(state_directory: Path = STATE_DIRECTORY) -> None:

@@ -70,6 +70,7 @@ def greeting_text(cloud: LocalCloud) -> str:
 
   Edit a page:      .venv/bin/fermata edit examples/bakery/index.html "Add a pricing section" --out build/page.html
   Talk without one: .venv/bin/fermata chat "What can you do?"
+  Open the studio:  make studio
   Ask the content:  .venv/bin/fermata chat --scope content "Which posts are drafts?"
   Or with curl:
 

@@ -18,7 +18,8 @@ const app = /** @type {HTMLElement} */ (document.querySelector("#app"));
  * @param {string} hash
  */
 function loadAhead(hash) {
-  const entry = findPage(hash);
+  const page = new URLSearchParams(hash.slice(1)).get("open");
+  const entry = findPage(page ? `#/${page}` : hash);
   entry.load().catch(() => {});
   entry.loadAhead?.().catch(() => {});
 }

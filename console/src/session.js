@@ -66,11 +66,15 @@ export function hasSecret(hash) {
   return secret.has("code") || secret.has("token");
 }
 
-/** Take a code or a token out of the address, so that it is neither in the history nor on the screen. */
+/**
+ * Take a code or a token out of the address, so that it is neither in the history nor on the screen. What stays is the page that
+ * the link wants to open.
+ */
 function takeSecretFromAddress() {
   const secret = new URLSearchParams(location.hash.slice(1));
   if (!hasSecret(location.hash)) return new URLSearchParams();
-  history.replaceState(null, "", location.pathname);
+  const page = secret.get("open");
+  history.replaceState(null, "", location.pathname + (page ? `#/${page}` : ""));
   return secret;
 }
 

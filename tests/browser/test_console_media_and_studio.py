@@ -7,7 +7,10 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from fermata_client import FermataClient
 from local.cloud import LocalCloud
+from local.console_sign_in import make_sign_in_link
+from local.open_studio_example import open_studio_example
 from tests.browser.chromium import Chromium
 from tests.browser.console_page import ConsolePage
 from tests.browser.test_console_content import Space, expect_accessible, open_part
@@ -61,4 +64,60 @@ def test_images_are_uploaded_described_and_deleted(console: ConsolePage, space: 
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", name="No images yet")).to_be_visible()
     assert [one for one in console.complaints if "status of 412" not in one] == []  # what the browser says of it
+    assert console.read_violations() == []
+
+
+def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
+    console: ConsolePage, cloud: LocalCloud, service: FermataClient, space: Space
+) -> None:
+    name = f"{space.name}-studio"
+    assert open_studio_example(service, name)
+    assert not open_studio_example(service, name)
+    page = console.page
+    page.goto(make_sign_in_link(cloud.url, cloud.directory, f"studio/{name}/main/documents/bread"))
+    missing = page.get_by_role("link", name="Rye bread, de: missing")
+    expect(missing).to_be_visible()
+    assert "code=" not in page.url
+    expect_accessible(console)
+    console.ask("Translate “Rye bread” to German")
+    page.get_by_role("link", name="Rye bread, de: written").click()
+    expect(page.locator("details.fold[open]", has_text="de").get_by_label("name · required")).to_have_value(
+        "[de] Roggen Brot"
+    )
+    page.locator(".segments").get_by_role("link", name="Models").click()
+    page.get_by_role("link", name="Breads").click()
+    expect(page.get_by_role("row", name="baker relation → baker")).to_be_visible()
+    page.get_by_role("link", name="Change sets").click()
+    page.get_by_role("link", name="Winter hours").click()
+    expect(page.get_by_role("region", name="bread/spelt-roll").locator("ins", has_text="1.1")).to_be_visible()
+    expect(page.get_by_role("region", name="shop/main").locator("ins b").first).to_contain_text("7")
+    expect_accessible(console)
+    page.set_viewport_size({"width": 360, "height": 720})
+    assert page.evaluate("document.querySelector('#page').scrollWidth") == 360
+    page.set_viewport_size({"width": 1280, "height": 900})
+    change = {"locales": {"en": {"hours": "Always"}}}
+    space.send("PATCH", f"{name}/main/documents/shop/main", change)
+    page.get_by_role("button", name="Merge", exact=True).click()
+    conflict = page.get_by_role("alert")
+    expect(conflict.get_by_role("row", name="shop/main en.hours")).to_contain_text("Always")
+    expect_accessible(console)
+    conflict.get_by_role("button", name="Merge, and keep what is here").click()
+    expect(page.get_by_text("What it has changed is stored")).to_be_visible()
+    shop = space.send("GET", f"{name}/main/documents/shop/main")["document"]
+    assert shop["locales"]["en"]["hours"] == "Monday to Saturday, 7 to 17"
+    page.get_by_role("link", name="Health").click()
+    expect(page.get_by_text("of 100")).to_be_visible()
+    expect_accessible(console)
+    page.get_by_role("link", name="Members").click()
+    page.get_by_role("button", name="Add a member").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Person").fill("bob<b>\u202e")
+    dialog.get_by_label("Only these languages").fill("de")
+    dialog.get_by_role("button", name="Add").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("is the id of a user")
+    dialog.get_by_label("Person").fill("bob")
+    dialog.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("row", name="bob editor all de")).to_be_visible()
+    expect_accessible(console)
+    assert [one for one in console.complaints if "status of 4" not in one] == []
     assert console.read_violations() == []

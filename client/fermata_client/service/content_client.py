@@ -27,6 +27,24 @@ class ContentClient:
         """Return the spaces of the workspace, by site and environment."""
         return require_member(self._request("GET", path_of("content", "spaces")), "spaces", list)
 
+    def create_content_space(self, space: str, locales: Sequence[str], title: str = "") -> JsonObject:
+        """Create a space with these languages, the default one first."""
+        site, environment = _split(space)
+        body = {"site": site, "environment": environment, "locales": list(locales), "title": title}
+        return require_member(self._request("POST", path_of("content", "spaces"), body), "space", dict)
+
+    def begin_change_set(self, space: str, title: str) -> str:
+        """Begin a change set, and return its id."""
+        begun = self._request("POST", _path_in(space, "change-sets"), {"title": title})
+        return str(require_member(begun, "changeSet", dict)["id"])
+
+    def change_in_change_set(
+        self, space: str, change_set: str, model: str, document: str, change: JsonObject
+    ) -> JsonObject:
+        """Change a document in a change set only."""
+        path = _path_in(space, "change-sets", change_set, "documents", model, document)
+        return require_member(self._request("PATCH", path, change), "document", dict)
+
     def list_content_models(self, space: str) -> list[JsonObject]:
         """Return the models of a space."""
         return require_member(self._request("GET", _path_in(space, "models")), "models", list)

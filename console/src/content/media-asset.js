@@ -252,7 +252,7 @@ function addressesOf(view, { id, locales }) {
     h("h3", {}, addresses),
     referenceRow,
     rows.length > 0 && h("p", { class: "quiet-text" }, addressesText),
-    rows.length > 0 && table(addresses, columns, rows),
+    rows.length > 0 && table(words.media.files, columns, rows),
     h("a", { href: view.linkTo("documents", ASSET_MODEL, id) }, words.media.versions),
   );
 }

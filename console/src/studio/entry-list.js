@@ -4,7 +4,7 @@ import { statusTag } from "../content/document-list.js";
 import { NEW_DOCUMENT } from "../content/document-page.js";
 import { readPages } from "../content/read-pages.js";
 import { refreshRegularly } from "../content/refresh.js";
-import { emptyView, field, h, showLoaded, table } from "../dom.js";
+import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
 
@@ -106,7 +106,7 @@ class EntryList {
     return [
       isComplete
         ? h("p", { class: "quiet-text", role: "status" }, hasMore ? complete.soFar : complete.all)
-        : table(caption, [columns.entry, ...heads, own.columns.status, own.columns.changed], rows),
+        : table(caption, [columns.entry, ...heads, own.columns.status, number(own.columns.changed)], rows),
       hasMore && h("button", { type: "button", class: "button more", onclick: next }, own.more),
     ];
   }

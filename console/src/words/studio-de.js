@@ -46,6 +46,7 @@ export const STUDIO_DE = {
     sizes: { original: "Original", large: "Groß", medium: "Mittel", small: "Klein", thumbnail: "Vorschau" },
     sizeColumns: { size: "Größe", pixels: "Pixel", bytes: "Bytes", address: "Adresse" },
     addresses: "Adressen",
+    files: "Dateien",
     addressesText:
       "Mit einer kopierten Adresse sieht jeder die Datei 15 Minuten lang. Websites fragen jedes Mal nach einer neuen.",
     copyAddress: "Adresse kopieren",

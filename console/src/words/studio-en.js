@@ -39,6 +39,7 @@ export const STUDIO_EN = {
     sizes: { original: "Original", large: "Large", medium: "Medium", small: "Small", thumbnail: "Thumbnail" },
     sizeColumns: { size: "Size", pixels: "Pixels", bytes: "Bytes", address: "Address" },
     addresses: "Addresses",
+    files: "Files",
     addressesText: "With a copied address, anybody sees the file for 15 minutes. Sites ask for a new one each time.",
     copyAddress: "Copy the address",
     copyByHand: "Copy this text",

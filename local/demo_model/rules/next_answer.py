@@ -10,7 +10,7 @@ from typing import Any
 
 from local.demo_model.merged_messages import MergedMessage, merge_messages
 from local.demo_model.model_answer import ModelAnswer, ToolCall
-from local.demo_model.rules import cms_site, content_workspace, edit_planning, planner_pages
+from local.demo_model.rules import cms_site, content_workspace, edit_planning, planner_pages, studio_project
 from local.demo_model.rules.edit_plan import ToolEdit
 from local.demo_model.rules.html_page import HtmlPage, parse_page
 from local.demo_model.rules.intents import Intent, parse_intent
@@ -40,7 +40,7 @@ _NAMES = {
 }
 _CONTENT = {f"content_{name}": name for name in (*content_workspace.READ_TOOLS, *content_workspace.WRITE_TOOLS)}
 _SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()} | _CONTENT
-_KNOWN = {*_SEED_NAMES.values(), *planner_pages.TOOLS, *cms_site.CMS_TOOLS}
+_KNOWN = {*_SEED_NAMES.values(), *planner_pages.TOOLS, *cms_site.CMS_TOOLS, *studio_project.STUDIO_TOOLS}
 _READS = ("list_documents", "list_tokens", "read_document", *content_workspace.READ_TOOLS)
 
 
@@ -95,6 +95,8 @@ def _answer(turn_so_far: TurnSoFar) -> ModelAnswer:
         return planner_pages.answer_planner_prompt(turn_so_far, turn_so_far.context)
     if cms_site.CMS_TOOLS[0] in turn_so_far.tools:
         return _name_model_once(turn_so_far, cms_site.answer_cms_prompt(turn_so_far))
+    if studio_project.STUDIO_TOOLS[0] in turn_so_far.tools:
+        return _name_model_once(turn_so_far, studio_project.answer_studio_prompt(turn_so_far))
     intent = parse_intent(turn_so_far.prompt)
     edit_results = [result for result in turn_so_far.results if result.tool not in _READS]
     if edit_results:

@@ -109,7 +109,7 @@ def _describe_intent(text: str, ui: Mapping[str, Any]) -> tuple[tuple[str, list[
 
 def _describe_state(access: StudioAccess) -> Iterator[str]:
     yield f"Phase: {access.phase.value}"
-    branches = [to_single_line(one.branch or one.id) for one in access.branches if one.branch != PERMANENT_BRANCH]
+    branches = [to_single_line(one.branch_name) for one in access.branches if one.branch != PERMANENT_BRANCH]
     if branches:
         yield f"Waiting branches ({len(branches)}): {join_first_items(branches, _MAX_BRANCHES)}"
     context = access.whole.settings.get("context")

@@ -39,6 +39,11 @@ class ChangeSet(RecordModel):
     closed_at: str = ""
     user: str = ""
 
+    @property
+    def branch_name(self) -> str:
+        """What the studio's tools call it, also one that was begun by hand and has no name of a branch."""
+        return self.branch or f"cr/{self.id}"
+
     def to_view(self) -> dict[str, Any]:
         """Return the JSON form for people."""
         return self.to_known()
