@@ -91,7 +91,6 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     page.get_by_role("link", name="Winter hours").click()
     expect(page.get_by_role("region", name="bread/spelt-roll").locator("ins", has_text="1.1")).to_be_visible()
     expect(page.get_by_role("region", name="shop/main").locator("ins b").first).to_contain_text("7")
-    expect_accessible(console)
     page.set_viewport_size({"width": 360, "height": 720})
     assert page.evaluate("document.querySelector('#page').scrollWidth") == 360
     page.set_viewport_size({"width": 1280, "height": 900})
