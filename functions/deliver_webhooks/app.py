@@ -5,8 +5,7 @@ from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources, prepare_function
-from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
-from fermata.turns.webhooks.queued_entry import QueuedEntry
+from fermata.turns.webhooks.deliver_message import deliver_webhook_message
 
 
 @observability.trace_handler
@@ -16,7 +15,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     for record in event["Records"]:
         observability.reset_log_keys()
         try:
-            deliver_queued_entry(get_resources(), QueuedEntry.from_message(json.loads(record["body"])))
+            deliver_webhook_message(get_resources(), json.loads(record["body"]))
         except Exception:  # noqa: BLE001 (the edge of the service: the other messages are delivered all the same)
             observability.log_exception("webhooks.message_failed")
             failed_ids.append({"itemIdentifier": record["messageId"]})

@@ -1,4 +1,4 @@
-/** Webhooks: the addresses that are told about turns, and what was delivered to them. */
+/** Webhooks: the addresses that are told about turns and content, and what was delivered to them. */
 
 import { announce, askInDialog, emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
@@ -8,7 +8,18 @@ import { actionButton } from "./tools.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
 
-const EVENTS = ["toolRequest", "approvalRequest", "turnEnd"];
+const TURN_EVENTS = ["toolRequest", "approvalRequest", "turnEnd"];
+const CONTENT_EVENTS = [
+  "content.documentCreated",
+  "content.documentChanged",
+  "content.documentPublished",
+  "content.documentUnpublished",
+  "content.documentDeleted",
+  "content.modelChanged",
+  "content.changeSetOpened",
+  "content.changeSetMerged",
+  "content.changeSetRejected",
+];
 
 /** @param {HTMLElement} target @param {PageContext} context @param {string} id */
 export function show(target, context, id) {
@@ -93,11 +104,11 @@ function actionsOf({ id, url, enabled }, { client }, reload) {
 /** @param {PageContext} context */
 async function askForWebhook({ client }) {
   const { address, events, mayAnswer, mayAnswerHint, add } = words.webhooks;
-  const boxes = EVENTS.map((event) =>
+  const boxes = [...TURN_EVENTS, ...CONTENT_EVENTS].map((event) =>
     h(
       "label",
       { class: "check" },
-      h("input", { type: "checkbox", name: "events", value: event, checked: true }),
+      h("input", { type: "checkbox", name: "events", value: event, checked: TURN_EVENTS.includes(event) }),
       event,
     ),
   );
@@ -153,9 +164,10 @@ function deliveriesView({ id, url }, deliveries, { client }, reload) {
       announce(words.webhooks.redelivered);
       reload();
     };
-    const turn = `#/turns/${encodeURIComponent(delivery.bridgeId)}`;
+    const { bridgeId } = delivery;
+    const at = formatInstant(delivery.at);
     return [
-      h("a", { href: turn }, formatInstant(delivery.at)),
+      bridgeId ? h("a", { href: `#/turns/${encodeURIComponent(bridgeId)}` }, at) : at,
       delivery.event,
       deliveryTag(delivery.state),
       formatCount(delivery.attempts),

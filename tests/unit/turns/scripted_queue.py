@@ -5,8 +5,7 @@ from typing import Any
 from botocore.exceptions import EndpointConnectionError
 
 from fermata.aws.resources import Resources
-from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
-from fermata.turns.webhooks.queued_entry import QueuedEntry
+from fermata.turns.webhooks.deliver_message import deliver_webhook_message
 
 
 class ScriptedQueue:
@@ -26,7 +25,7 @@ class ScriptedQueue:
         pending, self.messages = self.messages, []
         while pending:
             for message, _delay in pending:
-                deliver_queued_entry(resources, QueuedEntry.from_message(message))
+                deliver_webhook_message(resources, message)
             pending = [queued for queued in self.messages if queued[1] == 0]
             self.messages = [queued for queued in self.messages if queued[1] != 0]
 

@@ -10,7 +10,20 @@ from fermata_client.commands.common.service_connection import connect_to_service
 from fermata_client.terminal.plain_text import strip_control_chars
 from fermata_client.terminal.table import format_minute, print_table
 
-WEBHOOK_EVENTS = ("toolRequest", "approvalRequest", "turnEnd")
+WEBHOOK_EVENTS = (
+    "toolRequest",
+    "approvalRequest",
+    "turnEnd",
+    "content.documentCreated",
+    "content.documentChanged",
+    "content.documentPublished",
+    "content.documentUnpublished",
+    "content.documentDeleted",
+    "content.modelChanged",
+    "content.changeSetOpened",
+    "content.changeSetMerged",
+    "content.changeSetRejected",
+)
 WEBHOOK_ID_ARGUMENT = click.argument("webhook_id", metavar="ID")
 
 
@@ -45,7 +58,9 @@ def list_webhooks(as_json: bool, url: str | None, token: str | None) -> None:
 
 @webhooks.command("add")
 @click.argument("address")
-@click.option("--event", "events", type=click.Choice(WEBHOOK_EVENTS), multiple=True, help="Which.  [default: all]")
+@click.option(
+    "--event", "events", type=click.Choice(WEBHOOK_EVENTS), multiple=True, help="Which.  [default: all of turns]"
+)
 @click.option("--may-answer", is_flag=True, help="Its responses may answer tool requests and approvals.")
 @service_options
 @report_errors

@@ -12,30 +12,38 @@ from pkgutil import resolve_name
 from typing import cast
 
 from fermata.aws.resources import Resources
-from fermata.content.outbox import ContentChange
+from fermata.content.outbox import ChangeSetStep, OutboxEntry
 
-ConsumeContentChange = Callable[[Resources, ContentChange], None]
-CONTENT_CONSUMERS: dict[str, str] = {"search": "fermata.turns.index_content:index_content_change"}
+ConsumeOutboxEntry = Callable[[Resources, OutboxEntry], None]
+CONTENT_CONSUMERS: dict[str, str] = {
+    "search": "fermata.turns.index_content:index_content_change",
+    "webhooks": "fermata.turns.webhooks.queue_content_events:queue_content_change",
+}
 """The consumers by their names, with the path `package.module:name` of each function."""
+CHANGE_SET_CONSUMERS: dict[str, str] = {
+    "webhooks": "fermata.turns.webhooks.queue_content_events:queue_change_set_step",
+}
+"""The consumers of steps of change sets, likewise."""
 
 
 def tell_content_consumers(
-    resources: Resources, change: ContentChange, consumers: Mapping[str, str] | None = None
+    resources: Resources, change: OutboxEntry, consumers: Mapping[str, str] | None = None
 ) -> None:
     """Tell all consumers of a change. One that fails keeps the others from nothing.
 
     Args:
         resources: Of the process.
         change: What was stored.
-        consumers: Other ones than `CONTENT_CONSUMERS`.
+        consumers: Other ones than `CONTENT_CONSUMERS`, or for steps of change sets `CHANGE_SET_CONSUMERS`.
 
     Raises:
         ExceptionGroup: Some consumers have failed. The change has to be repeated for all of them.
     """
     failures: list[Exception] = []
-    for name, path in (CONTENT_CONSUMERS if consumers is None else consumers).items():
+    usual = CHANGE_SET_CONSUMERS if isinstance(change, ChangeSetStep) else CONTENT_CONSUMERS
+    for name, path in (usual if consumers is None else consumers).items():
         try:
-            cast(ConsumeContentChange, resolve_name(path))(resources, change)
+            cast(ConsumeOutboxEntry, resolve_name(path))(resources, change)
         except Exception as error:  # noqa: BLE001 - raised with the others', after all were told
             error.add_note(f"The consumer is {name}.")
             failures.append(error)

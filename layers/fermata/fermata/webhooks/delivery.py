@@ -2,7 +2,8 @@
 
     t#<tenant>#hook#<webhook>   <instant>~<event id>   state, attempts, last status; a month after the event it expires
 
-A row says nothing of the event's content: that is read from the turn's log again for every attempt.
+A row says nothing of the event's content: that is read again for every attempt, from the turn's log or the content
+store.
 """
 
 from collections.abc import Sequence
@@ -19,13 +20,19 @@ DeliveryState = Literal["waiting", "delivered", "failed"]
 
 
 class Delivery(StoredModel):
-    """One event for one webhook. `event_id` is the `webhook-id` of every attempt."""
+    """One event for one webhook. `event_id` is the `webhook-id` of every attempt.
+
+    Attributes:
+        turn: The turn whose log has the event; empty for an event of content.
+        content: What an event of content is about (`content_subject.py`).
+    """
 
     event_id: str
     event: str
-    turn: str
-    entry: int
-    index: int
+    turn: str = ""
+    entry: int = 0
+    index: int = 0
+    content: str = ""
     at_ms: int
     state: DeliveryState = "waiting"
     attempts: int = 0
@@ -44,7 +51,7 @@ class Delivery(StoredModel):
             "id": self.sort_key,
             "eventId": self.event_id,
             "event": self.event,
-            "bridgeId": self.turn,
+            "bridgeId": self.turn or None,
             "at": iso_from_epoch(self.at_ms / 1000),
             "state": self.state,
             "attempts": self.attempts,

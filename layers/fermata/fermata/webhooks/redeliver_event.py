@@ -9,7 +9,7 @@ from fermata.domain.errors import NotFound
 from fermata.webhooks.delivery import list_deliveries, read_delivery
 from fermata.webhooks.webhook import read_webhooks
 
-MAX_DELIVERY_ID_CHARS = 200
+MAX_DELIVERY_ID_CHARS = 400
 
 
 def list_webhook_deliveries(resources: Resources, caller: Caller, webhook_id: str) -> list[dict[str, Any]]:
@@ -44,8 +44,12 @@ def redeliver_event(resources: Resources, caller: Caller, webhook_id: str, deliv
     delivery = read_delivery(resources, caller.tenant, webhook_id, delivery_id) if is_possible else None
     if delivery is None:
         raise NotFound("There is no such delivery.")
-    message = {"tenant": caller.tenant, "turn": delivery.turn, "entry": delivery.entry}
-    resources.webhook_queue.send(message | {"webhook": webhook_id, "index": delivery.index, "redelivery": True})
+    message: dict[str, Any] = {"tenant": caller.tenant, "webhook": webhook_id, "redelivery": True}
+    if delivery.content:
+        message |= {"content": delivery.content, "event": delivery.event}
+    else:
+        message |= {"turn": delivery.turn, "entry": delivery.entry, "index": delivery.index}
+    resources.webhook_queue.send(message)
     observability.log_audit_event("ai.webhook.redelivered", tenant=caller.tenant, user=caller.user, webhook=webhook_id)
 
 

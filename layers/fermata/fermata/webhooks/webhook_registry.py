@@ -13,7 +13,7 @@ from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signature import make_signing_secret
 from fermata.webhooks.webhook import RegisteredWebhooks, Webhook, read_webhooks, seal_webhook_secret
-from fermata.webhooks.webhook_event import WebhookEvent
+from fermata.webhooks.webhook_event import TURN_EVENTS, WebhookEvent
 
 MAX_WEBHOOKS = 10
 _RIGHTS_OF_ANSWERS = {
@@ -52,7 +52,7 @@ def add_webhook(
     Args:
         caller: The administrator.
         url: Where events are posted to.
-        events: Which; none for all.
+        events: Which; none for all events of turns.
         may_answer: Whether its responses may answer.
 
     Raises:
@@ -134,7 +134,14 @@ def remove_webhook(resources: Resources, caller: Caller, webhook_id: str) -> Non
 
 
 def _require_rights(caller: Caller, webhook: Webhook) -> None:
-    """Check that the caller may do what a webhook's responses may, whoever answers at its address."""
+    """Check that the caller may do what a webhook's responses may, and read what it is told, whoever is at its address.
+
+    A webhook hears of all spaces of the tenant, also of those whose members are listed. So events of content take the
+    right that needs no membership.
+    """
+    is_told_of_content = any(event.is_of_content for event in webhook.events)
+    if is_told_of_content and webhook.enabled and not caller.has_capability(Capability.CONTENT):
+        raise Forbidden(f"Forbidden: a webhook that is told about content needs {Capability.CONTENT}.")
     if not (webhook.may_answer and webhook.enabled):
         return
     missing = [right for event, right in _RIGHTS_OF_ANSWERS.items() if event in webhook.events]
@@ -144,7 +151,7 @@ def _require_rights(caller: Caller, webhook: Webhook) -> None:
 
 
 def _order(events: Collection[WebhookEvent]) -> tuple[WebhookEvent, ...]:
-    return tuple(event for event in WebhookEvent if not events or event in events)
+    return tuple(event for event in WebhookEvent if event in (events or TURN_EVENTS))
 
 
 def _require(registered: RegisteredWebhooks, webhook_id: str) -> Webhook:

@@ -15,8 +15,12 @@ from fermata.turns.turn import build_turn_pk
 from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
 from fermata.turns.webhooks.delivery_slots import (
     DELIVERIES_AT_ONCE,
+    MAX_SLOW_MARKS,
     SLOT_SECONDS,
+    SLOW_ANSWER_SECONDS,
+    SLOW_MARK_SECONDS,
     get_deferral_seconds,
+    name_slow_mark,
     release_delivery_slot,
     take_delivery_slot,
 )
@@ -261,7 +265,7 @@ def test_a_message_that_fails_after_an_attempt_leaves_no_second_chain_of_attempt
     wait_for_editor(stage)
     [(message, _)] = queue_of(stage).messages
     with monkeypatch.context() as patch:
-        patch.setattr("fermata.turns.webhooks.deliver_entry.store_attempt", raise_unavailable)
+        patch.setattr("fermata.turns.webhooks.record_attempt.store_attempt", raise_unavailable)
         with pytest.raises(ServiceUnavailable):
             deliver(stage)
     assert queue_of(stage).messages == []
@@ -413,6 +417,40 @@ def test_a_slot_that_was_erased_is_not_written_again(stage: Stage) -> None:
     stage.resources.tables.batch_delete(stage.resources.settings.bridges_table, [(row["pk"], row["sk"])])
     release_delivery_slot(stage.resources, "bakery", slot or "")
     assert stage.stored_items("t#bakery#limits#tenant#00") == []
+
+
+def test_servers_that_are_slow_leave_a_slot_to_the_others_until_they_are_fast_again(stage: Stage) -> None:
+    """However many of a tenant's servers are slow, they keep none of its others waiting."""
+    slots = [take_delivery_slot(stage.resources, "bakery", name) or "" for name in ("slow", "slower")]
+    for slot, name in zip(slots, ("slow", "slower"), strict=True):
+        release_delivery_slot(stage.resources, "bakery", slot, name, SLOW_ANSWER_SECONDS)
+    taken = [take_delivery_slot(stage.resources, "bakery", name) for name in ("slow", "slower", "slow", "fast", "fast")]
+    assert [bool(slot) for slot in taken] == [True, True, False, True, False]
+    release_delivery_slot(stage.resources, "bakery", taken[0] or "", "slow", 0.1)
+    assert take_delivery_slot(stage.resources, "bakery", "slower") is None
+    assert take_delivery_slot(stage.resources, "bakery", "slow") is not None
+
+
+def test_a_server_counts_as_slow_for_some_minutes_only(stage: Stage) -> None:
+    for number in range(MAX_SLOW_MARKS + 2):
+        slot = take_delivery_slot(stage.resources, "bakery", f"server {number}") or ""
+        release_delivery_slot(stage.resources, "bakery", slot, f"server {number}", SLOW_ANSWER_SECONDS)
+    [row] = [row for row in stage.stored_items("t#bakery#limits#tenant#00") if row["sk"] == "deliveries"]
+    assert sum(name.startswith("slow#") for name in row) <= MAX_SLOW_MARKS + 1
+    stage.pass_time(SLOW_MARK_SECONDS + 1)
+    last = f"server {MAX_SLOW_MARKS + 1}"
+    assert all(take_delivery_slot(stage.resources, "bakery", last) for _ in range(DELIVERIES_AT_ONCE))
+    [row] = [row for row in stage.stored_items("t#bakery#limits#tenant#00") if row["sk"] == "deliveries"]
+    assert not any(name.startswith("slow#") for name in row)
+
+
+def test_a_slow_answer_is_remembered_by_its_webhook(stage: Stage, receiver: ScriptedToolServer) -> None:
+    webhook, _ = add(stage, receiver, WebhookEvent.TOOL_REQUEST)
+    receiver.script_answer({}, before=lambda _call: stage.pass_time(SLOW_ANSWER_SECONDS))
+    wait_for_editor(stage)
+    deliver(stage)
+    [row] = [row for row in stage.stored_items("t#bakery#limits#tenant#00") if row["sk"] == "deliveries"]
+    assert name_slow_mark(webhook) in row
 
 
 def test_calls_that_wait_for_a_slot_wait_longer_each_time() -> None:

@@ -13,12 +13,13 @@ from fermata.domain.events import Event, TerminalEvent
 from fermata.turns.hooks.hook_points import has_hook_points, iter_hook_points
 from fermata.turns.turn import Turn, build_turn_pk, load_turn
 from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_item
-from fermata.turns.webhooks.delivery_slots import get_deferral_seconds, release_delivery_slot, take_delivery_slot
+from fermata.turns.webhooks.delivery_slots import hold_delivery_slot
 from fermata.turns.webhooks.outbox import build_outbox_key, get_webhook_event
 from fermata.turns.webhooks.queued_entry import QueuedEntry
+from fermata.turns.webhooks.record_attempt import record_attempt
 from fermata.turns.webhooks.take_answer import take_answer
-from fermata.webhooks.delivery import Delivery, read_delivery, store_attempt
-from fermata.webhooks.send_event import SendOutcome, get_next_wait, send_event
+from fermata.webhooks.delivery import Delivery, read_delivery
+from fermata.webhooks.send_event import send_event
 from fermata.webhooks.webhook import RegisteredWebhooks, Webhook, open_webhook_secret, read_webhooks
 
 
@@ -72,18 +73,13 @@ def _is_told(webhook: Webhook, event: Event) -> bool:
 
 def _make_call(resources: Resources, turn: Turn, entry: LogEntry, queued: QueuedEntry) -> None:
     """Make one call. If as many calls of the tenant are under way as may be, it is queued for later (decision 0353)."""
-    slot = take_delivery_slot(resources, turn.tenant)
-    if slot is None:
-        delay = get_deferral_seconds(queued.deferrals)
-        resources.webhook_queue.send(queued.defer().to_message(), delay_seconds=delay)
-        return
-    try:
-        if queued.hook:
+    receiver = queued.endpoint if queued.hook else queued.webhook
+    again = queued.defer().to_message()
+    with hold_delivery_slot(resources, turn.tenant, receiver, queued.deferrals, again) as has_slot:
+        if has_slot and queued.hook:
             _call_hook(resources, turn, entry, queued)
-        else:
+        elif has_slot:
             _tell_webhook(resources, turn, entry, queued)
-    finally:
-        release_delivery_slot(resources, turn.tenant, slot)
 
 
 def _call_hook(resources: Resources, turn: Turn, entry: LogEntry, queued: QueuedEntry) -> None:
@@ -128,31 +124,8 @@ def _tell_webhook(resources: Resources, turn: Turn, entry: LogEntry, queued: Que
     if outcome.response is not None and webhook.may_answer:
         # Before the delivery counts as done: a function that dies in between is sent the answer again.
         take_answer(resources, turn, webhook.id, event, outcome.response)
-    _record_attempt(resources, turn, webhook, delivery, outcome)
-
-
-def _record_attempt(
-    resources: Resources, turn: Turn, webhook: Webhook, delivery: Delivery, outcome: SendOutcome
-) -> None:
-    """Store the outcome of an attempt, and queue the next one unless there is none."""
-    now = resources.clock.time()
-    wait = None if outcome.is_delivered else get_next_wait(delivery.attempts + 1, now - delivery.at_ms / 1000)
-    state = "delivered" if outcome.is_delivered else "failed" if wait is None else "waiting"
-    attempted = delivery.model_copy(
-        update={
-            "state": state,
-            "attempts": delivery.attempts + 1,
-            "status": outcome.status,
-            "error": outcome.error,
-            "attempted_at": iso_from_epoch(now),
-        }
-    )
-    is_newest = store_attempt(resources, turn.tenant, webhook.id, attempted)
-    _log_attempt(turn, webhook, attempted)
-    if wait is not None and is_newest:
-        # After the attempt is counted: a message that fails is repeated, and must not leave another one each time.
-        again = QueuedEntry(turn.tenant, turn.id, delivery.entry, webhook.id, delivery.index)
-        resources.webhook_queue.send(again.to_message(), delay_seconds=wait)
+    again = QueuedEntry(turn.tenant, turn.id, delivery.entry, webhook.id, delivery.index)
+    record_attempt(resources, turn.tenant, webhook.id, delivery, outcome, again.to_message())
 
 
 def _find_delivery(
@@ -191,12 +164,3 @@ def build_webhook_payload(turn: Turn, entry: LogEntry, event: Event) -> dict[str
             "event": event.to_wire(),
         },
     }
-
-
-def _log_attempt(turn: Turn, webhook: Webhook, delivery: Delivery) -> None:
-    facts = {"tenant": turn.tenant, "webhook": webhook.id, "event_id": delivery.event_id, "attempt": delivery.attempts}
-    if delivery.state == "delivered":
-        observability.log_event("webhooks.delivered", **facts)
-    else:
-        is_given_up = delivery.state == "failed"
-        observability.log_warning("webhooks.failed", **facts, status=delivery.status, given_up=is_given_up)

@@ -7,11 +7,11 @@ from pydantic import Field
 from fermata.webhooks.webhook_event import WebhookEvent
 from fermata.wire.bodies.fields import NonBlankUrl, StrictBody
 
-_Events = Annotated[list[Annotated[WebhookEvent, Field(strict=False)]], Field(max_length=3)]
+_Events = Annotated[list[Annotated[WebhookEvent, Field(strict=False)]], Field(max_length=len(WebhookEvent))]
 
 
 class NewWebhook(StrictBody):
-    """A webhook to register: where, for which events (all without them), and whether its responses may answer."""
+    """A webhook to register: where, for which events (all of turns without any), whether its responses may answer."""
 
     url: NonBlankUrl
     events: _Events | None = None

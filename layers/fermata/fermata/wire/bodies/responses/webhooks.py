@@ -34,12 +34,12 @@ class NewWebhookResponse(ResponseModel):
 
 
 class DeliveryView(ResponseModel):
-    """A delivery. `status` and `error` are those of the last attempt."""
+    """A delivery. `status` and `error` are those of the last attempt. An event of content has no bridge."""
 
     id: str
     event_id: str
     event: str
-    bridge_id: str
+    bridge_id: str | None = None
     at: InstantField
     state: Literal["waiting", "delivered", "failed"]
     attempts: CountField

@@ -1,0 +1,85 @@
+"""Name what an event of content is about: a version of a document, or a step of a change set.
+
+    d.<site>.<environment>.<model>.<document>.<version>
+    c.<site>.<environment>.<change set>.<version>
+
+No part has a dot. A subject names no tenant: that of its message counts.
+"""
+
+from typing import NamedTuple
+
+from fermata.aws.resources import Resources
+from fermata.content.change_sets.change_set import ChangeSet, change_set_from_item, change_set_sort_key
+from fermata.content.content_space import SpaceKey, read_space
+from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.documents.read_document import read_versions_at_once
+from fermata.domain.errors import NotFound
+
+_DOCUMENT, _CHANGE_SET = "d", "c"
+_SEPARATOR = "."
+
+
+class ContentSubject(NamedTuple):
+    """What an event is about. A change set has no model."""
+
+    space: SpaceKey
+    model: str
+    id: str
+    version: int
+
+    def __str__(self) -> str:
+        own = (
+            (_DOCUMENT, self.space.site, self.space.environment, self.model)
+            if self.model
+            else (_CHANGE_SET, self.space.site, self.space.environment)
+        )
+        return _SEPARATOR.join((*own, self.id, str(self.version)))
+
+    @classmethod
+    def parse(cls, tenant: str, text: str) -> "ContentSubject":
+        """Return the subject that a message names. Its tenant is that of the message."""
+        kind, site, environment, *names, version = text.split(_SEPARATOR)
+        model, name = names if kind == _DOCUMENT else ("", *names)
+        return cls(SpaceKey(tenant, site, environment), model, name, int(version))
+
+
+class ContentFacts(NamedTuple):
+    """What is stored of a subject: a version with the one before it, or a change set."""
+
+    at: str
+    version: DocumentVersion | None = None
+    before: DocumentVersion | None = None
+    change_set: ChangeSet | None = None
+
+
+def read_content_facts(resources: Resources, subject: ContentSubject) -> ContentFacts | None:
+    """Return what is stored of a subject; None if it or its space was deleted, or is being erased.
+
+    Args:
+        resources: Of the process.
+        subject: What an event is about.
+    """
+    try:
+        read_space(resources, subject.space)
+    except NotFound:
+        return None
+    return _read_versions(resources, subject) if subject.model else _read_change_set(resources, subject)
+
+
+def _read_versions(resources: Resources, subject: ContentSubject) -> ContentFacts | None:
+    key = DocumentKey(subject.model, subject.id)
+    found = read_versions_at_once(resources, subject.space, [(key, subject.version), (key, subject.version - 1)])
+    version = found.get((key, subject.version))
+    if version is None:
+        return None
+    return ContentFacts(version.at, version, found.get((key, subject.version - 1)))
+
+
+def _read_change_set(resources: Resources, subject: ContentSubject) -> ContentFacts | None:
+    table = resources.settings.content_table
+    row = resources.tables.get_item(table, subject.space.pk, change_set_sort_key(subject.id))
+    if row is None:
+        return None
+    change_set = change_set_from_item(row)
+    is_opening = subject.version == 1
+    return ContentFacts(change_set.created_at if is_opening else change_set.closed_at, change_set=change_set)
