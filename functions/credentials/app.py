@@ -11,6 +11,7 @@ from fermata.aws import observability
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import prepare_function
 from fermata.content.content_space import mark_space_deleted, parse_space_name, read_space
+from fermata.content.space_access import find_space_for_caller
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
@@ -179,8 +180,17 @@ def create_connector(context: RequestContext) -> Response:
         body.type,
         body.capabilities,
         expires_in_seconds=None if body.ttl_days is None else body.ttl_days * 86_400,
+        space=_find_connector_space(context, body),
     )
     return Response(201, {"connector": connector.to_view(None), "token": token})
+
+
+def _find_connector_space(context: RequestContext, body: NewConnector) -> str:
+    """Return the name of the space that a connector names, if what it is allowed lets it read the space."""
+    if body.space is None:
+        return ""
+    allowed = context.caller.model_copy(update={"capabilities": frozenset(body.capabilities)})
+    return find_space_for_caller(context.resources, allowed, body.space)[0].name
 
 
 @router.handles(mcp.REVOKE_CONNECTOR)

@@ -56,13 +56,14 @@ class McpCall(Protocol):
         """Count the call no more. Safe to repeat."""
 
 
-def open_mcp_call(context: RequestContext, name: str, arguments: Mapping[str, Any]) -> McpCall:
+def open_mcp_call(context: RequestContext, name: str, arguments: Mapping[str, Any], space: str = "") -> McpCall:
     """Begin a call.
 
     Args:
         context: The request of the client.
         name: The tool, as it was listed.
         arguments: As the client sent them.
+        space: The content space that an agent works in, as the client or its connector names it.
 
     Raises:
         UnknownTool: There is no such tool.
@@ -75,8 +76,8 @@ def open_mcp_call(context: RequestContext, name: str, arguments: Mapping[str, An
         from fermata.client_protocols.mcp_direct_calls import open_direct_call  # most calls are for the editor
 
         return open_direct_call(context, direct, arguments)
-    if scope := find_agent_of_tool(resources, caller, name):
-        return _ask_agent(context, scope, arguments)
+    if scope := find_agent_of_tool(resources, caller, name, space):
+        return _ask_agent(context, scope, arguments, space)
     raise UnknownTool(name)
 
 
@@ -203,13 +204,16 @@ class EditorToolCall:
         self.resources.clock.start_thread(self.lease.release, "release-reader")
 
 
-def _ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any]) -> McpCall:
-    """Start a turn of an agent in a conversation of its own. Confirmed tools run unasked, as the client was asked."""
+def _ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any], space: str) -> McpCall:
+    """Start a turn of an agent in a conversation of its own. Confirmed tools run unasked, as the client was asked.
+
+    The conversation names the space, so that it counts for an agent that works in one, and for no other.
+    """
     prompt = arguments.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT_CHARS:
         return SettledCall(ToolOutput.failure(f"'prompt' is a text of 1 to {MAX_PROMPT_CHARS:,} characters."))
     resources, caller = context.resources, context.caller
-    conversation = create_conversation(resources, caller, scope, None, None, "")
+    conversation = create_conversation(resources, caller, scope, None, None, "", space=space)
     request = ClientRequest(
         protocol="mcp",
         conversation=conversation,

@@ -13,6 +13,7 @@ from fermata.aws.security_events import log_refusal
 from fermata.client_protocols.log_response import handler_pool
 from fermata.client_protocols.mcp_calls import McpCall, UnknownTool, open_mcp_call
 from fermata.client_protocols.mcp_tools import list_mcp_tool_views
+from fermata.content.content_space import DEFAULT_ENVIRONMENT
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, InvalidRequest, NotFound, OriginRefused, Unauthorized
 from fermata.wire.auth.authentication import authenticate
@@ -23,7 +24,7 @@ from fermata.wire.auth.tenant_store import find_tenant, get_tenant
 from fermata.wire.http.json_body import parse_json_body
 from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, HttpRequest, Response
 from fermata.wire.http.routing import RequestContext
-from fermata.wire.operations.mcp import MCP_PATH, RESOURCE_METADATA_PATH
+from fermata.wire.operations.mcp import MCP_PATH, RESOURCE_METADATA_PATH, SPACE_PARAMETER
 
 PROTOCOL_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The versions that are spoken here, the newest first. They do not differ in what is used of them."""
@@ -49,7 +50,7 @@ def ask_mcp(resources: Resources, request: HttpRequest) -> Response:
     """Answer one message of a client."""
     workspace = request.path_parameters.get("tenant", "")
     try:
-        caller = _authenticate(resources, request, workspace)
+        caller, connector_space = _authenticate(resources, request, workspace)
     except Unauthorized as refusal:
         log_refusal(refusal)
         return _challenge(resources, request, workspace, refusal)
@@ -63,7 +64,7 @@ def ask_mcp(resources: Resources, request: HttpRequest) -> Response:
         message_id = message.get("id")
         if "method" not in message or message_id is None:
             return Response(202)  # a notification, or an answer to nothing that was asked
-        return _answer_request(context, message)
+        return _answer_request(context, message, _choose_space(request, connector_space))
     except RpcError as error:
         return Response(error.status, _build_error(message_id, error))
 
@@ -82,20 +83,38 @@ def show_resource_metadata(resources: Resources, request: HttpRequest) -> Respon
     return Response(200, body, {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"})
 
 
-def _authenticate(resources: Resources, request: HttpRequest, workspace: str) -> Caller:
-    """Authenticate the client. A cookie counts for nothing here: no page calls this endpoint for its user."""
+def _authenticate(resources: Resources, request: HttpRequest, workspace: str) -> tuple[Caller, str]:
+    """Authenticate the client, and return it with the content space that its connector names.
+
+    A cookie counts for nothing here: no page calls this endpoint for its user.
+    """
+    space = ""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthorized("Unauthorized", reason="missing")
     if looks_like_connector_token(token.strip()):
-        caller = authenticate_connector(resources, token.strip())
+        connector = authenticate_connector(resources, token.strip())
+        caller, space = connector.to_caller(), connector.space
         if find_tenant(resources, caller.tenant) is None:  # erased, and the connector was still cached
             raise Unauthorized("Unauthorized", reason="api_key")
     else:
         caller = authenticate(resources, {"authorization": request.headers["authorization"]}, request.method)
     if workspace and workspace != caller.tenant:
         raise Unauthorized("Unauthorized: the token is for another workspace.", reason="other_tenant")
-    return caller
+    return caller, space
+
+
+def _choose_space(request: HttpRequest, connector_space: str) -> str:
+    """Return the content space that agents work in: that of the connector, or else that of the address.
+
+    No tool has it as an argument: what a page says must not make a model work on another site (decision 0493).
+    """
+    named = request.query.get(SPACE_PARAMETER, "")
+    if named and "/" not in named:
+        named = f"{named}/{DEFAULT_ENVIRONMENT}"
+    if named and connector_space and named != connector_space:
+        raise RpcError(INVALID_PARAMETERS, f"This connector is for the content space {connector_space} only.")
+    return connector_space or named
 
 
 def _challenge(resources: Resources, request: HttpRequest, workspace: str, refusal: Unauthorized) -> Response:
@@ -129,7 +148,7 @@ def _parse_message(request: HttpRequest) -> Mapping[str, Any]:
     return message
 
 
-def _answer_request(context: RequestContext, message: Mapping[str, Any]) -> Response:
+def _answer_request(context: RequestContext, message: Mapping[str, Any], space: str) -> Response:
     parameters = message.get("params") or {}
     if not isinstance(parameters, dict):
         raise RpcError(INVALID_PARAMETERS, "params has to be an object.")
@@ -139,9 +158,9 @@ def _answer_request(context: RequestContext, message: Mapping[str, Any]) -> Resp
         case "ping":
             result = {}
         case "tools/list":
-            result = {"tools": list_mcp_tool_views(context.resources, context.caller)}
+            result = {"tools": list_mcp_tool_views(context.resources, context.caller, space)}
         case "tools/call":
-            return _call_tool(context, message["id"], parameters)
+            return _call_tool(context, message["id"], parameters, space)
         case other:
             raise RpcError(METHOD_NOT_FOUND, f"There is no method {str(other)[:60]!r} here.")
     return Response(200, {"jsonrpc": "2.0", "id": message["id"], "result": result})
@@ -158,13 +177,13 @@ def _initialize(parameters: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _call_tool(context: RequestContext, message_id: Any, parameters: Mapping[str, Any]) -> Response:
+def _call_tool(context: RequestContext, message_id: Any, parameters: Mapping[str, Any], space: str) -> Response:
     """Answer a call by a stream, because it may take longer than a response without one may."""
     name, arguments = parameters.get("name"), parameters.get("arguments") or {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMETERS, "A call has a name and arguments.")
     try:
-        call = open_mcp_call(context, name, arguments)
+        call = open_mcp_call(context, name, arguments, space)
     except UnknownTool as error:
         raise RpcError(INVALID_PARAMETERS, f"Unknown tool: {str(error)[:100]}") from None
     except ApiError as refusal:

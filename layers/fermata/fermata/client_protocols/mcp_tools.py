@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.definitions.definition_store import may_ask, read_agent_list
-from fermata.agents.registry import get_toolset
+from fermata.agents.registry import find_agent, get_toolset
 from fermata.aws.resources import Resources
+from fermata.content.space_access import may_read_content
 from fermata.domain.agent_ids import make_agent_scope
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import NEWEST_GENERATION, EditorGeneration
@@ -15,6 +16,8 @@ from fermata.tools.tool_names import get_prefixed_name
 from fermata.turns.direct_tools import DirectTool, list_direct_tools
 
 EDITOR_TOOL_SCOPES = ("site", "content")
+CONTENT_AGENT_SCOPES = ("cms", "studio")
+"""Built-in agents that work in a content space, and need no editor."""
 AGENT_TOOL_PREFIX = "ask_"
 OPEN_EDITOR_NOTE = "Runs in the open editor: the user has to have it open in a browser."
 AGENT_TOOL_SCHEMA = {
@@ -32,11 +35,17 @@ class EditorTool:
     tool: Tool
 
 
-def list_mcp_tool_views(resources: Resources, caller: Caller) -> list[dict[str, Any]]:
-    """Return the tools as the protocol describes them, those of the editors first."""
+def list_mcp_tool_views(resources: Resources, caller: Caller, space: str = "") -> list[dict[str, Any]]:
+    """Return the tools as the protocol describes them, those of the editors first.
+
+    Args:
+        resources: Of the process.
+        caller: Who may call them.
+        space: The content space that the client or its connector names.
+    """
     editor_tools = [_describe_tool(tool) for scope in EDITOR_TOOL_SCOPES for tool in _list_editor_tools(caller, scope)]
     direct_tools = [_describe_tool(one.tool) for one in _list_direct_tools(resources, caller)]
-    return editor_tools + direct_tools + _describe_agents(resources, caller)
+    return editor_tools + direct_tools + _describe_agents(resources, caller, space)
 
 
 def find_editor_tool(caller: Caller, name: str, generation: EditorGeneration = NEWEST_GENERATION) -> EditorTool | None:
@@ -66,12 +75,21 @@ def _list_direct_tools(resources: Resources, caller: Caller) -> Iterator[DirectT
             yield one
 
 
-def find_agent_of_tool(resources: Resources, caller: Caller, name: str) -> str:
-    """Return the scope of the agent that a tool asks; empty if there is none that the caller may ask."""
+def find_agent_of_tool(resources: Resources, caller: Caller, name: str, space: str = "") -> str:
+    """Return the scope of the agent that a tool asks; empty if there is none that the caller may ask.
+
+    Args:
+        resources: Of the process.
+        caller: Who asks.
+        name: The name, as it was listed.
+        space: The content space that the client or its connector names.
+    """
     agent_id = name.removeprefix(AGENT_TOOL_PREFIX)
-    if agent_id == name or agent_id not in _list_agents(resources, caller):
+    if agent_id == name:
         return ""
-    return make_agent_scope(agent_id)
+    if agent_id in _list_agents(resources, caller):
+        return make_agent_scope(agent_id)
+    return agent_id if agent_id in _list_content_agents(caller, space) else ""
 
 
 def _list_editor_tools(
@@ -118,8 +136,16 @@ def _list_agents(resources: Resources, caller: Caller) -> dict[str, str]:
     }
 
 
-def _describe_agents(resources: Resources, caller: Caller) -> list[dict[str, Any]]:
+def _list_content_agents(caller: Caller, space: str) -> dict[str, str]:
+    """Return the descriptions of the built-in agents that work in a content space, if one is named, by their scopes."""
+    if not space or not caller.has_capability(Capability.CHAT) or not may_read_content(caller):
+        return {}
+    agents = {scope: find_agent(scope) for scope in CONTENT_AGENT_SCOPES if caller.allows_scope(scope)}
+    return {scope: f"{agent.description} Works in {space}." for scope, agent in agents.items() if agent}
+
+
+def _describe_agents(resources: Resources, caller: Caller, space: str) -> list[dict[str, Any]]:
     return [
         {"name": AGENT_TOOL_PREFIX + agent_id, "description": description, "inputSchema": AGENT_TOOL_SCHEMA}
-        for agent_id, description in _list_agents(resources, caller).items()
+        for agent_id, description in (_list_content_agents(caller, space) | _list_agents(resources, caller)).items()
     ]

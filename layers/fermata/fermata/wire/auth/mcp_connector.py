@@ -44,6 +44,8 @@ class McpConnector(RecordModel):
     created_at: str
     expires_at: int | None = None
     """Epoch seconds; None for one that does not expire."""
+    space: str = ""
+    """The content space that its agents work in, as `site/environment`; empty for one that names none."""
     revoked_at: int | None = None
     """Epoch seconds. The row stays for a time, so that no late copy of its first write makes it valid again."""
 
@@ -71,6 +73,7 @@ class McpConnector(RecordModel):
             "lastUsedAt": last_used_at,
             "revoked": self.revoked_at is not None,
             "expiresAt": None if self.expires_at is None else iso_from_epoch(self.expires_at),
+            **({"space": self.space} if self.space else {}),
         }
 
 

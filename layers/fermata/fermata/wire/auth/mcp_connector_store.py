@@ -37,6 +37,7 @@ def create_connector(
     capabilities: Iterable[str],
     *,
     expires_in_seconds: int | None,
+    space: str = "",
 ) -> tuple[McpConnector, str]:
     """Create a connector for the caller.
 
@@ -45,6 +46,7 @@ def create_connector(
         kind: Whether the assistant runs on the user's machine.
         capabilities: What it may do: no more than the caller may, and nothing about keys or decisions.
         expires_in_seconds: Its lifetime; None for one that ends only when it is revoked.
+        space: The content space that its agents work in. It is not looked up here.
 
     Returns:
         The connector, and its token, which cannot be read again.
@@ -70,6 +72,7 @@ def create_connector(
         sha256=hash_api_secret(secret),
         created_at=iso_from_epoch(now),
         expires_at=None if expires_in_seconds is None else int(now) + expires_in_seconds,
+        space=space,
     )
     resources.tables.write_items(Put(resources.settings.settings_table, _to_item(connector), if_absent=True))
     observability.log_audit_event(
@@ -124,8 +127,8 @@ def has_live_connector(resources: Resources, tenant: str) -> bool:
     return resources.cache.get_or_load(("has mcp connector", tenant), _LIVE_CACHE_SECONDS, look) == "yes"
 
 
-def authenticate_connector(resources: Resources, text: str) -> Caller:
-    """Authenticate the assistant that sent a token.
+def authenticate_connector(resources: Resources, text: str) -> McpConnector:
+    """Authenticate the assistant that sent a token, and return its connector.
 
     Raises:
         Unauthorized: It is no token, or one that is revoked or has expired.
@@ -141,7 +144,7 @@ def authenticate_connector(resources: Resources, text: str) -> Caller:
     if connector is None or not connector.is_valid(parts.secret, resources.clock.time()):
         raise Unauthorized("Unauthorized: the connector is unknown, revoked or expired.", reason="api_key")
     _record_use(resources, connector)
-    return connector.to_caller()
+    return connector
 
 
 def _check_grant(caller: Caller, capabilities: frozenset[str]) -> frozenset[str]:

@@ -100,12 +100,16 @@ class ApiKeyRotation(StrictBody):
 
 
 class NewConnector(StrictBody):
-    """A new MCP connector. It is valid for 90 days, or for `ttlDays`; null for one that never expires."""
+    """A new MCP connector. It is valid for 90 days, or for `ttlDays`; null for one that never expires.
+
+    Its agents work in the content space that it names.
+    """
 
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
     type: Literal["local", "remote"]
     capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)]
     ttl_days: Annotated[int, Field(ge=1, le=3650), JSON_INTEGER] | None = 90
+    space: ContentSpaceName | None = None
 
 
 class NewDefault(StrictBody):

@@ -12,6 +12,13 @@ _CONNECTORS_PATH = f"{API_PREFIX}/mcp/connectors"
 _WORKSPACE = RequestParameter(
     "tenant", "The name of the workspace.", {"type": "string", "maxLength": 63}, required=True, location="path"
 )
+SPACE_PARAMETER = "space"
+MAX_SPACE_CHARS = 129
+_SPACE = RequestParameter(
+    SPACE_PARAMETER,
+    "The content space that agents work in, as `site/environment`, unless the connector names one.",
+    {"type": "string", "maxLength": MAX_SPACE_CHARS},
+)
 _MCP_DESCRIPTION = (
     "Streamable HTTP without sessions: one JSON-RPC message a request. A request is answered as JSON, a call of a tool "
     "as server-sent events, a notification with 202. The bearer is the token of a connector, an API key, or a token of "
@@ -81,6 +88,7 @@ ASK_MCP = PublicOperation(
     function="stream_turns",
     method="POST",
     path=MCP_PATH,
+    parameters=(_SPACE,),
     summary="Serve an MCP client",
     description=_MCP_DESCRIPTION,
     responses=_MCP_RESPONSES,
@@ -92,7 +100,7 @@ ASK_MCP_OF_WORKSPACE = PublicOperation(
     function="stream_turns",
     method="POST",
     path=f"{MCP_PATH}/{{tenant}}",
-    parameters=(_WORKSPACE,),
+    parameters=(_WORKSPACE, _SPACE),
     summary="Serve an MCP client that is told where the workspace issues tokens",
     description=_MCP_DESCRIPTION,
     responses=_MCP_RESPONSES,
@@ -104,6 +112,7 @@ ASK_INSTATIC_MCP = PublicOperation(
     function="stream_turns",
     method="POST",
     path="/_instatic/mcp",
+    parameters=(_SPACE,),
     summary="Serve an MCP client that was set up for Instatic",
     description=_MCP_DESCRIPTION,
     responses=_MCP_RESPONSES,

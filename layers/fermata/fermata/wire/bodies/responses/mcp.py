@@ -17,6 +17,7 @@ class McpConnectorView(ResponseModel):
     last_used_at: InstantField | None
     revoked: bool
     expires_at: InstantField | None
+    space: str | None = None
 
 
 class McpConnectorListResponse(ResponseModel):
