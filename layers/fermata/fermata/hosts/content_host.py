@@ -13,7 +13,15 @@ class ContentHost(Protocol):
         """List the collections."""
 
     def list_documents(self, table: str, *, status: str | None, author: str | None, limit: int, offset: int) -> Any:
-        """List a page of a collection's documents."""
+        """List a page of a collection's documents.
+
+        Args:
+            table: The collection's id.
+            status: Only documents of this status; None for all.
+            author: Only documents of the user with this id; None for all.
+            limit: The greatest number of documents.
+            offset: How many documents to skip.
+        """
 
     def get_document(self, document: str) -> Any:
         """Read a document with its text."""
@@ -25,7 +33,13 @@ class ContentHost(Protocol):
         """List the users who may be authors."""
 
     def list_media(self, *, query: str | None, mime_type: str | None, limit: int) -> Any:
-        """List media files."""
+        """List media files.
+
+        Args:
+            query: Only files that match this text; None for all.
+            mime_type: Only files of this type; None for all.
+            limit: The greatest number of files.
+        """
 
     def list_plugins(self) -> Any:
         """List the plugins of the site."""
