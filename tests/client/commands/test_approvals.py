@@ -63,6 +63,25 @@ def test_a_call_is_shown_with_its_whole_input(service: ScriptedToolServer) -> No
     assert "\x1b" not in result.output
 
 
+def test_an_input_is_shown_in_its_language_and_hides_no_character(service: ScriptedToolServer) -> None:
+    service.script_answer({"approval": APPROVAL | {"input": {"slug": "über\u202euns"}}})
+    assert '"slug": "über\\u202euns"' in run(service, "show", "t.1.0.n").output
+
+
+def test_a_call_is_shown_with_who_asked_and_until_when(service: ScriptedToolServer) -> None:
+    service.script_answer({"approval": APPROVAL})
+    shown = run(service, "show", "t.1.0.n").output
+    assert shown.rstrip().endswith("ada has asked for it at 2026-11-28 09:30. It waits until 2026-12-05 09:30.")
+
+
+@pytest.mark.parametrize(("decided_hash", "note"), [("a" * 64, ""), ("b" * 64, ", with another input")])
+def test_a_decided_call_is_shown_with_its_decision(service: ScriptedToolServer, decided_hash: str, note: str) -> None:
+    decided = {"state": "approved", "decidedAt": "2026-11-29T10:00:00.000Z", "decidedBy": "grace", "reason": "Checked."}
+    service.script_answer({"approval": APPROVAL | decided | {"decidedInputHash": decided_hash}})
+    shown = run(service, "show", "t.1.0.n").output
+    assert shown.rstrip().endswith(f"It was approved by grace at 2026-11-29 10:00{note}. The reason: Checked.")
+
+
 def test_an_approval_names_the_input_that_was_seen(service: ScriptedToolServer) -> None:
     service.script_answer({"approval": APPROVAL})
     service.script_answer({"approval": APPROVAL | {"state": "approved"}})
@@ -161,4 +180,4 @@ def test_the_first_broken_link_is_named(resources: Resources, monkeypatch: pytes
     result = verify(resources, monkeypatch)
     assert result.exit_code == 1
     assert "broken at entry 2" in result.output
-    assert "1 entries before it hold" in json.dumps(result.output)
+    assert "1 entry before it holds" in json.dumps(result.output)

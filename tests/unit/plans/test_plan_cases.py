@@ -34,7 +34,7 @@ def simplify(operation: dict[str, Any]) -> dict[str, Any]:
     return simple
 
 
-@pytest.mark.parametrize("case", CASES["normalization"], ids=lambda case: case["title"])
+@pytest.mark.parametrize("case", CASES["normalization"], ids=lambda case: case["id"])
 def test_a_submitted_plan_is_normalized(case: dict[str, Any]) -> None:
     expected = case["expected"]
     candidate = normalize_plan(case["candidate"], make_context(case)).candidate
@@ -49,7 +49,7 @@ def test_a_submitted_plan_is_normalized(case: dict[str, Any]) -> None:
             parse_edit_plan(candidate)
 
 
-@pytest.mark.parametrize("case", CASES["repair"], ids=lambda case: case["title"])
+@pytest.mark.parametrize("case", CASES["repair"], ids=lambda case: case["id"])
 def test_broken_json_is_read_by_the_mildest_repair(case: dict[str, Any]) -> None:
     if "extracted" in case:
         assert extract_json_object(case["text"]) == case["extracted"]
@@ -59,7 +59,7 @@ def test_broken_json_is_read_by_the_mildest_repair(case: dict[str, Any]) -> None
     assert (repaired.value, repaired.strategy) == (case["parsed"], case["strategy"])
 
 
-@pytest.mark.parametrize("case", CASES["gate"], ids=lambda case: case["title"])
+@pytest.mark.parametrize("case", CASES["gate"], ids=lambda case: case["id"])
 def test_a_destructive_plan_is_held(case: dict[str, Any]) -> None:
     operations = PLAN_OPERATIONS.validate_python(case["ops"])
     assert [reason.kind for reason in find_destructive_reasons(operations, case["blockCounts"])] == case["reasons"]

@@ -95,7 +95,28 @@ def show_approval(approval_id: str, as_json: bool, url: str | None, token: str |
     click.echo(strip_control_chars(approval["description"]))
     for reason in approval.get("plan", {}).get("destructiveReasons", ()):
         click.echo(f"- {strip_control_chars(reason['message'])}")
-    click.echo(json.dumps(approval["input"], indent=2))
+    click.echo(_format_input(approval["input"]))
+    click.echo(strip_control_chars(_say_who_and_when(approval)))
+
+
+def _format_input(value: Any) -> str:
+    """Return an input as it is read: letters of all languages as they are, what cannot be seen as an escape."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
+def _say_who_and_when(approval: JsonObject) -> str:
+    """Say who has asked for a call and until when it waits, or who has decided about it, and whether it was changed."""
+    asked = f"{approval['userId']} has asked for it at {format_minute(approval['requestedAt'])}."
+    if not approval.get("decidedAt"):
+        return f"{asked} It waits until {format_minute(approval['deadline'])}."
+    decided = (
+        f"{approval['state']} by {approval.get('decidedBy') or 'nobody'} at {format_minute(approval['decidedAt'])}"
+    )
+    is_changed = approval.get("decidedInputHash") not in (None, approval["inputHash"])
+    changed = ", with another input" if is_changed else ""
+    reason = f". The reason: {approval['reason']}" if approval.get("reason") else "."
+    return f"{asked} It was {decided}{changed}{reason}"
 
 
 @approvals.command("approve")

@@ -130,7 +130,7 @@ def _verify(location: StackLocation, tenant: str, noted_hash: str) -> None:
     if report.problem:
         raise CommandError(
             f"The trail of {tenant} is broken at entry {report.broken_number:,}. {report.problem} "
-            f"{report.entries:,} entries before it hold."
+            f"{'1 entry before it holds' if report.entries == 1 else f'{report.entries:,} entries before it hold'}."
         )
     noun = "decision" if report.entries == 1 else "decisions"
     click.echo(f"The trail of {tenant} holds: {report.entries:,} {noun}. Its newest hash is {report.hash}.")

@@ -140,8 +140,16 @@ def delete_credential(credential_id: str, url: str | None, token: str | None) ->
     click.echo(f"{credential_id} is deleted.")
 
 
-def read_key(variable: str | None) -> str:
-    """Read a key from an environment variable, or without one from the terminal or standard input."""
+def read_key(variable: str | None, advice: str = "") -> str:
+    """Read a key from an environment variable, or without one from the terminal or standard input.
+
+    Args:
+        variable: Its name, if there is one.
+        advice: What else a user may do who has no key.
+
+    Raises:
+        CommandError: There is no key.
+    """
     if variable is not None:
         key = os.environ.get(variable, "").strip()
         if not key:
@@ -151,5 +159,6 @@ def read_key(variable: str | None) -> str:
         return str(click.prompt("Key", hide_input=True, err=True)).strip()
     key = sys.stdin.read().strip()
     if not key:
-        raise CommandError("Standard input holds no key. Send it there, or name its variable with --key-env.")
+        missing = "Standard input holds no key. Send it there, or name its variable with --key-env."
+        raise CommandError(f"{missing} {advice}".rstrip())
     return key

@@ -107,7 +107,7 @@ def turn_on_built_in_tool(
     pairs = [option.partition("=") for option in options]
     if any(not sign for _, sign, _ in pairs):
         raise click.UsageError("--option needs NAME=VALUE.")
-    key = None if no_key else read_key(key_env)
+    key = None if no_key else read_key(key_env, "Without a key: --no-key.")
     with connect_to_service(url, token) as client:
         client.turn_on_built_in_tool(name, api_key=key, options={option: value for option, _, value in pairs})
     click.echo(f"{strip_control_chars(name)} is on.")

@@ -49,11 +49,14 @@ def _find_removed_pages(
 ) -> list[DestructiveReason]:
     slugs = [operation.page_slug for operation in operations if isinstance(operation, RemovePage)]
     return [
-        DestructiveReason(
-            kind="remove_page", slug=slug, message=f"Delete page {slug} with {block_counts.get(slug, 0)} blocks."
-        )
+        DestructiveReason(kind="remove_page", slug=slug, message=f"Delete page {slug} with {_say_blocks(count)}.")
         for slug in slugs
+        for count in (block_counts.get(slug, 0),)
     ]
+
+
+def _say_blocks(count: int) -> str:
+    return "1 block" if count == 1 else f"{count} blocks"
 
 
 def _find_several_pages(operations: Sequence[PlanOperation]) -> list[DestructiveReason]:

@@ -103,7 +103,7 @@ def test_the_offer_is_the_same_in_every_round(office: Stage) -> None:
     [
         ("insertHtml", ["insert", "html"]),
         ("site_insert_html", ["site", "insert", "html"]),
-        ("HTTPServer 2 categories", ["http", "server", "category"]),
+        ("HTTPServer 2 categories", ["http", "server", "2", "category"]),
         ("Größe ändern, address", ["größe", "ändern", "address"]),
         ("", []),
     ],
@@ -117,3 +117,24 @@ def test_the_rarer_word_decides() -> None:
     assert rank_tools(tools, "list something about holidays")[0].name == "list_holiday"
     assert rank_tools(tools, "nothing that is known")[0].name == tools[0].name
     assert find_matching_tools(tools, "nothing that is known") == []
+
+
+def make_numbered_tools() -> list[Tool]:
+    return [make_tool("weather", f"tool{number}") for number in range(1, 33)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Call weather.tool27, please", "weather_tool27?", "Is `WeatherTool27` there? I need it."]
+)
+def test_a_tool_that_the_prompt_names_comes_first(text: str) -> None:
+    assert rank_tools(make_numbered_tools(), text)[0].name == "weather_tool27"
+
+
+def test_a_tool_is_found_by_a_number_of_one_digit() -> None:
+    assert find_matching_tools(make_numbered_tools(), "the weather of 7")[0].name == "weather_tool7"
+
+
+def test_a_tool_is_found_by_its_other_name() -> None:
+    tools = make_numbered_tools()
+    object.__setattr__(tools[30], "aliases", ("pim.getProduct",))
+    assert rank_tools(tools, "Call pim_getProduct")[0] is tools[30]

@@ -17,7 +17,7 @@ _DENIED_TEXTS: Mapping[ApprovalOutcome, str] = {
 }
 _DO_NOT_REPEAT = " Do not call it again with the same input; go on without it, or ask the user."
 _CALL_AGAIN = " Call it again if it is still needed."
-_TURN_DENIED_TEXT = "A person has decided that this turn shall not go on because of its cost, so nothing was done."
+_TURN_DENIED_TEXT = "This turn was not allowed to go on, because of its cost, so nothing was done."
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class Decision:
 def build_denied_output(decision: Decision) -> ToolOutput:
     """Build what the model reads about a call that was not approved."""
     text = _DENIED_TEXTS[decision.outcome]
-    reason = f" The reason: {decision.reason}" if decision.reason else ""
+    end = "" if decision.reason.endswith((".", "!", "?")) else "."
+    reason = f" The reason: {decision.reason}{end}" if decision.reason else ""
     advice = _CALL_AGAIN if decision.outcome == "stale" else _DO_NOT_REPEAT
     data = {"success": False, "cancelled": True, "reason": decision.reason}
     return ToolOutput(ok=False, error=f"{text}{reason}{advice}", data=data)

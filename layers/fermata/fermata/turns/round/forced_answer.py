@@ -50,10 +50,10 @@ def force_answer_in_last_round(round_: int, max_rounds: int | None) -> ForcedAns
 
 
 def force_answer_after_denied_cost(*, is_cost_denied: bool) -> ForcedAnswer | None:
-    """Return why a round has no tools because a person has not let the turn go on at its cost."""
+    """Return why a round has no tools because no person has let the turn go on at its cost."""
     if not is_cost_denied:
         return None
-    denied = "A person has decided that this turn shall not go on, because of its cost."
+    denied = "This turn was not allowed to go on, because of its cost."
     return ForcedAnswer("turnCost", _INSTRUCTION.format(denied), f"{denied} What it did is kept.")
 
 
