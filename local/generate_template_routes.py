@@ -6,20 +6,28 @@ whose responses are buffered (decision 0246).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from fermata.wire.operations.cms_agent import CMS_AGENT_PATH
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import BaseOperation, FunctionName
+from fermata.wire.operations.studio import CONVERSATION_API_PATH, STUDIO_PATH
 from fermata.wire.operations.surface import OPERATIONS
 
 TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
 STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
 BUFFERED_FUNCTION: FunctionName = "tool_result"
 """The function that answers the other methods of streamed paths."""
-WHOLE_SUBTREES = (f"{CONTENT_PATH}/", "/delivery/", f"{CMS_AGENT_PATH}/sessions/")
+WHOLE_SUBTREES = (
+    f"{CONTENT_PATH}/",
+    "/delivery/",
+    f"{CMS_AGENT_PATH}/sessions/",
+    "/api/agents/",
+    f"{STUDIO_PATH}/",
+    f"{CONVERSATION_API_PATH}/",
+)
 """Subtrees whose paths begin with parameters, and all belong to one function."""
 PREFIX_SEGMENTS = 5
 """Slashes of a path like `/admin/api/ai/conversations/`, below which every path is written out."""
@@ -44,15 +52,43 @@ def update_routes(template: str, operations: Sequence[BaseOperation] = OPERATION
 def _render_routes(function: str, operations: Sequence[BaseOperation]) -> Iterator[str]:
     own_operations = [operation for operation in operations if operation.function == function]
     if function in STREAMING_FUNCTIONS:
-        for operation in own_operations:
-            yield from _render_streaming_route(operation)
+        for name, (path, method) in list_streamed_routes(operations).items():
+            yield from _render_streaming_route(_capitalize(name), path, method)
         return
     for name, path in merge_subtrees(own_operations, operations).items():
         yield from _render_buffered_route(_capitalize(name), path)
     if function == BUFFERED_FUNCTION:
         streamed = [operation for operation in operations if operation.function in STREAMING_FUNCTIONS]
-        for operation in _select_one_per_path(streamed):
-            yield from _render_buffered_route(f"{_capitalize(operation.name)}OtherMethods", operation.route_path)
+        for name, path in merge_subtrees(streamed, operations).items():
+            yield from _render_buffered_route(f"{_capitalize(name)}OtherMethods", path)
+
+
+def list_streamed_routes(operations: Sequence[BaseOperation]) -> dict[str, tuple[str, str]]:
+    """Return the path and the method of each route that is streamed, by its name.
+
+    A subtree has one route for each method of its operations.
+    """
+    streamed = [operation for operation in operations if operation.function in STREAMING_FUNCTIONS]
+    names = {path: name for name, path in merge_subtrees(streamed, operations).items()}
+    routes: dict[str, tuple[str, str]] = {}
+    for operation in streamed:
+        path = find_route_path(operation, names)
+        name = operation.name if path == operation.route_path else f"{operation.method.lower()}{names[path]}"
+        routes.setdefault(name, (path, operation.method))
+    return routes
+
+
+def find_route_path(operation: BaseOperation, paths: Container[str]) -> str:
+    """Return the path of the route that catches the requests of an operation.
+
+    Args:
+        operation: The operation.
+        paths: Those of all routes of its function.
+    """
+    if operation.route_path in paths:
+        return operation.route_path
+    whole = next((tree for tree in WHOLE_SUBTREES if operation.path.startswith(tree)), "")
+    return f"{whole or operation.path.rpartition('/')[0] + '/'}{{proxy+}}"
 
 
 def merge_subtrees(own_operations: Sequence[BaseOperation], operations: Sequence[BaseOperation]) -> dict[str, str]:
@@ -92,11 +128,11 @@ def _select_one_per_path(operations: Sequence[BaseOperation]) -> list[BaseOperat
     return list(first_operations.values())
 
 
-def _render_streaming_route(operation: BaseOperation) -> Iterator[str]:
-    yield f"{_capitalize(operation.name)}:"
+def _render_streaming_route(name: str, path: str, method: str) -> Iterator[str]:
+    yield f"{name}:"
     yield "  Type: Api"
     yield "  Properties:"
-    properties = ("RestApiId: !Ref Api", f'Path: "{operation.route_path}"', f"Method: {operation.method}")
+    properties = ("RestApiId: !Ref Api", f'Path: "{path}"', f"Method: {method}")
     yield from (f"    {line}" for line in (*properties, *_STREAMING_PROPERTIES))
 
 

@@ -10,6 +10,7 @@ from fermata.agents.policy_store import read_policy, set_policy, to_policy_view
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import prepare_function
+from fermata.client_protocols.conversation_keys import build_key_rules, change_key_rules
 from fermata.content.content_space import mark_space_deleted, parse_space_name, read_space
 from fermata.content.space_access import find_space_for_caller
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list
@@ -25,7 +26,7 @@ from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.list_tool_views import list_tool_views
 from fermata.turns.push_tenant_agents import AgentPush, parse_pushed_files, push_agents
 from fermata.webhooks import redeliver_event, webhook_registry
-from fermata.wire.auth import api_key_store, mcp_connector_store
+from fermata.wire.auth import api_key_store, conversation_key_store, mcp_connector_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.bodies.agent_requests import NewAgents, NewSecret
 from fermata.wire.bodies.approval_requests import NewApprovalPolicy
@@ -39,6 +40,7 @@ from fermata.wire.bodies.requests import (
     NewCredential,
     NewPrivacyJob,
 )
+from fermata.wire.bodies.studio_requests import ApiKeyChange
 from fermata.wire.bodies.tool_requests import BuiltInToolSettings, NewRemoteTool, RemoteToolChange
 from fermata.wire.bodies.webhook_requests import NewWebhook, WebhookSettings
 from fermata.wire.http.dispatch import make_handler
@@ -139,15 +141,39 @@ def list_api_keys(context: RequestContext) -> Response:
 @router.handles(api_keys.CREATE_API_KEY)
 def create_api_key(context: RequestContext) -> Response:
     body = context.parse_body(NewApiKey)
+    resources, caller = context.resources, context.caller
+    if body.conversation is not None:
+        api_key_store.require_content_manager(caller)
+        rules = build_key_rules(resources, caller.tenant, body.conversation)
+        expires_in = body.expires_in_seconds
+        made = conversation_key_store.create_conversation_key(
+            resources, caller, body.label, rules, expires_in_seconds=expires_in
+        )
+        return _respond_with_key(201, *made)
     key, text = api_key_store.create_api_key(
-        context.resources,
-        context.caller,
+        resources,
+        caller,
         body.label,
-        body.capabilities,
+        body.capabilities or (),
         scopes=body.scopes,
         expires_in_seconds=body.expires_in_seconds,
     )
     return _respond_with_key(201, key, text)
+
+
+@router.handles(api_keys.CHANGE_API_KEY)
+def change_api_key(context: RequestContext) -> Response:
+    """Change label and rules of a key of the Conversation API."""
+    body = context.parse_body(ApiKeyChange)
+    resources, tenant, change = context.resources, context.caller.tenant, body.conversation
+    key = conversation_key_store.change_conversation_key(
+        resources,
+        context.caller,
+        context.path_parameters["id"],
+        lambda rules: change_key_rules(resources, tenant, rules, change) if change else rules,
+        label=body.label,
+    )
+    return Response(200, {"apiKey": key.to_view(None)})
 
 
 @router.handles(api_keys.ROTATE_API_KEY)

@@ -46,7 +46,7 @@ from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import EVENT_STREAM, HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_naming import select_tool_names
-from fermata.wire.operations import chat_clients, cms_agent, conversations, mcp, openai, planner, service, turns
+from fermata.wire.operations import chat_clients, cms_agent, conversations, mcp, openai, planner, service, studio, turns
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, NDJSON_CONTENT_TYPE, render_event
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
@@ -271,8 +271,20 @@ router.handles_by_path(openai.CANCEL_RESPONSE, "fermata.client_protocols.openai_
 router.handles_by_path(cms_agent.STREAM_CMS_ANSWER, "fermata.client_protocols.cms_agent:stream_cms_answer")
 router.handles_by_path(cms_agent.FOLLOW_CMS_ANSWER, "fermata.client_protocols.cms_agent:follow_cms_answer")
 router.handles_by_path(cms_agent.GENERATE_CMS_ANSWER, "fermata.client_protocols.cms_agent:generate_cms_answer")
+router.handles_by_path(studio.CHAT_IN_STUDIO, "fermata.client_protocols.studio_chat:chat_in_studio")
+router.handles_by_path(studio.FOLLOW_STUDIO_CHAT, "fermata.client_protocols.studio_chat:follow_studio_chat")
+router.handles_by_path(
+    studio.LIST_STUDIO_CONVERSATIONS, "fermata.client_protocols.studio_chat:list_studio_conversations"
+)
+router.handles_by_path(studio.SHOW_STUDIO_MESSAGES, "fermata.client_protocols.studio_chat:show_studio_messages")
 
 
+router.handles_public_by_path(
+    studio.SEND_CONVERSATION_MESSAGE, "fermata.client_protocols.conversation_api:send_conversation_message"
+)
+router.handles_public_by_path(
+    studio.SHOW_CONVERSATION_HISTORY, "fermata.client_protocols.conversation_api:show_conversation_history"
+)
 router.handles_public_by_path(mcp.EDITOR_BRIDGE, "fermata.client_protocols.editor_stream:open_editor_bridge")
 router.handles_public_by_path(mcp.ASK_MCP, "fermata.client_protocols.mcp_endpoint:ask_mcp")
 router.handles_public_by_path(mcp.ASK_MCP_OF_WORKSPACE, "fermata.client_protocols.mcp_endpoint:ask_mcp")

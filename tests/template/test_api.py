@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.wire.operations.surface import OPERATIONS
-from local.generate_template_routes import WHOLE_SUBTREES, merge_subtrees, update_routes
+from local.generate_template_routes import find_route_path, list_streamed_routes, merge_subtrees, update_routes
 from tests.template import templates
 from tests.template.templates import ALIAS_SUFFIX, Template, resources_of_type
 
@@ -25,7 +25,7 @@ ROUTES = {
 } | {"/{proxy+}": "ApiFunction"}
 STREAMS = {path for path, function in ROUTES.items() if function == "StreamFunction"}
 BUFFERED = {path: "ToolResultFunction" if path in STREAMS else function for path, function in ROUTES.items()}
-STREAMED = {(one.route_path, one.method.lower()) for one in OPERATIONS if one.route_path in STREAMS}
+STREAMED = {(path, method.lower()) for path, method in list_streamed_routes(OPERATIONS).values()}
 INTEGRATION = "x-amazon-apigateway-integration"
 MAX_POLICY_BYTES = 20480
 """Limit of a function's resource policy (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
@@ -97,9 +97,7 @@ def test_all_operations_on_a_path_are_served_by_one_function() -> None:
 
 def test_every_operation_is_caught_by_a_route_of_its_function() -> None:
     for operation in OPERATIONS:
-        whole = next((tree for tree in WHOLE_SUBTREES if operation.path.startswith(tree)), "")
-        greedy = f"{whole or operation.path.rpartition('/')[0] + '/'}{{proxy+}}"
-        caught_by = operation.route_path if operation.route_path in ROUTES else greedy
+        caught_by = find_route_path(operation, ROUTES)
         assert ROUTES[caught_by] == FUNCTIONS[operation.function], operation.path
 
 

@@ -32,6 +32,7 @@ from fermata.credentials import credential_store
 from fermata.credentials.scope_defaults import set_default
 from fermata.domain.agent_ids import SCOPES
 from fermata.domain.blocks import ImageBlock, ToolCallBlock
+from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.planner_api.chat_store import store_chat
@@ -52,12 +53,13 @@ from fermata.turns.turn import Turn, find_turn
 from fermata.webhooks.delivery import Delivery, store_attempt
 from fermata.webhooks.webhook_registry import add_webhook, list_webhooks, remove_webhook
 from fermata.wire.auth.api_key_store import create_api_key
+from fermata.wire.auth.conversation_key_store import create_conversation_key
 from fermata.wire.auth.mcp_connector_store import create_connector
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import Routes
-from fermata.wire.operations import chat_clients, cms_agent, openai, remote_tools, turns
+from fermata.wire.operations import api_keys, chat_clients, cms_agent, openai, remote_tools, studio, turns
 from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
@@ -114,6 +116,7 @@ PUBLISH_SITE = Tool(
 
 
 CMS_OPERATIONS = tuple(one for one in vars(cms_agent).values() if isinstance(one, BaseOperation))
+STUDIO_OPERATIONS = tuple(one for one in vars(studio).values() if isinstance(one, BaseOperation))
 CHAT_OPERATIONS = tuple(one for one in vars(chat_clients).values() if isinstance(one, BaseOperation))
 
 
@@ -217,7 +220,31 @@ class Service:
             "deliveryId": DELIVERY.sort_key,
             "name": self._find_name(operation, kind),
             **(self._name_chat(operation, status) if operation in CHAT_OPERATIONS else {}),
+            **(self._open_studio(operation, status) if operation in STUDIO_OPERATIONS else {}),
+            **({"id": self._create_conversation_key()} if operation is api_keys.CHANGE_API_KEY else {}),
         }
+
+    def _open_studio(self, operation: BaseOperation, status: int) -> dict[str, str]:
+        """Return a project, and a conversation about it, in which a turn runs where one is followed."""
+        project = self._write_content(operation, status)
+        space = f"{project['site']}/{project['environment']}"
+        conversation = create_conversation(self.resources, self.stage.caller, "studio", None, None, "", space=space).id
+        if operation is studio.FOLLOW_STUDIO_CHAT and status == 200:
+            limits = WIDE_LIMITS.apply_to(DEFAULT_CALLER_LIMITS)
+            prompt = replace(
+                self.stage.make_prompt(limits=limits), scope="studio", conversation_id=conversation, space=space
+            )
+            caller = self.stage.caller.model_copy(update={"capabilities": frozenset(CAPABILITIES)})
+            self.stage.workflow.runs_turns = False
+            start_turn(self.resources, caller, prompt)
+            self.stage.workflow.runs_turns = True
+        return {"workspaceId": self.bakery.tenant, "projectId": project["site"], "conversationId": conversation}
+
+    def _create_conversation_key(self) -> str:
+        project = self._write_content(api_keys.CHANGE_API_KEY, 200)
+        rules = ConversationKeyRules(project=f"{project['site']}/{project['environment']}")
+        caller = self.stage.caller.model_copy(update={"capabilities": frozenset(CAPABILITIES)})
+        return create_conversation_key(self.resources, caller, "Robot", rules)[0].id
 
     def _name_chat(self, operation: BaseOperation, status: int) -> dict[str, str]:
         """Return a chat in which a turn waits, where it is resumed, or one whose conversation is empty."""

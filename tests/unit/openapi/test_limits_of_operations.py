@@ -19,6 +19,7 @@ UNCOUNTED = {
     "setSecret": OF_ADMINISTRATORS,
     "createApiKey": OF_ADMINISTRATORS,
     "rotateApiKey": OF_ADMINISTRATORS,
+    "changeApiKey": OF_ADMINISTRATORS,
     "createCredential": OF_ADMINISTRATORS,
     "changeCredential": OF_ADMINISTRATORS,
     "setDefault": OF_ADMINISTRATORS,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from schemathesis.specs.openapi.checks import ignored_auth
 
-from fermata.wire.operations import callbacks, content_git, mcp, surface
+from fermata.wire.operations import callbacks, content_git, mcp, studio, surface
 from fermata.wire.operations.operation import BaseOperation, SuccessResponse
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.tenant_tokens import TokenSigner
@@ -33,6 +33,8 @@ BODIES: dict[str, Any] = {
     "generate": {"credentialId": "", "modelId": "claude-opus-4-5", "prompt": "Write a headline"},
     "changeCredential": {"displayLabel": "Ours"},
     "createApiKey": {"label": "Build server", "capabilities": ["ai.chat"]},
+    "changeApiKey": {"conversation": {"role": "viewer", "messagesPerMinute": 20}},
+    "chatInStudio": {"message": "Hello"},
     "rotateApiKey": {"overlapSeconds": 60},
     "createConnector": {"label": "Desktop", "type": "remote", "capabilities": ["ai.chat"]},
     "registerRemoteTool": {
@@ -111,6 +113,7 @@ QUERIES: dict[str, dict[str, Any]] = {
     "searchContent": {"query": "rye"},
     "deleteContentSpace": {"confirm": ""},
     "followTurn": {"after": 1},
+    "followStudioChat": {"conversationId": ""},
     "listConversations": {"scope": "site", "limit": 1},
     "showConversation": {"limit": 1},
     "listModels": {"credentialId": ""},
@@ -138,6 +141,8 @@ SIGNED_OPERATIONS = (
     mcp.ASK_MCP_OF_WORKSPACE,
     mcp.ASK_INSTATIC_MCP,
     mcp.SHOW_RESOURCE_METADATA,
+    studio.SEND_CONVERSATION_MESSAGE,
+    studio.SHOW_CONVERSATION_HISTORY,
 )
 """Operations whose handlers check themselves who has sent the request, and which have tests of their own."""
 GIT_OPERATIONS = (content_git.CHECK_REPOSITORY, content_git.PULL_REPOSITORY, content_git.PUSH_REPOSITORY)

@@ -28,6 +28,7 @@ from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.hosts import registry
+from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.planner_api.chat_store import store_chat
 from fermata.planner_api.sessions import open_session
 from fermata.plans.drafts.draft_history import import_pages, step_page
@@ -94,6 +95,7 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     last_used.record_use(resources, caller.tenant, stage.credential.id)
     key, _ = create_api_key(resources, caller, "Importer", ["ai.chat"])
     record_api_key_use(resources, key.to_caller())
+    resources.tables.write_items(MonthlyMessages(resources, caller.tenant, caller.user, 10).build_write())
     store_user_label(resources, caller)
     put_upload(resources, caller, "snapshot", b'{"page": "page-of-ada"}')
     store_bundle(resources, caller.tenant, [PushedFile("menu.md", b"Bread")])

@@ -27,6 +27,7 @@ from fermata.wire.renderers.openai_answer import OpenAIAnswer
 from fermata.wire.renderers.openai_chat import ChatCompletionRenderer
 from fermata.wire.renderers.openai_response import ResponseRenderer
 from fermata.wire.renderers.planner_sse import PlannerJsonRenderer, PlannerSseRenderer
+from fermata.wire.renderers.studio_stream import StudioRenderer
 from fermata.wire.renderers.turn_steps import TurnFold
 from fermata.wire.renderers.ui_stream import PlainTextRenderer, UiStreamRenderer
 from tests.growth.measure_growth import MAX_GROWTH, measure_growth
@@ -59,6 +60,11 @@ def _render_cms(logs: Sequence[Sequence[Event]]) -> object:
     return [renderer.render_events(events) for events in logs], renderer.render_end()
 
 
+def _render_studio(logs: Sequence[Sequence[Event]]) -> object:
+    renderer = StudioRenderer(make_fold(), "conversation", lambda calls: {"calls": len(calls)})
+    return [renderer.render_events(events) for events in logs], renderer.render_end()
+
+
 def _render_chat_completion(logs: Sequence[Sequence[Event]]) -> object:
     renderer = ChatCompletionRenderer(OpenAIAnswer(make_fold()), completion_id="c", model="site", created=1)
     return [renderer.render_events(events) or renderer.is_response_over() for events in logs]
@@ -84,6 +90,7 @@ RENDERERS: dict[type, Callable[[Sequence[Sequence[Event]]], object]] = {
     PlainTextRenderer: _render_text,
     AguiRenderer: _render_agui,
     CmsAgentRenderer: _render_cms,
+    StudioRenderer: _render_studio,
     ChatCompletionRenderer: _render_chat_completion,
     ResponseRenderer: _render_response,
     PlannerSseRenderer: _render_planner,

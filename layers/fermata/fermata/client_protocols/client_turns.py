@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fermata.aws.clock import is_valid_id
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.domain.agent_ids import read_agent_id
@@ -17,7 +19,7 @@ from fermata.domain.tools import ClientTool, DirectCall
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.idempotency import find_started_turn
 from fermata.turns.start.start_turn import start_turn
-from fermata.turns.start.turn_prompt import TurnPrompt, compute_content_identity
+from fermata.turns.start.turn_prompt import TurnPrompt, compute_content_identity, no_start_writes
 from fermata.turns.turn import Turn, load_turn
 from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log
 from fermata.wire.bodies.find_snapshot import find_snapshot
@@ -39,6 +41,7 @@ class ClientRequest:
         client_tools: As `TurnPrompt` has them.
         notes: What the client tells the agent besides, as plain text.
         cut_after: The turn behind which the stored conversation is dropped; "" drops all of it, None nothing.
+        build_start_writes: Returns further writes of START, given the turn's id.
     """
 
     protocol: ClientProtocol
@@ -54,6 +57,7 @@ class ClientRequest:
     output: OutputFormat | None = None
     direct_call: DirectCall | None = None
     space: str = ""
+    build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes
 
 
 def start_client_turn(context: RequestContext, body: SnapshotBody | None, request: ClientRequest) -> StartedTurn:
@@ -134,6 +138,7 @@ def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: C
         output=request.output,
         direct_call=request.direct_call,
         space=request.space,
+        build_start_writes=request.build_start_writes,
     )
 
 

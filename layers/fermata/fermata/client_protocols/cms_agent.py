@@ -4,10 +4,10 @@ from dataclasses import replace
 from functools import partial
 
 from fermata.aws.clock import new_id
-from fermata.client_protocols.chat_conversations import open_chat
+from fermata.client_protocols.chat_conversations import open_chat, switch_chat_model
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, read_started_entries, start_client_turn
-from fermata.client_protocols.cms_agent_sessions import CMS_SCOPE, switch_session_model
+from fermata.client_protocols.cms_agent_sessions import CMS_SCOPE
 from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.client_protocols.log_response import send_chunks
 from fermata.domain.blocks import TextBlock
@@ -99,7 +99,7 @@ def _start(context: RequestContext, body: CmsPromptBody) -> StartedTurn:
         raise InvalidRequest("'prompt' is empty.")
     conversation = open_chat(context.resources, context.caller, CMS_SCOPE, body.session_id or new_id())
     if body.model_id:
-        conversation = switch_session_model(context, conversation, body.model_id)
+        conversation = switch_chat_model(context.resources, context.caller, conversation, body.model_id)
     request = ClientRequest(
         protocol="cms",
         conversation=conversation,

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from fermata.agents.registry import get_toolset
-from fermata.client_protocols.chat_conversations import find_chat
+from fermata.client_protocols.chat_conversations import choose_model_of_default, find_chat
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations import conversation_store, message_views
 from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.message_cuts import leave_out_cut_messages
 from fermata.conversations.message_store import read_newest_messages
-from fermata.credentials.scope_defaults import read_default
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.messages import Message
@@ -137,24 +136,6 @@ def find_cms_session(context: RequestContext) -> Conversation:
     return found
 
 
-def switch_session_model(context: RequestContext, conversation: Conversation, model_id: str) -> Conversation:
-    """Return the conversation with the model that a prompt names, of the credential of the scope's default.
-
-    Raises:
-        InvalidRequest: The scope has no default.
-    """
-    if conversation.model_id == model_id:
-        return conversation
-    credential_id, chosen = _choose_model(context, model_id)
-    return conversation_store.update_conversation(
-        context.resources,
-        context.caller,
-        conversation.id,
-        credential_id=conversation.credential_id or credential_id,
-        model_id=chosen,
-    )
-
-
 def describe_cms_session(conversation: Conversation) -> dict[str, Any]:
     """Return a session as its clients read it."""
     site, _, environment = (conversation.space or "").partition("/")
@@ -200,10 +181,7 @@ def _find_session(context: RequestContext) -> Conversation | None:
 
 
 def _choose_model(context: RequestContext, model_id: str) -> tuple[str, str]:
-    default = read_default(context.resources, context.caller.tenant, CMS_SCOPE)
-    if default is None:
-        raise InvalidRequest("The scope 'cms' has no default model. Set one, and leave out 'modelId' until then.")
-    return default.credential_id, model_id
+    return choose_model_of_default(context.resources, context.caller.tenant, CMS_SCOPE, model_id)
 
 
 def _find_target(context: RequestContext, target: CmsTargetBody | None) -> str | None:

@@ -30,11 +30,18 @@ def find_space_for_caller(resources: Resources, caller: Caller, name: str) -> tu
     space = parse_space_name(caller.tenant, name)
     if not may_read_content(caller):
         raise Forbidden(f"Forbidden: a content space needs {Capability.READ_CONTENT}.")
+    if not _is_for_space(caller, space):
+        raise Forbidden(f"Forbidden: this key is not for {space.name}.")
     record = read_space(resources, space)
     require_membership(resources, space, caller)
     return space, record
 
 
 def list_spaces_for_caller(resources: Resources, caller: Caller) -> list[tuple[SpaceKey, ContentSpace]]:
-    """Return the spaces that a caller may read: all of the tenant, or none."""
-    return list_spaces(resources, caller.tenant) if may_read_content(caller) else []
+    """Return the spaces that a caller may read: all of the tenant, that of its key, or none."""
+    found = list_spaces(resources, caller.tenant) if may_read_content(caller) else []
+    return [(space, record) for space, record in found if _is_for_space(caller, space)]
+
+
+def _is_for_space(caller: Caller, space: SpaceKey) -> bool:
+    return caller.space in ("", space.name)

@@ -36,6 +36,11 @@ class Caller(DomainModel):
     scopes: frozenset[str] | None = None
     """The scopes that the caller's API key is for; None for all. Tokens of users have no such limit."""
 
+    space: str = ""
+    """The only content space that the caller's API key is for, as `site/environment`; empty for all."""
+    has_remote_tools: bool = True
+    """Whether the workspace's remote tools are offered. A key of the Conversation API has the studio's tools only."""
+
     def has_capability(self, capability: str) -> bool:
         """Return whether the caller's token grants exactly this capability. There are no wildcards."""
         return capability in self.capabilities

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Literal
 
 Dialect = Literal["fermata", "instatic"]
-ClientProtocol = Literal["", "ui", "agui", "openai", "mcp", "cms"]
+ClientProtocol = Literal["", "ui", "agui", "openai", "mcp", "cms", "studio"]
 """The protocol that a client speaks: events a line (empty), the AI SDK's stream of UI messages, AG-UI, OpenAI's,
-MCP, or the CMS agent's own."""
+MCP, the CMS agent's own, or the studio's."""
 ToolNameVariant = Literal["seed", "prefixed"]
 """The variant of tool names: `insertHtml` (seed) or `site_insert_html` (prefixed). See tools/tool_names.py."""
 EditorGeneration = Literal["0.0.6", "0.0.11"]

@@ -119,7 +119,7 @@ class ToolResultEvent(Event):
     """The outcome of a tool call. `conflict`: nothing was done, because the document has changed meanwhile.
 
     `execution` is there for tools with a manifest: how the call went. `output` is what the model reads of it,
-    shortened, in turns of clients that show it (decision 0379).
+    shortened, in turns of clients that show it (decision 0379); of some tools it is more than the model reads.
     """
 
     type: Literal["toolResult"] = "toolResult"

@@ -49,6 +49,8 @@ class ToolOutput(DomainModel):
     conflict: bool | None = None
     execution: ToolExecution | None = None
     """Set for tools with a manifest."""
+    whole_data: Any = Field(default=None, exclude=True)
+    """What clients are shown where the model reads only a part of it. No row stores it with the output."""
 
     @property
     def is_awaited(self) -> bool:

@@ -141,6 +141,8 @@ class ResultPolicy:
     max_chars: int = 100_000
     """Limit on the JSON text of the data, and on the text of an error."""
     images: bool = True
+    shows_whole: bool = False
+    """Show clients all of the data, of which the model reads `max_chars`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,6 +142,7 @@ def _close_call(transition: Transition, call: RoundCall, error: str) -> Transiti
 def _answer_call(
     transition: Transition, call: RoundCall, output: ToolOutput, answer_hash: str, state: CallState = "answered"
 ) -> Transition:
+    shown = output.data if output.whole_data is None else output.whole_data
     emptied = {"known_output": None, "input": None, "request_revision": "", "input_summary": ""}
     done = call.model_copy(update={"state": state, "answer_hash": answer_hash, **emptied})
     event = ToolResultEvent(
@@ -151,7 +152,7 @@ def _answer_call(
         error=output.error,
         conflict=output.conflict,
         execution=output.execution,
-        output=shorten_value(output.data, MAX_SHOWN_OUTPUT_CHARS) if transition.pause.keeps_outputs else None,
+        output=shorten_value(shown, MAX_SHOWN_OUTPUT_CHARS) if transition.pause.keeps_outputs else None,
     )
     return Transition(
         transition.pause.with_call(done), (*transition.events, event), (*transition.outputs, (call, output))

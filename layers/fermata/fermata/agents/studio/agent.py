@@ -1,6 +1,7 @@
 """Define the agent of the governed studio, which works on models and content in branches."""
 
 from fermata.agents.agent import Agent
+from fermata.domain.run_settings import RunSettings
 
 STUDIO_AGENT = Agent(
     id="studio",
@@ -11,5 +12,6 @@ STUDIO_AGENT = Agent(
     space_situation="fermata.agents.studio.situation:describe_studio_space",
     space_withheld="fermata.agents.studio.situation:list_withheld_studio_tools",
     max_rounds=5,
+    settings=RunSettings(max_output_tokens=4_096),
 )
-"""Five requests a turn; the last one is without tools, so that the user always gets an answer."""
+"""Five requests a turn, each for a short answer; the last one is without tools, so that the user always gets one."""

@@ -264,9 +264,11 @@ def apply_result_policy(tool: Tool, output: ToolOutput) -> ToolOutput:
 def limit_output(policy: ResultPolicy, output: ToolOutput) -> ToolOutput:
     """Limit an output to what a result policy lets the model see."""
     max_chars = policy.max_chars
+    data = shorten_data(output.data, max_chars)
     return ToolOutput(
         ok=output.ok,
-        data=shorten_data(output.data, max_chars),
+        data=data,
+        whole_data=output.data if policy.shows_whole and data is not output.data else None,
         error=None if output.error is None else shorten_text(output.error, max_chars),
         images=output.images if policy.images else None,
         execution=output.execution,

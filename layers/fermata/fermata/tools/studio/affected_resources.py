@@ -1,9 +1,30 @@
 """Collect what the calls of a turn have changed, for clients that refresh only that."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
+from fermata.content.change_sets.branch_names import read_branch_locale
 from fermata.domain.base import DomainModel
+from fermata.tools.studio.studio_handler import REFUSALS_OF_CALLERS
+
+REFUSED_CODES = frozenset(REFUSALS_OF_CALLERS)
+"""Codes of results of calls that did not run."""
+
+
+class AnsweredStudioCall(Protocol):
+    """A call of one of the studio's tools, with its result as clients are told it."""
+
+    @property
+    def tool_name(self) -> str: ...
+
+    @property
+    def input(self) -> Any: ...
+
+    @property
+    def ok(self) -> bool: ...
+
+    @property
+    def result(self) -> Any: ...
 
 
 class AffectedResources(DomainModel):
@@ -69,3 +90,30 @@ def list_affected(tool_name: str, arguments: Mapping[str, Any], branch: str | No
 def _read(arguments: Mapping[str, Any], name: str) -> tuple[str, ...]:
     value = arguments.get(name) if name else None
     return (value,) if isinstance(value, str) and value else ()
+
+
+def collect_affected(calls: Iterable[AnsweredStudioCall]) -> AffectedResources:
+    """Return what all calls of a turn have changed. A call that was refused before it ran has changed nothing.
+
+    One that has failed while it ran counts, because a part of it may have been done.
+    """
+    affected = AffectedResources()
+    for call in calls:
+        if not _was_refused(call):
+            affected = affected.merge(_read_effect(call))
+    return affected
+
+
+def _was_refused(call: AnsweredStudioCall) -> bool:
+    result = call.result if isinstance(call.result, dict) else {}
+    return not call.ok and (result.get("code") in REFUSED_CODES or "suggestion" in result)
+
+
+def _read_effect(call: AnsweredStudioCall) -> AffectedResources:
+    """Return what a call has changed, in the locale that its branch names if its input names none."""
+    arguments = call.input if isinstance(call.input, dict) else {}
+    result = call.result if isinstance(call.result, dict) else {}
+    branch = result.get("branch")
+    branch = branch if isinstance(branch, str) else None
+    locale = read_branch_locale(branch) if branch else ""
+    return list_affected(call.tool_name, ({"locale": locale} if locale else {}) | arguments, branch)

@@ -1,10 +1,11 @@
 """Open the project of a turn for the caller of a tool: what it holds, what the caller may do, and its phase."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from fermata.aws.api_key_rows import read_api_key_id, read_live_api_key
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
@@ -13,13 +14,19 @@ from fermata.content.files.read_project import HIDDEN_MODELS, PROJECT_KEY, Whole
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import read_membership
 from fermata.domain.caller import Capability
+from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.phase_guard import derive_project_phase
-from fermata.tools.studio.project_permissions import ProjectPermissions, resolve_member_permissions
+from fermata.tools.studio.project_permissions import (
+    ProjectPermissions,
+    resolve_key_permissions,
+    resolve_member_permissions,
+)
 from fermata.tools.studio.tool_rules import ProjectPhase
 from fermata.tools.tool import ToolContext, ToolFailure
 
 REVIEW_WORKFLOW = "review"
+NO_PERMISSIONS = resolve_member_permissions("member", None)
 
 
 def read_caller_permissions(opened: OpenedSpace, user: str, capabilities: frozenset[str]) -> ProjectPermissions:
@@ -27,14 +34,37 @@ def read_caller_permissions(opened: OpenedSpace, user: str, capabilities: frozen
 
     Args:
         opened: The project.
-        user: The caller.
+        user: The caller. What an API key may do is read again each time, because it may be revoked within a turn.
         capabilities: Its rights. Who may manage content needs no row.
     """
     by_rights = resolve_caller_permissions(capabilities)
+    if key_id := read_api_key_id(user):
+        key = read_live_api_key(opened.resources, opened.space.tenant, key_id)
+        if key is None:
+            return NO_PERMISSIONS
+        if key.get("conversation") is not None:
+            return _resolve_rules(ConversationKeyRules.from_row(key["conversation"]), opened.space.name, by_rights)
     if by_rights.merges_in_review:
         return by_rights
     membership = read_membership(opened.resources, opened.space, user)
     return by_rights.narrow_to(membership.member) if membership.is_listed else by_rights
+
+
+def _resolve_rules(rules: ConversationKeyRules, project: str, by_rights: ProjectPermissions) -> ProjectPermissions:
+    """Return what a key of the Conversation API may do: what both its rules and its rights permit."""
+    if rules.project != project:
+        return NO_PERMISSIONS
+    by_rules = resolve_key_permissions(
+        rules.role,
+        allowed_tools=_to_set(rules.tools),
+        allowed_models=_to_set(rules.models),
+        allowed_locales=_to_set(rules.locales),
+    )
+    return replace(by_rules, tools=by_rules.tools & by_rights.tools)
+
+
+def _to_set(names: Sequence[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
 
 
 def resolve_caller_permissions(capabilities: frozenset[str]) -> ProjectPermissions:

@@ -36,7 +36,7 @@ def _make_tool(name: str, description: str, handler: StudioHandler, risk: Risk =
         risk=risk,
         timeout_seconds=_TIMEOUT_SECONDS,
         idempotent=True,
-        result_policy=ResultPolicy(max_chars=MAX_STUDIO_RESULT_CHARS),
+        result_policy=ResultPolicy(max_chars=MAX_STUDIO_RESULT_CHARS, shows_whole=True),
     )
 
 

@@ -78,7 +78,9 @@ class TurnBuilder:
             }
         )
         turn = self._pin_policy(turn, agent)
-        if not agent.connection:  # the tools of a tenant's own agent are those that its definition names
+        if (
+            not agent.connection and self.caller.has_remote_tools
+        ):  # the tools of a tenant's own agent are those that its definition names
             turn = self._pin_remote_tools(turn)
         turn = pin_mcp_tools(self.resources, turn, agent)
         return turn.model_copy(

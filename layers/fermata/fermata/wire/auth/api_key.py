@@ -1,6 +1,7 @@
 """Define an API key, with which a tenant's server calls without a user's token (decision 0256).
 
 The text of a key is `fmk_<tenant>_<id>_<secret>`: who finds one in a log or a repository sees what it is and whose.
+One of the Conversation API begins with `crn_conv_` instead, and is good for nothing else (decision 0474).
 Only the SHA-256 of the secret is stored; the secret is 256 random bits, so that it cannot be guessed from its hash.
 """
 
@@ -11,32 +12,48 @@ import secrets
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from fermata.aws.api_key_rows import make_api_key_user
 from fermata.aws.clock import iso_from_epoch
 from fermata.domain.base import RecordModel
 from fermata.domain.caller import Caller, Capability
+from fermata.domain.conversation_key import ConversationKeyRules
 
 API_KEY_MARK = "fmk"
+CONVERSATION_KEY_MARK = "crn_conv"
 MAX_API_KEY_CHARACTERS = 160
 TENANT_WIDE_CAPABILITIES = frozenset({
     Capability.PROVIDERS, Capability.AUDIT, Capability.DATA, Capability.KEYS, Capability.TOOLS,
     Capability.AGENTS, Capability.READ_CONTENT, Capability.REVIEW_CONTENT, Capability.WRITE_CONTENT, Capability.CONTENT,
 })  # fmt: skip
 """What they allow concerns all scopes at once, so a key for some scopes does not have them (decision 0259)."""
+CONVERSATION_KEY_SCOPES = frozenset({"studio"})
+CAPABILITIES_OF_KEY_ROLES = {
+    "viewer": frozenset[str]({Capability.CHAT, Capability.READ_CONTENT}),
+    "editor": frozenset[str]({
+        Capability.CHAT, Capability.WRITE, Capability.READ_CONTENT, Capability.WRITE_CONTENT,
+    }),
+    "admin": frozenset[str]({
+        Capability.CHAT, Capability.WRITE, Capability.READ_CONTENT, Capability.REVIEW_CONTENT,
+        Capability.WRITE_CONTENT, Capability.CONTENT,
+    }),
+}  # fmt: skip
+"""What a key of the Conversation API may do at most. Its rules narrow that when a tool is called."""
 _SECRET_BYTES = 32
 _API_KEY = re.compile(
-    rf"{API_KEY_MARK}_(?P<tenant>[a-z0-9-]{{1,63}})_(?P<id>[0-9a-f]{{16}})_(?P<secret>[0-9A-Za-z_-]{{43}})"
+    rf"(?P<mark>{API_KEY_MARK}|{CONVERSATION_KEY_MARK})_(?P<tenant>[a-z0-9-]{{1,63}})_(?P<id>[0-9a-f]{{16}})_(?P<secret>[0-9A-Za-z_-]{{43}})"
 )
 
 
 class ApiKeyText(NamedTuple):
     """The parts of a key's text."""
 
+    mark: str
     tenant: str
     id: str
     secret: str
 
     def __str__(self) -> str:
-        return f"{API_KEY_MARK}_{self.tenant}_{self.id}_{self.secret}"
+        return f"{self.mark}_{self.tenant}_{self.id}_{self.secret}"
 
 
 class ApiKeySecret(RecordModel):
@@ -64,19 +81,38 @@ class ServerApiKey(RecordModel):
     revoked_at: int | None = None
     """Epoch seconds. The row stays for a time, so that no late copy of an earlier write makes the key valid again."""
     version: int = 1
+    conversation: ConversationKeyRules | None = None
+    """The rules of a key of the Conversation API; None for a server's key."""
+
+    @property
+    def mark(self) -> str:
+        """What the key's text begins with, which says where it is accepted."""
+        return CONVERSATION_KEY_MARK if self.conversation else API_KEY_MARK
 
     @property
     def user(self) -> str:
         """The name under which the key acts. It stays the same when the secret is rotated."""
-        return f"apikey:{self.id}"
+        return make_api_key_user(self.id)
 
     @property
     def prefix(self) -> str:
         """The part of the key's text that names it, and is no secret."""
-        return f"{API_KEY_MARK}_{self.tenant}_{self.id}"
+        return f"{self.mark}_{self.tenant}_{self.id}"
 
     def to_caller(self) -> Caller:
         """Return who calls with this key, and what the caller may do."""
+        rules = self.conversation
+        if rules is not None:
+            return Caller(
+                tenant=self.tenant,
+                user=self.user,
+                capabilities=self.capabilities,
+                label=self.label,
+                api_key=self.id,
+                scopes=CONVERSATION_KEY_SCOPES,
+                space=rules.project,
+                has_remote_tools=False,
+            )
         allowed = self.capabilities if self.scopes is None else self.capabilities - TENANT_WIDE_CAPABILITIES
         return Caller(
             tenant=self.tenant,
@@ -96,6 +132,7 @@ class ServerApiKey(RecordModel):
             "user": self.user,
             "capabilities": sorted(self.capabilities),
             "scopes": None if self.scopes is None else sorted(self.scopes),
+            "conversation": self.conversation.to_known() if self.conversation else None,
             "createdBy": self.created_by,
             "createdAt": self.created_at,
             "rotatedAt": self.secrets[0].created_at,
@@ -129,6 +166,11 @@ def parse_api_key(text: str) -> ApiKeyText | None:
 
 def looks_like_api_key(token: str) -> bool:
     return token.startswith(f"{API_KEY_MARK}_")
+
+
+def looks_like_conversation_key(token: str) -> bool:
+    """Return whether a bearer token is meant to be a key of the Conversation API."""
+    return token.startswith(f"{CONVERSATION_KEY_MARK}_")
 
 
 def generate_api_key_id() -> str:

@@ -17,8 +17,10 @@ from fermata.aws.settings import LAST_USE_SECONDS
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.agent_ids import SCOPES, is_scope
 from fermata.domain.caller import Caller, Capability
+from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
 from fermata.wire.auth.api_key import (
+    API_KEY_MARK,
     TENANT_WIDE_CAPABILITIES,
     ApiKeySecret,
     ApiKeyText,
@@ -66,6 +68,31 @@ def create_api_key(
     """
     granted = _check_grant(caller, frozenset(capabilities))
     key_scopes = None if scopes is None else _check_scopes(frozenset(scopes), granted)
+    return store_new_key(resources, caller, label, granted, key_scopes, expires_in_seconds)
+
+
+def store_new_key(
+    resources: Resources,
+    caller: Caller,
+    label: str,
+    granted: frozenset[str],
+    scopes: frozenset[str] | None,
+    expires_in_seconds: int | None,
+    rules: ConversationKeyRules | None = None,
+) -> tuple[ServerApiKey, str]:
+    """Store a new key and return it with its text. Its rights were checked before.
+
+    Args:
+        caller: Who creates it.
+        label: What people call it.
+        granted: Its capabilities.
+        scopes: The scopes it is for; None for all.
+        expires_in_seconds: Its lifetime; None for one that ends only when it is revoked.
+        rules: Of a key of the Conversation API.
+
+    Raises:
+        InvalidRequest: The tenant has too many keys.
+    """
     keys = list_api_keys(resources, caller.tenant)
     if _count_live(keys) >= MAX_API_KEYS:
         raise _build_limit_refusal()
@@ -77,15 +104,16 @@ def create_api_key(
         tenant=caller.tenant,
         label=label,
         capabilities=granted,
-        scopes=key_scopes,
+        scopes=scopes,
         secrets=(ApiKeySecret(sha256=hash_api_secret(secret), created_at=iso_from_epoch(now)),),
         created_by=caller.user,
         created_at=iso_from_epoch(now),
         expires_at=None if expires_in_seconds is None else int(now) + expires_in_seconds,
+        conversation=rules,
     )
     resources.tables.write_items(Put(resources.settings.settings_table, _api_key_to_item(key), if_absent=True))
     _refuse_key_beyond_limit(resources, key)
-    return key, str(ApiKeyText(key.tenant, key.id, secret))
+    return key, str(ApiKeyText(key.mark, key.tenant, key.id, secret))
 
 
 def rotate_api_key(
@@ -106,14 +134,17 @@ def rotate_api_key(
         Forbidden: The key may do what the caller may not.
         Conflict: The key was rotated meanwhile.
     """
-    key = _read_live_key(resources, caller.tenant, key_id)
-    _check_grant(caller, key.capabilities)
+    key = read_live_key(resources, caller.tenant, key_id)
+    if key.conversation is not None:
+        require_content_manager(caller)
+    else:
+        _check_grant(caller, key.capabilities)
     now = resources.clock.time()
     secret = generate_api_secret()
     newest = ApiKeySecret(sha256=hash_api_secret(secret), created_at=iso_from_epoch(now))
     old = key.secrets[0].model_copy(update={"until": int(now) + overlap_seconds})
     rotated = key.model_copy(update={"secrets": (newest, old) if overlap_seconds > 0 else (newest,)})
-    return _replace_key(resources, key, rotated), str(ApiKeyText(key.tenant, key_id, secret))
+    return replace_key(resources, key, rotated), str(ApiKeyText(key.mark, key.tenant, key_id, secret))
 
 
 def revoke_api_key(resources: Resources, tenant: str, key_id: str) -> None:
@@ -162,14 +193,19 @@ def authenticate_api_key(resources: Resources, text: str) -> Caller:
         Unauthorized: It is no key, or one that is revoked or has expired.
     """
     parts = parse_api_key(text)
-    if parts is None:
+    if parts is None or parts.mark != API_KEY_MARK:
         raise Unauthorized("Unauthorized", reason="malformed")
     key = resources.cache.get_or_load(
-        ("api key", parts.tenant, parts.id), _CACHE_SECONDS, lambda: _read_api_key(resources, parts.tenant, parts.id)
+        ("api key", parts.tenant, parts.id), _CACHE_SECONDS, lambda: read_api_key(resources, parts.tenant, parts.id)
     )
-    if key is None or not key.is_valid(parts.secret, resources.clock.time()):
+    return admit_key(resources, parts, key).to_caller()
+
+
+def admit_key(resources: Resources, parts: ApiKeyText, key: ServerApiKey | None) -> ServerApiKey:
+    """Return the key if a text with its secret is admitted under the mark that the key has."""
+    if key is None or key.mark != parts.mark or not key.is_valid(parts.secret, resources.clock.time()):
         raise Unauthorized("Unauthorized: the API key is unknown, revoked or expired.", reason="api_key")
-    return key.to_caller()
+    return key
 
 
 def record_api_key_use(resources: Resources, caller: Caller) -> None:
@@ -188,6 +224,12 @@ def record_api_key_use(resources: Resources, caller: Caller) -> None:
         return True
 
     resources.cache.get_or_load(("api key used", caller.tenant, caller.api_key), _RECORD_INTERVAL_SECONDS, write)
+
+
+def require_content_manager(caller: Caller) -> None:
+    """Raise Forbidden unless a caller may manage content, as keys of the Conversation API may."""
+    if not caller.has_capability(Capability.CONTENT):
+        raise Forbidden(f"Forbidden: keys of the Conversation API need {Capability.CONTENT}.")
 
 
 def _check_grant(caller: Caller, capabilities: frozenset[str]) -> frozenset[str]:
@@ -235,19 +277,25 @@ def _delete_long_revoked(resources: Resources, keys: Iterable[ServerApiKey], now
             )
 
 
-def _read_api_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey | None:
+def read_api_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey | None:
+    """Return a key as it is stored now, also one that is revoked."""
     item = resources.tables.get_item(resources.settings.settings_table, api_key_partition(tenant), key_id)
     return ServerApiKey.from_row(item) if item else None
 
 
-def _read_live_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey:
-    key = _read_api_key(resources, tenant, key_id)
+def read_live_key(resources: Resources, tenant: str, key_id: str) -> ServerApiKey:
+    """Return a key that is not revoked.
+
+    Raises:
+        NotFound: The tenant has none under this id.
+    """
+    key = read_api_key(resources, tenant, key_id)
     if key is None or key.revoked_at is not None:
         raise NotFound(_NO_KEY)
     return key
 
 
-def _replace_key(resources: Resources, old: ServerApiKey, new: ServerApiKey) -> ServerApiKey:
+def replace_key(resources: Resources, old: ServerApiKey, new: ServerApiKey) -> ServerApiKey:
     """Replace a key's row on condition that it has not changed since it was read.
 
     Raises:
@@ -268,7 +316,7 @@ def _replace_key(resources: Resources, old: ServerApiKey, new: ServerApiKey) -> 
         if stored is None or stored.revoked_at is not None:
             raise NotFound(_NO_KEY) from refused
         if stored != new:
-            raise Conflict("This key has just been rotated by another request. Look, and try again.") from refused
+            raise Conflict("This key has just been changed by another request. Look, and try again.") from refused
     resources.cache.invalidate(("api key", new.tenant, new.id))
     return new
 

@@ -1,6 +1,6 @@
 """Define the bodies of requests on conversations, credentials, defaults, uploads and budgets."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
@@ -9,6 +9,7 @@ from fermata.aws import uploads
 from fermata.domain.agent_ids import ConversationScope
 from fermata.wire.bodies.fields import (
     JSON_INTEGER,
+    NULL_SCHEMA,
     ApiKey,
     ContentSpaceName,
     NonBlankTitle,
@@ -16,6 +17,7 @@ from fermata.wire.bodies.fields import (
     ResourceId,
     StrictBody,
 )
+from fermata.wire.bodies.studio_requests import NewConversationKeyRules
 
 _MAX_ANNOUNCED_BYTES = 999_999_999
 """More than an upload of any kind may have. The limit of each kind is checked when the upload is announced."""
@@ -85,12 +87,43 @@ CapabilityName = Annotated[str, StringConstraints(pattern=r"^[!-~]{1,100}$")]
 
 
 class NewApiKey(StrictBody):
-    """A new API key. Without `scopes` it is for all scopes, without `expires_in_seconds` it does not expire."""
+    """A new API key: of a server, with `capabilities`, or of the Conversation API, with `conversation`.
+
+    Without `scopes` it is for all scopes, without `expires_in_seconds` it does not expire.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {
+                    "required": ["capabilities"],
+                    "properties": {"capabilities": {"type": "array"}, "conversation": NULL_SCHEMA},
+                },
+                {
+                    "required": ["conversation"],
+                    "properties": {
+                        "conversation": {"type": "object"},
+                        "capabilities": NULL_SCHEMA,
+                        "scopes": NULL_SCHEMA,
+                    },
+                },
+            ]
+        }
+    )
 
     label: NonBlankTitle
-    capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)]
+    capabilities: Annotated[list[CapabilityName], Field(min_length=1, max_length=100)] | None = None
+    conversation: NewConversationKeyRules | None = None
     scopes: Annotated[list[ConversationScope], Field(min_length=1, max_length=20)] | None = None
     expires_in_seconds: Annotated[int, Field(ge=60, le=10 * 366 * 86_400), JSON_INTEGER] | None = None
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        if (self.capabilities is None) == (self.conversation is None):
+            raise ValueError("send either 'capabilities' or 'conversation'")
+        if self.conversation is not None and self.scopes is not None:
+            raise ValueError("a key with 'conversation' has no 'scopes'")
+        return self
 
 
 class ApiKeyRotation(StrictBody):

@@ -2,6 +2,7 @@
 
 from fermata.domain.caller import Capability
 from fermata.wire.bodies.requests import ApiKeyRotation, NewApiKey
+from fermata.wire.bodies.studio_requests import ApiKeyChange
 from fermata.wire.operations.common import API_PREFIX, OK_RESPONSES
 from fermata.wire.operations.operation import Operation, SuccessResponse
 
@@ -29,9 +30,27 @@ CREATE_API_KEY = Operation(
     path=_API_KEYS_PATH,
     capabilities=_CAN_MANAGE_KEYS,
     summary="Create an API key for a server",
-    description="It may do no more than the caller may, and not manage keys. Its text is in this response only.",
+    description="It may do no more than the caller may, and not manage keys. Its text is in this response only. With "
+    "`conversation` it is a key of the Conversation API, and good for nothing else.",
     body=NewApiKey,
     responses=(SuccessResponse("The new key, with its text.", "NewApiKeyResponse", 201),),
+    errors={404: "There is no such content space."},
+)
+CHANGE_API_KEY = Operation(
+    name="changeApiKey",
+    function="credentials",
+    method="PATCH",
+    path=_API_KEY_PATH,
+    capabilities=_CAN_MANAGE_KEYS,
+    summary="Change the rules of a key of the Conversation API",
+    description="The next message and the next call of a tool follow them, also of a turn that runs.",
+    body=ApiKeyChange,
+    responses=(SuccessResponse("The key.", "ApiKeyResponse"),),
+    errors=_NO_API_KEY
+    | {
+        400: "The body is not as described, or it is the key of a server.",
+        409: "Another request has changed the key meanwhile.",
+    },
 )
 ROTATE_API_KEY = Operation(
     name="rotateApiKey",

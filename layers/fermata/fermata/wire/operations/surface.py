@@ -31,6 +31,7 @@ from fermata.wire.operations import (
     prompt_queue,
     remote_tools,
     service,
+    studio,
     turns,
     usage,
     webhooks,
@@ -39,8 +40,8 @@ from fermata.wire.operations.operation import BaseOperation
 
 _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
-    defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, cms_agent, generate, privacy, usage,
-    service, webhooks, content, content_media, content_search, content_delivery, content_members,
+    defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, cms_agent, studio, generate, privacy,
+    usage, service, webhooks, content, content_media, content_search, content_delivery, content_members,
     content_git,
 )  # fmt: skip
 

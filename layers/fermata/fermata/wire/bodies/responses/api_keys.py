@@ -3,8 +3,25 @@
 from fermata.wire.bodies.responses.common import InstantField, ResponseModel
 
 
+class ConversationKeyRulesView(ResponseModel):
+    """What a key of the Conversation API may do. A list that is null narrows nothing."""
+
+    project: str
+    role: str
+    models: list[str] | None
+    tools: list[str] | None
+    locales: list[str] | None
+    instructions: str
+    model_id: str
+    messages_per_minute: int
+    messages_per_month: int
+
+
 class ApiKeyView(ResponseModel):
-    """An API key without its secret. `prefix` is the beginning of its text; `user` is the name it acts under."""
+    """An API key without its secret. `prefix` is the beginning of its text; `user` is the name it acts under.
+
+    `conversation` has the rules of a key of the Conversation API; it is null for a server's key.
+    """
 
     id: str
     prefix: str
@@ -12,6 +29,7 @@ class ApiKeyView(ResponseModel):
     user: str
     capabilities: list[str]
     scopes: list[str] | None
+    conversation: ConversationKeyRulesView | None
     created_by: str
     created_at: InstantField
     rotated_at: InstantField
@@ -22,6 +40,10 @@ class ApiKeyView(ResponseModel):
 
 class ApiKeyListResponse(ResponseModel):
     api_keys: list[ApiKeyView]
+
+
+class ApiKeyResponse(ResponseModel):
+    api_key: ApiKeyView
 
 
 class NewApiKeyResponse(ResponseModel):

@@ -1,0 +1,160 @@
+"""Start turns of the studio's agent for its own clients and for keys, and answer with what they do (decision 0474)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fermata.aws.clock import new_id
+from fermata.client_protocols.chat_conversations import open_chat, switch_chat_model
+from fermata.client_protocols.client_messages import ClientPrompt
+from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
+from fermata.client_protocols.continue_turn import make_turn_fold
+from fermata.content.content_space import SpaceKey
+from fermata.content.space_access import find_space_for_caller
+from fermata.conversations.conversation_store import get_conversation
+from fermata.domain.blocks import TextBlock
+from fermata.domain.conversation import Conversation
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.limits.count_use import UseCounter
+from fermata.limits.monthly_messages import MonthlyMessages
+from fermata.limits.usage_counters import Use
+from fermata.tools.studio.affected_resources import collect_affected
+from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.conversation_claim import ConversationBusy
+from fermata.turns.turn import Turn
+from fermata.wire.bodies.turn_requests import SnapshotBody
+from fermata.wire.http.routing import RequestContext
+from fermata.wire.renderers.studio_stream import StudioCall, StudioRenderer
+
+STUDIO_SCOPE = "studio"
+NO_CONVERSATION = "There is no such conversation in this project."
+
+
+@dataclass(frozen=True)
+class StudioMessage:
+    """A message to the studio's agent.
+
+    Attributes:
+        conversation_id: The conversation, as the client names it. One that is not the caller's means a new one.
+        model_id: The language model; empty for that of the conversation, or of the scope.
+        ui_context: What the user has open.
+        notes: What the agent is told besides.
+    """
+
+    text: str
+    conversation_id: str = ""
+    model_id: str = ""
+    ui_context: Mapping[str, Any] = field(default_factory=dict)
+    notes: str = ""
+
+
+def find_studio_project(context: RequestContext, name: str) -> SpaceKey:
+    """Return the project that a path names: `site`, or `site.environment`.
+
+    Raises:
+        InvalidRequest: It is no such name.
+        Forbidden: The caller may not read it.
+        NotFound: There is none.
+    """
+    return find_space_for_caller(context.resources, context.caller, read_project_name(name))[0]
+
+
+def read_project_name(name: str) -> str:
+    """Return the name of the content space that a segment of a path means."""
+    return name.replace(".", "/", 1)
+
+
+def start_studio_turn(
+    context: RequestContext, project: SpaceKey, message: StudioMessage, month: MonthlyMessages | None = None
+) -> StartedTurn:
+    """Start the turn of a message, or join the one that the same request has started.
+
+    Args:
+        context: The request.
+        project: The project that is worked on.
+        message: The message.
+        month: How many messages the sender may send in a month; None for any number. This is the place where one more
+            message is allowed or refused.
+
+    Raises:
+        TooManyRequests: The caller has reached a limit.
+        ApiError: As `start_turn`.
+    """
+    text = message.text.strip()
+    if not text:
+        raise InvalidRequest("'message' is empty.")
+    conversation = _open_conversation(context, project, message.conversation_id, month)
+    if message.model_id:
+        conversation = switch_chat_model(context.resources, context.caller, conversation, message.model_id)
+    request = ClientRequest(
+        protocol="studio",
+        conversation=conversation,
+        prompt=ClientPrompt((TextBlock(text=text),)),
+        has_browser_tools=False,
+        notes=message.notes,
+        space=project.name,
+        build_start_writes=lambda _turn_id: () if month is None else (month.build_write(),),
+    )
+    snapshot = SnapshotBody(snapshot=dict(message.ui_context)) if message.ui_context else None
+    try:
+        return start_client_turn(context, snapshot, request)
+    except ConversationBusy:
+        if month is not None and month.count_used() >= month.limit:  # others have sent the last ones meanwhile
+            raise month.build_refusal() from None
+        raise
+
+
+def find_studio_conversation(context: RequestContext, project: SpaceKey, conversation_id: str) -> Conversation:
+    """Return a conversation of the caller with the studio's agent about a project.
+
+    Raises:
+        NotFound: The caller has no such conversation, or it is about something else.
+    """
+    try:
+        found = get_conversation(context.resources, context.caller, conversation_id)
+    except NotFound:
+        raise NotFound(NO_CONVERSATION) from None
+    if found.scope != STUDIO_SCOPE or found.space not in ("", project.name):
+        raise NotFound(NO_CONVERSATION)
+    return found
+
+
+def make_studio_renderer(context: RequestContext, turn: Turn, *, is_whole: bool = False) -> StudioRenderer:
+    """Return the renderer of a turn, before its first entry.
+
+    Args:
+        context: The request.
+        turn: The turn.
+        is_whole: As `StudioRenderer` has it.
+    """
+    fold = make_turn_fold(context.resources, turn)
+    return StudioRenderer(fold, turn.conversation, _list_changes, is_whole=is_whole)
+
+
+def _list_changes(calls: Sequence[StudioCall]) -> dict[str, Any]:
+    return collect_affected(calls).to_wire()
+
+
+def _open_conversation(
+    context: RequestContext, project: SpaceKey, conversation_id: str, month: MonthlyMessages | None
+) -> Conversation:
+    """Return the conversation that a message goes on with, or a new one.
+
+    A new one is created only for a message that is within the limits, so that refused ones leave nothing. The same
+    request again, by its Idempotency-Key, means the same one.
+    """
+    if conversation_id:
+        try:
+            return find_studio_conversation(context, project, conversation_id)
+        except NotFound:
+            pass  # one of somebody else, or of another project: a new one begins
+    key = context.request.headers.get("idempotency-key", "")[:150]
+    name = f"{project.name} {key}" if key else new_id()
+    counter = UseCounter(context.resources, context.caller, context.caller_limits, name)
+    counter.require_room(Use(prompts=1, turn=name))
+    if month is not None:
+        month.require_room()
+    chat = open_chat(context.resources, context.caller, STUDIO_SCOPE, name, space=project.name)
+    if chat.space != project.name:
+        raise Conflict("This Idempotency-Key was used for another conversation.")
+    return chat
