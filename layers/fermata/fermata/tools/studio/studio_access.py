@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fermata.aws.api_key_rows import read_api_key_id, read_live_api_key
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.files.read_project import HIDDEN_MODELS, PROJECT_KEY, WholeSpace, read_cached_space
 from fermata.content.opened_space import OpenedSpace
+from fermata.content.project_keys import read_project_key
 from fermata.content.space_members import read_membership
 from fermata.domain.caller import Capability
 from fermata.domain.conversation_key import ConversationKeyRules
@@ -38,22 +38,19 @@ def read_caller_permissions(opened: OpenedSpace, user: str, capabilities: frozen
         capabilities: Its rights. Who may manage content needs no row.
     """
     by_rights = resolve_caller_permissions(capabilities)
-    if key_id := read_api_key_id(user):
-        key = read_live_api_key(opened.resources, opened.space.tenant, key_id)
-        if key is None:
-            return NO_PERMISSIONS
-        if key.get("conversation") is not None:
-            return _resolve_rules(ConversationKeyRules.from_row(key["conversation"]), opened.space.name, by_rights)
+    key = read_project_key(opened.resources, opened.space, user)
+    if key is not None and not key.is_admitted:
+        return NO_PERMISSIONS
+    if key is not None and key.rules is not None:
+        return _resolve_rules(key.rules, by_rights)
     if by_rights.merges_in_review:
         return by_rights
     membership = read_membership(opened.resources, opened.space, user)
     return by_rights.narrow_to(membership.member) if membership.is_listed else by_rights
 
 
-def _resolve_rules(rules: ConversationKeyRules, project: str, by_rights: ProjectPermissions) -> ProjectPermissions:
+def _resolve_rules(rules: ConversationKeyRules, by_rights: ProjectPermissions) -> ProjectPermissions:
     """Return what a key of the Conversation API may do: what both its rules and its rights permit."""
-    if rules.project != project:
-        return NO_PERMISSIONS
     by_rules = resolve_key_permissions(
         rules.role,
         allowed_tools=_to_set(rules.tools),

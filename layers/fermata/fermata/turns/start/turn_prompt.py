@@ -20,6 +20,11 @@ from fermata.turns.start.normalize_prompt_images import compute_block_identity
 
 
 def no_start_writes(_turn_id: str) -> Sequence[Write]:
+    """Return no writes.
+
+    Args:
+        _turn_id: The turn that starts.
+    """
     return ()
 
 
