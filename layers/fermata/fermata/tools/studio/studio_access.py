@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from fermata.content.asking_key import read_asking_key
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.files.read_project import HIDDEN_MODELS, PROJECT_KEY, WholeSpace, read_cached_space
 from fermata.content.opened_space import OpenedSpace
-from fermata.content.project_keys import read_project_key
 from fermata.content.space_members import read_membership
 from fermata.domain.caller import Capability
 from fermata.domain.conversation_key import ConversationKeyRules
@@ -38,7 +38,7 @@ def read_caller_permissions(opened: OpenedSpace, user: str, capabilities: frozen
         capabilities: Its rights. Who may manage content needs no row.
     """
     by_rights = resolve_caller_permissions(capabilities)
-    key = read_project_key(opened.resources, opened.space, user)
+    key = read_asking_key(opened.resources, opened.space, user)
     if key is not None and not key.is_admitted:
         return NO_PERMISSIONS
     if key is not None and key.rules is not None:

@@ -9,7 +9,7 @@ from fermata.domain.conversation_key import ConversationKeyRules
 
 
 @dataclass(frozen=True)
-class ProjectKey:
+class AskingKey:
     """A key that asks for something in a space.
 
     Attributes:
@@ -21,7 +21,7 @@ class ProjectKey:
     rules: ConversationKeyRules | None = None
 
 
-def read_project_key(resources: Resources, space: SpaceKey, user: str) -> ProjectKey | None:
+def read_asking_key(resources: Resources, space: SpaceKey, user: str) -> AskingKey | None:
     """Return the key that acts under a name; None if a person does.
 
     Args:
@@ -34,8 +34,8 @@ def read_project_key(resources: Resources, space: SpaceKey, user: str) -> Projec
         return None
     row = read_live_api_key(resources, space.tenant, key_id)
     if row is None:
-        return ProjectKey(is_admitted=False)
+        return AskingKey(is_admitted=False)
     if row.get("conversation") is None:
-        return ProjectKey(is_admitted=True)
+        return AskingKey(is_admitted=True)
     rules = ConversationKeyRules.from_row(row["conversation"])
-    return ProjectKey(rules.project == space.name, rules)
+    return AskingKey(rules.project == space.name, rules)
