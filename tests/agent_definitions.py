@@ -55,7 +55,7 @@ def start_agent_turn(stage: Any, agent_id: str, text: str = "Do something", **me
     prompt = TurnPrompt(
         scope=scope,
         conversation_id=stage.conversation.id,
-        content=(TextBlock(text=text),),
+        content=(TextBlock(text=text), *members.pop("pictures", ())),
         dialect=members.pop("dialect", "fermata"),
         **members,
     )

@@ -18,6 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import get_resources, prepare_function
+from fermata.client_protocols.client_messages import read_native_prompt
+from fermata.client_protocols.client_turns import download_prompt_files
 from fermata.client_protocols.log_response import get_log_poller, handler_pool, send_log
 from fermata.conversations import conversation_store, message_views
 from fermata.domain.agent_ids import is_scope
@@ -29,6 +31,7 @@ from fermata.turns.prompt_queue.enqueue_prompt import start_or_enqueue
 from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.read.log_stream import LogStream
 from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.idempotency import find_started_turn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.turn import Turn, find_turn_for_caller
@@ -78,11 +81,12 @@ def post_prompt(context: RequestContext) -> Response:
     if context.tenant.dialect == "instatic":
         check_instatic_images(body)
     tool_names = select_tool_names(context)
+    sent = read_native_prompt(body)
     prompt = TurnPrompt(
         scope=context.path_parameters["scope"],
         conversation_id=body.conversation_id,
-        content=body.to_blocks(),
-        image_paths=body.image_places(),
+        content=sent.content,
+        image_paths=sent.image_paths,
         dialect=context.tenant.dialect,
         tool_names=tool_names,
         generation=detect_editor_generation(context, tool_names, has_content=body.content is not None),
@@ -100,6 +104,11 @@ def post_prompt(context: RequestContext) -> Response:
         interrupts=body.when_busy == "interrupt" and context.tenant.dialect != "instatic",
         is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )
+    if sent.download:
+        known = find_started_turn(context.resources, context.caller, prompt.idempotency_key, prompt.digest)
+        if known:
+            return _respond_with_started_turn(context, known)
+        prompt = download_prompt_files(context.resources, context.caller, sent, prompt)
     start = partial(start_turn, context.resources, context.caller)
     if body.when_busy != "enqueue" or context.tenant.dialect == "instatic":
         return _respond_with_started_turn(context, start(prompt))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fermata.client_protocols.client_messages import MAX_DOWNLOADED_BYTES
+from fermata.client_protocols.message_files import MAX_DOWNLOADED_BYTES
 from fermata.domain.run_settings import FileDownloadLimits
 from fermata.drivers.transport.file_download import DownloadedFile
 from tests.agent_definitions import make_definition, push_definitions

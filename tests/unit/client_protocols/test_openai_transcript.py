@@ -93,7 +93,7 @@ def test_a_transcript_is_the_same_however_a_client_writes_it() -> None:
         ({"content": "x"}, "Invalid role"),
         ({"role": "user", "content": 7}, "a text or a list"),
         ({"role": "user", "content": ["x"]}, "a text or a list"),
-        ({"role": "user", "content": [{"type": "input_audio"}]}, "input_audio"),
+        ({"role": "user", "content": [{"type": "input_video"}]}, "input_video"),
         ({"role": "assistant", "tool_calls": [{"id": "x", "type": "custom"}]}, "no function call"),
     ],
 )

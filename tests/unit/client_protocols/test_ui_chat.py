@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from fermata.client_protocols.client_messages import MAX_DOWNLOADED_BYTES, read_ui_prompt
+from fermata.client_protocols.client_messages import read_ui_prompt
+from fermata.client_protocols.message_files import MAX_DOWNLOADED_BYTES
 from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.model_io import ReasoningDelta
 from fermata.domain.run_settings import FileDownloadLimits

@@ -105,7 +105,7 @@ def _message_lines(message: JsonObject) -> Iterator[str]:
         match block["kind"]:
             case "text":
                 yield from (strip_control_chars(mark + line) for line in block["text"].splitlines())
-            case "image":
+            case "image" | "audio":
                 yield f"{mark}[{strip_control_chars(block['mimeType'])}]"
             case "toolCall":
                 yield f"  → {strip_control_chars(block['toolName'])} {summarize_input(block['input'])}".rstrip()

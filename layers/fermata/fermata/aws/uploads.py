@@ -16,10 +16,11 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
 
-UploadKind = Literal["snapshot", "image", "agentFiles"]
+UploadKind = Literal["snapshot", "image", "audio", "agentFiles"]
 MAX_UPLOAD_BYTES: dict[UploadKind, int] = {
     "snapshot": 16 * 1024 * 1024,
     "image": 10_000_000,
+    "audio": 10_000_000,
     "agentFiles": 16 * 1024 * 1024,
 }
 """A snapshot of this size fits into the memory of every function that reads it (decision 0110)."""
@@ -30,6 +31,7 @@ MAX_UPLOAD_REF_CHARS = 120
 UPLOAD_CONTENT_TYPES: dict[UploadKind, str] = {
     "snapshot": "application/json",
     "image": "application/octet-stream",
+    "audio": "application/octet-stream",
     "agentFiles": "application/json",
 }
 

@@ -1,35 +1,26 @@
 """Read the messages of chat clients: prompts as blocks, and what was answered about calls."""
 
-import base64
-import binascii
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
-from urllib.parse import unquote_to_bytes
+from typing import Any
 
-from pydantic import ValidationError
-
-from fermata.domain.blocks import Block, ImageBlock, TextBlock
+from fermata.client_protocols.message_files import (
+    DownloadFile,
+    MessageContent,
+    MessageFileReader,
+    open_message_file,
+)
+from fermata.domain.blocks import AudioBlock, Block, ImageBlock, TextBlock
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 from fermata.domain.run_settings import FileDownloadLimits
 from fermata.domain.tools import ClientTool
-from fermata.drivers.transport.file_download import DownloadedFile, FileDownloadError, download_file
+from fermata.drivers.transport.file_download import DownloadedFile, download_file
 from fermata.wire.bodies.chat_clients import ClientToolBody
-from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS, MAX_PROMPT_IMAGES, ImagePart
+from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS, MAX_PROMPT_IMAGES, ChatBody, FilePart
 
-MAX_DOWNLOADED_BYTES = 10 * 1024 * 1024
-"""Of all files of a message that are downloaded: the function has little memory."""
 MAX_CLIENT_TOOLS_CHARS = 100_000
 """Of the JSON of all tools that a client declares, which are part of the turn's row."""
-_WEB_ADDRESS = re.compile("https?:", re.IGNORECASE)
-_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w-]+=[^;,]*)*)(;base64)?,(.*)", re.DOTALL)
-_TEXT_TYPES = re.compile(r"text/.*|application/(.*\+)?(json|xml|yaml|x-yaml|javascript|sql|csv)|image/svg\+xml")
-_IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-
-
-DownloadFile: TypeAlias = Callable[[str, FileDownloadLimits], DownloadedFile]
 
 
 @dataclass(frozen=True)
@@ -119,16 +110,43 @@ def read_ui_prompt(message: Mapping[str, Any], download: DownloadFile) -> Client
     parts = message.get("parts")
     if not isinstance(parts, list):
         parts = [{"type": "text", "text": message.get("content")}]
-    files = _FileReader(download)
-    contents: list[str | ImageBlock] = []
+    files = MessageFileReader(download)
+    contents: list[MessageContent] = []
     for part in parts:
         if not isinstance(part, dict):
             raise InvalidRequest("A part of the message is no object.")
         if part.get("type") == "text" and isinstance(part.get("text"), str):
             contents.append(part["text"])
         elif part.get("type") == "file":
-            contents.append(_open_file(files.read_ui_part(part)))
+            contents.append(open_message_file(files.read_ui_part(part)))
     return _build_prompt(contents)
+
+
+def read_native_prompt(body: ChatBody) -> ClientPrompt:
+    """Return the prompt of a body of our own protocol, whose files are not downloaded yet.
+
+    Args:
+        body: The body.
+
+    Raises:
+        InvalidRequest, PayloadTooLarge: As `read_ui_prompt`, for a message of its files.
+    """
+    own = ClientPrompt(body.to_blocks(), body.image_places())
+    named = [part for part in body.content or () if isinstance(part, FilePart)]
+    if not named:
+        return own
+    parts = [{"type": "file", "url": part.url, "filename": part.name, "mediaType": part.mime_type} for part in named]
+    files = defer_downloads(read_ui_prompt, {"parts": parts})
+    assert files.download is not None
+    download = files.download
+    return replace(_join_prompts(own, files), download=lambda limits: _join_prompts(own, download(limits)))
+
+
+def _join_prompts(own: ClientPrompt, files: ClientPrompt) -> ClientPrompt:
+    blocks = (*own.content, *files.content)
+    contents: list[MessageContent] = [block.text for block in blocks if isinstance(block, TextBlock)]
+    contents += [block for block in blocks if isinstance(block, ImageBlock | AudioBlock)]
+    return replace(_build_prompt(contents), image_paths=(*own.image_paths, *files.image_paths))
 
 
 def read_agui_prompt(message: Mapping[str, Any], download: DownloadFile) -> ClientPrompt:
@@ -143,107 +161,31 @@ def read_agui_prompt(message: Mapping[str, Any], download: DownloadFile) -> Clie
         PayloadTooLarge: It is too long.
     """
     content = message.get("content")
-    files = _FileReader(download)
-    contents: list[str | ImageBlock] = []
+    files = MessageFileReader(download)
+    contents: list[MessageContent] = []
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
         if not isinstance(part, dict):
             raise InvalidRequest("A part of the message is no object.")
         if part.get("type") == "text":
             contents.append(str(part.get("text", "")))
         else:
-            contents.append(_open_file(files.read_agui_part(part)))
+            contents.append(open_message_file(files.read_agui_part(part)))
     return _build_prompt(contents)
 
 
-@dataclass(frozen=True)
-class _File:
-    name: str
-    media_type: str
-    content: bytes
-
-
-class _FileReader:
-    """Reads the files of one message: from data URLs, or downloaded through the address guard (decision 0366)."""
-
-    def __init__(self, download: DownloadFile) -> None:
-        self._download = download
-        self._bytes_left = MAX_DOWNLOADED_BYTES
-
-    def read_ui_part(self, part: Mapping[str, Any]) -> _File:
-        name, media_type = part.get("filename"), part.get("mediaType")
-        shown = name if isinstance(name, str) and name else "a file"
-        return self._read(shown[:200], media_type if isinstance(media_type, str) else "", part.get("url"))
-
-    def read_agui_part(self, part: Mapping[str, Any]) -> _File:
-        kind = str(part.get("type"))[:40]
-        source = part.get("source")
-        if not isinstance(source, dict):
-            raise InvalidRequest(f"The part {kind!r} of the message cannot be read: it has no 'source'.")
-        media_type = str(source.get("mimeType") or source.get("mediaType") or "")
-        value = source.get("value", source.get("data", source.get("url")))
-        if source.get("type") == "data" and isinstance(value, str) and not value.startswith("data:"):
-            value = f"data:{media_type or 'application/octet-stream'};base64,{value}"
-        return self._read(str(part.get("filename") or kind)[:200], media_type, value)
-
-    def _read(self, name: str, media_type: str, url: Any) -> _File:
-        if isinstance(url, str) and _WEB_ADDRESS.match(url):
-            return self._fetch(name, media_type, url)
-        matched = _DATA_URL.fullmatch(url) if isinstance(url, str) else None
-        if matched is None:
-            raise InvalidRequest(f"The file {name!r} cannot be read: send its content as a data URL, or its address.")
-        try:
-            content = base64.b64decode(matched[4], validate=True) if matched[3] else unquote_to_bytes(matched[4])
-        except (binascii.Error, ValueError):
-            raise InvalidRequest(f"The file {name!r} cannot be read: its data URL is no base64.") from None
-        return _File(name, (matched[1] or media_type or "text/plain").lower(), content)
-
-    def _fetch(self, name: str, media_type: str, url: str) -> _File:
-        try:
-            file = self._download(url, FileDownloadLimits(max_bytes=max(1, self._bytes_left)))
-        except FileDownloadError as error:
-            raise InvalidRequest(f"The file {name!r} cannot be read ({error.code}): {error}") from None
-        self._bytes_left -= len(file.data)
-        return _File(name, (file.media_type or media_type or "text/plain").lower(), file.data)
-
-
-def _open_file(file: _File) -> str | ImageBlock:
-    """Return what a prompt has of a file: its text with its name, or the image."""
-    if file.media_type in _IMAGE_TYPES:
-        return _read_image(file)
-    if not _TEXT_TYPES.fullmatch(file.media_type):
-        raise InvalidRequest(
-            f"The file {file.name!r} cannot be read: it is of the type {file.media_type[:60]}. Send pictures "
-            "(JPEG, PNG, GIF, WebP) or text."
-        )
-    try:
-        return f"Attached file: {file.name}\n\n{file.content.decode()}"
-    except UnicodeDecodeError:
-        raise InvalidRequest(f"The file {file.name!r} cannot be read: it is no text in UTF-8.") from None
-
-
-def _read_image(file: _File) -> ImageBlock:
-    data = base64.b64encode(file.content).decode()
-    try:
-        part = ImagePart.model_validate({"kind": "image", "mimeType": file.media_type, "data": data})
-    except ValidationError:
-        raise InvalidRequest(
-            f"The file {file.name!r} cannot be read: it is not the {file.media_type} it says it is."
-        ) from None
-    return ImageBlock(mime_type=part.mime_type, data=part.data)
-
-
-def _build_prompt(contents: Sequence[str | ImageBlock]) -> ClientPrompt:
+def _build_prompt(contents: Sequence[MessageContent]) -> ClientPrompt:
     texts = [part for part in contents if isinstance(part, str)]
     images = [part for part in contents if isinstance(part, ImageBlock)]
+    audio = [part for part in contents if isinstance(part, AudioBlock)]
     text = "\n\n".join(part.strip() for part in texts if part.strip())
-    if not text and not images:
+    if not text and not images and not audio:
         raise InvalidRequest("message must contain text or an image")
     if len(images) > MAX_PROMPT_IMAGES:
         raise InvalidRequest(f"A message may have {MAX_PROMPT_IMAGES} images at most.")
     if len(text) > MAX_PROMPT_CHARACTERS:
         raise PayloadTooLarge(f"A message may have {MAX_PROMPT_CHARACTERS:,} characters, with its text files.")
     blocks = (TextBlock(text=text),) if text else ()
-    return ClientPrompt((*blocks, *images), tuple(f"image {number + 1}" for number in range(len(images))))
+    return ClientPrompt((*blocks, *images, *audio), tuple(f"image {number + 1}" for number in range(len(images))))
 
 
 def read_ui_answers(message: Mapping[str, Any]) -> list[ClientAnswer]:

@@ -87,9 +87,26 @@ def _join_or_start(context: RequestContext, sent: ClientPrompt, prompt: TurnProm
         return start_turn(resources, caller, prompt)
     if started := find_started_turn(resources, caller, prompt.idempotency_key, prompt.digest):
         return started
+    return start_turn(resources, caller, download_prompt_files(resources, caller, sent, prompt))
+
+
+def download_prompt_files(resources: Resources, caller: Caller, sent: ClientPrompt, prompt: TurnPrompt) -> TurnPrompt:
+    """Return the prompt with the files that it names by address. It keeps the digest of what was sent.
+
+    Args:
+        resources: Of the process.
+        caller: Who sends it.
+        sent: The prompt as the client sent it.
+        prompt: The same, with the addresses in place of the files.
+
+    Raises:
+        InvalidRequest, PayloadTooLarge: A file cannot be read.
+        NotFound: The tenant has no such agent, or the caller may not ask it.
+    """
+    if sent.download is None:
+        return prompt
     files = sent.download(_read_download_limits(resources, caller, prompt.scope))
-    downloaded = replace(prompt, content=files.content, image_paths=files.image_paths, sent_digest=prompt.digest)
-    return start_turn(resources, caller, downloaded)
+    return replace(prompt, content=files.content, image_paths=files.image_paths, sent_digest=prompt.digest)
 
 
 def _read_download_limits(resources: Resources, caller: Caller, scope: str) -> FileDownloadLimits:

@@ -45,8 +45,11 @@ class TranscriptMessage:
         return [self.role, self.text.strip(), [*self.parts], [call.call_id for call in self.calls], self.call_id]
 
     def without_addresses(self) -> "TranscriptMessage":
-        """Return the message with a note in place of files that it only names. Earlier messages may name very many."""
-        kept = tuple(part for part in self.parts if str(part["source"].get("value")).startswith("data:"))
+        """Return the message with a note in place of recordings, and of files that it only names.
+
+        Earlier messages may name very many.
+        """
+        kept = tuple(part for part in self.parts if _is_inline_picture(part))
         if len(kept) == len(self.parts):
             return self
         return replace(self, text=f"{self.text}\n\n{FILE_NOTE}".strip(), parts=kept)
@@ -210,6 +213,11 @@ def _read_files(message: OpenAIItem) -> tuple[Mapping[str, Any], ...]:
     return tuple(_read_file(part) for part in parts if part.get("type") not in _TEXT_TYPES)
 
 
+def _is_inline_picture(part: Mapping[str, Any]) -> bool:
+    value = str(part["source"].get("value"))
+    return value.startswith("data:") and part.get("type") != "audio"
+
+
 def _list_parts(content: Any) -> list[OpenAIItem]:
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise InvalidRequest("The content of a message must be a text or a list of parts.")
@@ -228,6 +236,11 @@ def _read_file(part: OpenAIItem) -> Mapping[str, Any]:
             file = inner if isinstance(inner, dict) else part
             named = {"filename": file["filename"]} if isinstance(file.get("filename"), str) else {}
             return {"type": "document", "source": {"type": "data", "value": file.get("file_data")}} | named
+        case "input_audio":
+            audio = part.get("input_audio")
+            audio = audio if isinstance(audio, dict) else {}
+            value = f"data:audio/{_as_text(audio.get('format'))[:20]};base64,{_as_text(audio.get('data'))}"
+            return {"type": "audio", "source": {"type": "data", "value": value}}
     raise InvalidRequest(f"Parts of the type {str(part.get('type'))[:_MAX_NAMED_CHARS]!r} are not supported.")
 
 

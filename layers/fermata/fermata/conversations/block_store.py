@@ -1,7 +1,7 @@
-"""Store large blocks and images of messages in S3, and fetch them.
+"""Store large blocks, images and audio of messages in S3, and fetch them.
 
-An image of any size is stored as its bytes (decision 0063). Any other block is stored as JSON when it is large,
-and a `BlobBlock` takes its place in the row.
+An image or a recording of any size is stored as its bytes (decision 0063). A recording is not fetched with its
+message. Any other block is stored as JSON when it is large, and a `BlobBlock` takes its place in the row.
 """
 
 import base64
@@ -19,7 +19,7 @@ from fermata.conversations.call_input_digests import digest_input
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE, estimate_block_tokens
 from fermata.conversations.image_store import store_image
 from fermata.conversations.surrogates_in_blocks import replace_surrogates_in_block
-from fermata.domain.blocks import BlobBlock, Block, ImageBlock
+from fermata.domain.blocks import AudioBlock, BlobBlock, Block, ImageBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
@@ -116,12 +116,14 @@ def store_blocks(resources: Resources, folder: str, content: Iterable[Block]) ->
 
 
 def _store_images(resources: Resources, folder: str, content: Iterable[Block]) -> list[Block]:
-    """Return the blocks with their images in S3. Images of an unknown kind are left out (decision 0063)."""
+    """Return the blocks with their files in S3. Images of an unknown kind are left out (decision 0063)."""
     stored: list[Block] = []
     for block in content:
         images = tuple(image for original in block_images(block) if (image := store_image(resources, folder, original)))
         if block.kind == "image":
             stored.extend(images)
+        elif block.kind == "audio":
+            stored.append(_store_audio(resources, folder, block))
         elif block.kind == "toolResult" and block.images:
             stored.append(block.model_copy(update={"images": images or None}))
         else:
@@ -129,9 +131,17 @@ def _store_images(resources: Resources, folder: str, content: Iterable[Block]) -
     return stored
 
 
+def _store_audio(resources: Resources, folder: str, audio: AudioBlock) -> AudioBlock:
+    if audio.data is None:
+        return audio
+    raw = base64.b64decode(audio.data)
+    key = resources.blobs.put_bytes(folder, raw, audio.mime_type)
+    return audio.model_copy(update={"data": None, "blob": key, "size": len(raw)})
+
+
 def _store_block(resources: Resources, folder: str, block: Block, size: int) -> dict[str, Any]:
     """Store a block in S3, and return its reference with the members that the row needs."""
-    if block.kind == "blob" or block.kind == "image":
+    if block.kind == "blob" or block.kind == "image" or block.kind == "audio":
         return block.to_wire()
     body = block.to_wire()
     body.pop("images", None)

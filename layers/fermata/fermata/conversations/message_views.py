@@ -21,7 +21,7 @@ from fermata.conversations.message_store import (
     read_following_messages,
     read_newest_messages,
 )
-from fermata.domain.blocks import Block, ImageBlock
+from fermata.domain.blocks import AudioBlock, Block, ImageBlock
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect
 from fermata.domain.errors import NotFound
@@ -136,14 +136,14 @@ def _count_response_bytes(message: Message) -> int:
 def read_message_image(
     resources: Resources, conversation: Conversation, message_id: str, index: str
 ) -> tuple[bytes, str]:
-    """Return an image's bytes and MIME type.
+    """Return the bytes and the MIME type of an image or a recording.
 
     Args:
-        message_id: Id of the line that shows the image.
-        index: Position of the image in the line's content.
+        message_id: Id of the line that shows it.
+        index: Its position in the line's content.
 
     Raises:
-        NotFound: The ids lead to no stored image of the conversation.
+        NotFound: The ids lead to no stored file of the conversation.
     """
     turn, _, position = message_id.rpartition("-")
     if not (_is_number(position) and _is_number(index) and len(index) < 4):
@@ -153,7 +153,7 @@ def read_message_image(
         raise NotFound(_IMAGE_NOT_FOUND)
     blocks = [block for line in group_into_lines(message.content)[:1] for block in line]
     block = blocks[int(index)] if int(index) < len(blocks) else None
-    if block is None or block.kind != "image" or block.blob is None:
+    if block is None or not (block.kind == "image" or block.kind == "audio") or block.blob is None:
         raise NotFound(_IMAGE_NOT_FOUND)
     return resources.blobs.get_bytes(block.blob), block.mime_type
 
@@ -215,7 +215,9 @@ class _MessageRenderer:
                 name = self.display_name(block.tool_name)
                 return {"kind": "toolCall", "toolCallId": block.tool_call_id, "toolName": name, "input": block.input}
             case "image":
-                return self._render_image(block, image_url)
+                return self._render_file(block, image_url)
+            case "audio":
+                return self._render_file(block, image_url)
             case "toolResult":
                 return _render_result(block.ok, block.error)
             case "blob":
@@ -225,11 +227,11 @@ class _MessageRenderer:
             case _:
                 assert_never(block)
 
-    def _render_image(self, block: ImageBlock, url: str) -> MessageLine:
-        """Return the image; for Instatic's browsers only a JPEG, because others keep them from opening the thread."""
+    def _render_file(self, block: ImageBlock | AudioBlock, url: str) -> MessageLine:
+        """Return the file; for Instatic's browsers only a JPEG, because others keep them from opening the thread."""
         if self.dialect == "instatic" and block.mime_type != "image/jpeg":
             return {"kind": "text", "text": f"[{block.mime_type}]"}
-        return {"kind": "image", "mimeType": block.mime_type, "url": url}
+        return {"kind": block.kind, "mimeType": block.mime_type, "url": url}
 
 
 def _render_usage(usage: UsageSoFar) -> dict[str, Any]:

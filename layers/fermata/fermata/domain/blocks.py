@@ -1,4 +1,4 @@
-"""Define the content blocks of a message: text, images, tool calls, tool results and reasoning."""
+"""Define the content blocks of a message: text, images, audio, tool calls, tool results and reasoning."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,6 +25,20 @@ class ImageBlock(DomainModel):
     width: int | None = None
     height: int | None = None
     size: int | None = None
+
+
+class AudioBlock(DomainModel):
+    """A recording of a user: base64 data, or the key of the blob that holds its bytes. Models read its transcript.
+
+    The transcript is part of the text of its message (decision 0500).
+    """
+
+    kind: Literal["audio"] = "audio"
+    mime_type: str
+    data: str | None = None
+    blob: str | None = None
+    size: int | None = None
+    """The bytes of the recording, once it is stored."""
 
 
 class ToolCallBlock(DomainModel):
@@ -88,6 +102,6 @@ class BlobBlock(DomainModel):
 
 
 Block = Annotated[
-    TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock | ReasoningBlock | BlobBlock,
+    TextBlock | ImageBlock | AudioBlock | ToolCallBlock | ToolResultBlock | ReasoningBlock | BlobBlock,
     Field(discriminator="kind"),
 ]

@@ -40,9 +40,12 @@ class ModelListClient:
 
     def post_json(self, path: str, body: Any) -> Any:
         """Return the parsed response. Errors are those of `get_json`."""
-        headers = self._build_headers() | {"content-type": "application/json"}
-        url, data = self.endpoint.url_for(path), json.dumps(body).encode()
-        with self.connection.post(self.provider.label, url, headers, data) as response:
+        return self.post_bytes(path, "application/json", json.dumps(body).encode())
+
+    def post_bytes(self, path: str, content_type: str, body: bytes) -> Any:
+        """Return the parsed response to a body of any type. Errors are those of `get_json`."""
+        headers = self._build_headers() | {"content-type": content_type}
+        with self.connection.post(self.provider.label, self.endpoint.url_for(path), headers, body) as response:
             return self._parse_response(response)
 
     def _build_headers(self) -> dict[str, str]:

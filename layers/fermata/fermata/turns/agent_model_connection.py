@@ -37,13 +37,33 @@ def choose_agent_model(
         NotFound: The connection's credential does not exist.
         Conflict: Its key can no longer be decrypted, or it is of another provider.
     """
-    connection = agent.definition.connection
-    provider = _get_provider_name(connection)
     if not agent.properties.model:
         raise Unprocessable(f"The agent {agent.id} has no model in this turn: its property 'model' came out empty.")
+    return choose_connection_model(resources, tenant, agent.definition.connection, agent.properties.model, read_item)
+
+
+def choose_connection_model(
+    resources: Resources,
+    tenant: str,
+    connection: ConnectionDefinition,
+    model: str,
+    read_item: ReadItem | None = None,
+) -> ModelChoice:
+    """Return a model with the credential of a connection.
+
+    Args:
+        tenant: The tenant's name.
+        connection: The connection, as its agent was compiled with it.
+        model: The provider's name of the model.
+        read_item: Reads the credential's row; by default with a request.
+
+    Raises:
+        NotFound, Conflict: As `choose_agent_model`.
+    """
+    provider = _get_provider_name(connection)
     if not connection.credential:
         name = CONNECTION_CREDENTIAL_PREFIX + connection.id
-        return ModelChoice(credential_id=name, version=0, provider=provider, model=agent.properties.model)
+        return ModelChoice(credential_id=name, version=0, provider=provider, model=model)
     credential = find_credential_by_name(resources, tenant, connection.credential, read_item)
     if credential is None:
         raise NotFound(CREDENTIAL_NOT_FOUND)
@@ -51,9 +71,7 @@ def choose_agent_model(
         raise Conflict(f"The credential of the connection {connection.id} is of {credential.provider_id}.")
     if not credential.is_current(resources.settings.key_id):
         raise unreadable_key_error(credential)
-    return ModelChoice(
-        credential_id=credential.id, version=credential.version, provider=provider, model=agent.properties.model
-    )
+    return ModelChoice(credential_id=credential.id, version=credential.version, provider=provider, model=model)
 
 
 def find_credential_by_name(
@@ -83,18 +101,30 @@ def find_credential_by_name(
 def open_connection_endpoint(resources: Resources, tenant: str, agent: Agent) -> AuthenticatedEndpoint:
     """Return where the requests of an agent go whose connection has a key of its own.
 
-    The connection that sends them checks the address (decision 0041).
-
     Args:
         tenant: The tenant's name.
         agent: The agent of the turn.
 
     Raises:
+        Conflict, InvalidRequest: As `open_own_endpoint`.
+    """
+    assert isinstance(agent, ConfiguredAgent)
+    return open_own_endpoint(resources, tenant, agent.definition.connection)
+
+
+def open_own_endpoint(resources: Resources, tenant: str, connection: ConnectionDefinition) -> AuthenticatedEndpoint:
+    """Return where the requests of a connection go that has a key of its own.
+
+    What sends them checks the address (decision 0041).
+
+    Args:
+        tenant: The tenant's name.
+        connection: The connection.
+
+    Raises:
         Conflict: A secret is not entered.
         InvalidRequest: The connection has no address.
     """
-    assert isinstance(agent, ConfiguredAgent)
-    connection = agent.definition.connection
     kind = CONNECTION_TYPES[connection.type]
     properties = resolve_secrets(resources, tenant, connection.properties)
     url = properties.get("baseURL") or kind.default_url

@@ -70,8 +70,8 @@ def test_answers_of_editors_are_read_by_the_same_tools_for_every_agent_that_has_
                 assert (same.toolset, same.result_policy) == (tool.toolset, tool.result_policy)
 
 
-def test_a_property_without_effect_is_a_warning() -> None:
+def test_a_connection_for_recordings_is_one_that_hears() -> None:
     transcription = {"connectionId": "claude", "model": "whisper-1"}
     [problem] = compile_file(make_agent(properties={"transcription": transcription})).problems
-    assert problem.is_warning
-    assert "'transcription' has no effect yet" in problem.message
+    assert not problem.is_warning
+    assert "'claude' has no models for recordings" in problem.message

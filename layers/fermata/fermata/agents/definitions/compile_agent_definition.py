@@ -30,13 +30,13 @@ from fermata.agents.definitions.definition_names import (
 from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.source_models import AgentSource, McpServerSource, SubAgentSource, ToolSource
 from fermata.domain.run_settings import RunHooks
+from fermata.drivers.audio_transcription import can_transcribe
 
 DEFAULT_SUB_AGENT_SCHEMA = {
     "type": "object",
     "properties": {"task": {"type": "string", "description": "What is to be done, with all that has to be known."}},
     "required": ["task"],
 }
-TRANSCRIPTION_WARNING = "'transcription' has no effect yet: a prompt cannot hold audio."
 FindBundle = Callable[[str], str]
 """Returns the key of the stored files of a folder, given its `basePath`; raises ValueError where there is none."""
 
@@ -252,8 +252,8 @@ class AgentCompiler:
         if not isinstance(connection_id, str):
             return {}
         place = self._place.inside("properties", "transcription", "connectionId")
-        self._problems.add_warning(place, TRANSCRIPTION_WARNING)
         connection = self._find_connection(place, source.id, connection_id)
-        if connection is not None and not CONNECTION_TYPES[connection.type].provider:
-            self._problems.add_error(place, f"The connection {connection_id!r} is not one of models.")
+        if connection is not None and not can_transcribe(CONNECTION_TYPES[connection.type].provider or ""):
+            message = f"The connection {connection_id!r} has no models for recordings: {connection.type} has none."
+            self._problems.add_error(place, message)
         return {connection_id: connection} if connection else {}

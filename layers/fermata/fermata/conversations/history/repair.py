@@ -102,7 +102,7 @@ def _is_valid_block(block: Block, role: str) -> bool:
             return role == "assistant"
         case "blob":
             return block.replaced_kind == "text" or (role == "assistant" and block.replaced_kind != "toolResult")
-        case "toolResult":
+        case "toolResult" | "audio":  # what a recording says is a text beside it
             return False
         case _:
             assert_never(block)

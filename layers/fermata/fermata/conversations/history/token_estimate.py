@@ -60,7 +60,7 @@ def _estimate_text_of_block(block: Block) -> int:
     match block.kind:
         case "text":
             return estimate_text_tokens(block.text)
-        case "image":
+        case "image" | "audio":
             return 0
         case "toolCall":
             return estimate_json_tokens(block.input)

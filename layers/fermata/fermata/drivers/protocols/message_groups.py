@@ -159,8 +159,8 @@ class _GroupFold:
                 case "reasoning":
                     if message.role == "assistant" and (block.provider, block.model) == self._origin:
                         group.blocks.append(block)
-                case "toolResult":
-                    pass  # results have rows of their own
+                case "toolResult" | "audio":
+                    pass  # results have rows of their own, and the transcript of a recording is a text
                 case "blob":
                     raise ValueError("a blob must be fetched before it is sent to a provider")
                 case _:

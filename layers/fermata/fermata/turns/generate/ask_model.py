@@ -5,6 +5,7 @@ The request has a ledger row and a budget hold of its own, as the only request o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fermata.aws.clock import new_id
@@ -212,18 +213,28 @@ def hold_budget_of_unstored_turn(resources: Resources, turn: Turn, chars: int, a
     Raises:
         PaymentRequired: A budget does not cover it.
     """
-
-    def commit(hold_writes: Sequence[Write]) -> None:
-        if not hold_writes:
-            return
-        try:
-            resources.tables.write_items(*hold_writes)
-        except TransactionCanceled as refused:
-            from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
-
-            raise AccountsChanged from refused
-
+    commit = partial(write_unstored_hold, resources)
     commit_with_budget_hold(resources, turn, chars // ESTIMATED_CHARS_PER_TOKEN, commit, answer_tokens=answer_tokens)
+
+
+def write_unstored_hold(resources: Resources, hold_writes: Sequence[Write]) -> None:
+    """Write a hold that goes along with nothing else.
+
+    Args:
+        resources: Of the process.
+        hold_writes: As `reserve_budget_and_commit` builds them.
+
+    Raises:
+        AccountsChanged: The accounts have changed since they were read.
+    """
+    if not hold_writes:
+        return
+    try:
+        resources.tables.write_items(*hold_writes)
+    except TransactionCanceled as refused:
+        from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
+
+        raise AccountsChanged from refused
 
 
 def build_unstored_turn(resources: Resources, caller: Caller, scope: str, choice: ModelChoice) -> Turn:

@@ -44,7 +44,7 @@ def _build_part(block: Block) -> dict[str, Any] | None:
         case "toolCall":
             call = {"toolCallId": block.tool_call_id, "state": "input-available", "input": block.input}
             return {"type": f"tool-{block.tool_name}", **call}
-        case "image":
+        case "image" | "audio":
             return {"type": "file", "mediaType": block.mime_type, "url": ""}
         case _:
             return None

@@ -139,7 +139,7 @@ def _estimate_prompt_tokens(context: TurnContext) -> int:
 
 def _count_chars(block: Block) -> int:
     """Count characters without those of images, which providers count in another way."""
-    if block.kind == "image":
+    if block.kind in ("image", "audio"):
         return 0
     if block.kind == "toolResult" and block.images:
         block = block.model_copy(update={"images": None})

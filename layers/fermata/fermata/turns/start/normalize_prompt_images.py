@@ -21,11 +21,11 @@ MAX_PROMPT_IMAGE_BYTES = 30_000_000
 
 
 def compute_block_identity(block: Block) -> Any:
-    """Return a JSON value that is equal for equal content: for the same image, inline or uploaded, at any time."""
-    if block.kind != "image":
+    """Return a JSON value that is equal for equal content: for the same file, inline or uploaded, at any time."""
+    if block.kind != "image" and block.kind != "audio":
         return block.to_wire()
     if block.blob:
-        digest = uploads.parse_upload_ref(block.blob, "image").sha256
+        digest = uploads.parse_upload_ref(block.blob, block.kind).sha256
     else:
         digest = hashlib.sha256(base64.b64decode(block.data or "")).hexdigest()
     return [block.kind, block.mime_type, digest]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from fermata.agents.agent import Agent
 from fermata.aws import observability
 from fermata.aws.blob_store import prompt_folder
 from fermata.aws.clock import is_valid_id, new_id
@@ -12,6 +13,7 @@ from fermata.aws.dynamodb_items_and_writes import Put, ReadItem, Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.conversations.message_cuts import MessageCuts, add_cut
+from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
@@ -58,8 +60,9 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
 
     Raises:
         NotFound, InvalidRequest: Of the conversation, the images or the model.
-        Unprocessable: The model lacks an ability that the prompt needs.
-        PaymentRequired: A budget does not cover the first request.
+        Unprocessable: The model lacks an ability that the prompt needs, or a recording has no speech.
+        PaymentRequired: A budget does not cover the first request, or a recording.
+        ServiceUnavailable, BadGateway: A recording could not be transcribed.
         TooManyRequests: The user or the tenant has reached a limit of prompts, turns or stored bytes.
         Conflict: Another turn holds the conversation, or the Idempotency-Key was used for another request.
     """
@@ -104,6 +107,7 @@ class _TurnStart:
         check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
         content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
         self.snapshot.check()
+        content = self._add_transcripts(content, opened.agent, chosen_model)
         space = choose_prompt_space(
             resources,
             caller,
@@ -128,6 +132,18 @@ class _TurnStart:
         _log_start(turn)
         user_labels.store_user_label(resources, caller)
         return started
+
+    def _add_transcripts(self, content: Sequence[Block], agent: Agent, model: ModelChoice) -> tuple[Block, ...]:
+        """Return the content with what is said in its recordings. Raises as `PromptTranscripts.add_to`."""
+        if not any(block.kind == "audio" for block in content):
+            return tuple(content)
+        from fermata.turns.start.choose_transcriber import choose_transcriber  # few prompts have recordings
+        from fermata.turns.start.prompt_transcripts import PromptTranscripts
+
+        find_transcriber = partial(choose_transcriber, self.resources, self.caller.tenant, agent, model)
+        prompt = self.prompt
+        transcripts = PromptTranscripts(self.resources, self.caller, prompt.scope, prompt.limits, find_transcriber)
+        return transcripts.add_to(content)
 
     def _load_conversation(self, read_item: ReadItem | None = None) -> Conversation:
         return conversation_store.get_conversation(self.resources, self.caller, self.prompt.conversation_id, read_item)
@@ -162,7 +178,7 @@ class _TurnStart:
             has_webhooks=RegisteredWebhooks.from_item(self.rows.read_item(key)).has_enabled,
             hook_flags=build_hook_flags(settings.hooks),
         )
-        prompt_tokens = estimate_prompt_tokens(self.prompt.content, turn.situation, conversation.context_tokens)
+        prompt_tokens = estimate_prompt_tokens(content, turn.situation, conversation.context_tokens)
         commit = partial(self._commit, turn, conversation, content, counter, state)
         answer_tokens = build_step_settings(settings, 1).max_output_tokens
         return commit_with_budget_hold(self.resources, turn, prompt_tokens, commit, answer_tokens=answer_tokens)
@@ -189,7 +205,7 @@ class _TurnStart:
                 resources,
                 turn.model_copy(update={"limits_shard": counter.shard, "message_cuts": cuts}),
                 replace(stored, next_position=position + 1),
-                self._claim(conversation, turn, position, cuts),
+                self._claim(conversation, turn, position, cuts, content),
                 self._put_message(turn, conversation, content, position),
                 *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
                 *prompt.build_start_writes(turn.id),
@@ -202,8 +218,10 @@ class _TurnStart:
         except PositionTaken:
             return counter.commit(use, partial(commit_at, find_position_behind_messages(resources, conversation)))
 
-    def _claim(self, conversation: Conversation, turn: Turn, position: int, cuts: MessageCuts) -> Update:
-        title = conversation_store.title_from_prompt(self.prompt.content)
+    def _claim(
+        self, conversation: Conversation, turn: Turn, position: int, cuts: MessageCuts, content: Sequence[Block]
+    ) -> Update:
+        title = conversation_store.title_from_prompt(content)
         changed = None if cuts == conversation.cuts else cuts
         return build_claim_update(self.resources, conversation, turn, position + 1, title, cuts=changed)
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
-from fermata.domain.blocks import ImageBlock, TextBlock
+from fermata.domain.audio_header import MAX_PROMPT_AUDIO, read_audio_type
+from fermata.domain.blocks import AudioBlock, ImageBlock, TextBlock
 from fermata.domain.errors import PayloadTooLarge
 from fermata.domain.image_header import MAX_INPUT_IMAGE_PIXELS, read_image_header
 from fermata.domain.page_context import AgentContext
@@ -23,6 +24,10 @@ from fermata.wire.bodies.fields import (
 
 MAX_PROMPT_CHARACTERS = 400_000
 MAX_PROMPT_IMAGES = 8
+MAX_PROMPT_FILES = 8
+"""Named by their addresses."""
+MAX_FILE_URL_CHARACTERS = 4000
+_MAX_PROMPT_PARTS = 1 + MAX_PROMPT_IMAGES + MAX_PROMPT_AUDIO + MAX_PROMPT_FILES
 
 
 def _at_most(count: int, kind: str) -> JsonDict:
@@ -93,12 +98,58 @@ class ImagePart(LenientBody):
             )
 
 
-PromptPart = Annotated[TextPart | ImagePart, Field(discriminator="kind")]
+class AudioPart(LenientBody):
+    """A recording of a prompt, in the request itself or uploaded before (kind `audio`).
+
+    What is said in it is written down before the turn starts, and the model reads that.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_ONE_IMAGE)
+
+    kind: Literal["audio"]
+    mime_type: Literal["audio/mpeg", "audio/wav", "audio/mp4", "audio/webm", "audio/ogg"]
+    data: str | None = None
+    upload_ref: UploadRef | None = None
+
+    @model_validator(mode="after")
+    def _check_recording(self) -> Self:
+        if (self.data is None) == (self.upload_ref is None):
+            raise ValueError("must hold its recording: either 'data' or 'uploadRef'")
+        if self.data is not None:
+            try:
+                raw = base64.b64decode(self.data, validate=True)
+            except (binascii.Error, ValueError):
+                raise ValueError("must hold its recording as base64") from None
+            if read_audio_type(raw) != self.mime_type:
+                raise ValueError(f"does not hold the {self.mime_type} it says it does")
+        return self
+
+
+class FilePart(LenientBody):
+    """A file of a prompt, by its address: a picture, a recording or a text.
+
+    It is downloaded before the turn starts, over https and from the public internet only. `mimeType` counts if its
+    server names none.
+    """
+
+    kind: Literal["file"]
+    url: Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILE_URL_CHARACTERS)]
+    name: Annotated[str, StringConstraints(max_length=200)] = ""
+    mime_type: Annotated[str, StringConstraints(max_length=100)] = ""
+
+    @model_validator(mode="after")
+    def _check_address(self) -> Self:
+        if not self.url.lower().startswith(("https:", "http:")):
+            raise ValueError("must have an https address as its 'url'")
+        return self
+
+
+PromptPart = Annotated[TextPart | ImagePart | AudioPart | FilePart, Field(discriminator="kind")]
 
 
 _HAS_CONTENT: JsonDict = {
     "anyOf": [
-        {"properties": {"kind": {"const": "image"}}},
+        {"properties": {"kind": {"enum": ["image", "audio", "file"]}}},
         {"properties": {"kind": {"const": "text"}, "text": {"pattern": r"\S"}}},
     ]
 }
@@ -114,7 +165,12 @@ _ONE_PROMPT: JsonDict = {
                 "content": {
                     "type": "array",
                     "contains": _HAS_CONTENT,
-                    "allOf": [_at_most(1, "text"), _at_most(MAX_PROMPT_IMAGES, "image")],
+                    "allOf": [
+                        _at_most(1, "text"),
+                        _at_most(MAX_PROMPT_IMAGES, "image"),
+                        _at_most(MAX_PROMPT_AUDIO, "audio"),
+                        _at_most(MAX_PROMPT_FILES, "file"),
+                    ],
                 },
                 "prompt": NULL_SCHEMA,
             },
@@ -167,7 +223,7 @@ class ChatBody(SnapshotBody):
 
     conversation_id: ResourceId
     prompt: Annotated[str, StringConstraints(max_length=MAX_PROMPT_CHARACTERS)] | None = None
-    content: Annotated[list[PromptPart], Field(json_schema_extra={"maxItems": MAX_PROMPT_IMAGES + 1})] | None = None
+    content: Annotated[list[PromptPart], Field(json_schema_extra={"maxItems": _MAX_PROMPT_PARTS})] | None = None
     when_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
     browser_tools: bool = True
     context: PageContext | None = None
@@ -182,18 +238,30 @@ class ChatBody(SnapshotBody):
             raise ValueError("'content' may have one text at most")
         if sum(isinstance(part, ImagePart) for part in parts) > MAX_PROMPT_IMAGES:
             raise ValueError(f"'content' may have {MAX_PROMPT_IMAGES} images at most")
-        if not self.to_blocks():
+        if sum(isinstance(part, AudioPart) for part in parts) > MAX_PROMPT_AUDIO:
+            raise ValueError(f"'content' may have {MAX_PROMPT_AUDIO} recordings at most")
+        has_files = sum(isinstance(part, FilePart) for part in parts)
+        if has_files > MAX_PROMPT_FILES:
+            raise ValueError(f"'content' may have {MAX_PROMPT_FILES} files at most")
+        if not has_files and not self.to_blocks():
             raise ValueError("message must contain text or an image")
         return self
 
-    def to_blocks(self) -> tuple[TextBlock | ImageBlock, ...]:
-        """Convert the prompt to blocks: the text, trimmed, and then the images. An uploaded image has its reference."""
+    def to_blocks(self) -> tuple[TextBlock | ImageBlock | AudioBlock, ...]:
+        """Convert the prompt to blocks: the text, trimmed, then the images, then the recordings.
+
+        What was uploaded has its reference. Files that are named by their addresses are left out.
+        """
         parts = self.content or []
         text = (self.prompt or "".join(part.text for part in parts if isinstance(part, TextPart))).strip()
         images = [part for part in parts if isinstance(part, ImagePart)]
         text_blocks = (TextBlock(text=text),) if text else ()
         image_blocks = (ImageBlock(mime_type=part.mime_type, data=part.data, blob=part.upload_ref) for part in images)
-        return (*text_blocks, *image_blocks)
+        recordings = [part for part in parts if isinstance(part, AudioPart)]
+        audio_blocks = (
+            AudioBlock(mime_type=part.mime_type, data=part.data, blob=part.upload_ref) for part in recordings
+        )
+        return (*text_blocks, *image_blocks, *audio_blocks)
 
     def image_places(self) -> tuple[str, ...]:
         """Return the path of each image of `to_blocks` in the body, for error messages."""

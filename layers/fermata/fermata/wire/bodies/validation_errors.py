@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 _MAX_REPORTED_ERRORS = 3
-_PROMPT_PART_KINDS = ("text", "image")
+_PROMPT_PART_KINDS = ("text", "image", "audio", "file")
 """Kinds of prompt parts. Pydantic puts the kind into the path of an error, where the body has no member."""
 _SENTENCES = {
     "missing": "is missing",

@@ -48,13 +48,17 @@ START_TURN = Operation(
     ),
     errors={
         400: "The body is not as described, or no credential and model are chosen.",
-        402: "A budget has less left than the request may cost. The error says how much, and when the budget renews.",
+        402: "A budget has less left than the request or a recording may cost. The error says how much, and when the "
+        "budget renews.",
         404: "There is no such scope, conversation or upload, or its credential is gone.",
         409: "The conversation is already generating a response, the provider's key has to be entered again, the "
         "Idempotency-Key was used for another request, or an upload differs from what was announced.",
         410: UPLOAD_EXPIRED,
-        422: "The model cannot do what is asked: see images, or call tools.",
+        413: "The files of the prompt are too large.",
+        422: "The model cannot do what is asked: see images, call tools, or hear. Or nobody speaks in a recording.",
         429: "The user or the workspace has reached a limit of prompts, turns or stored bytes. The error says which.",
+        502: "The provider refused a recording, or could not be understood.",
+        503: "The provider could not write down a recording now. Send the same request again.",
     },
 )
 FOLLOW_TURN = Operation(

@@ -190,6 +190,8 @@ class _MessageFold:
                 return {"type": "text", "text": block.text} if block.text.strip() else None
             case "image":
                 return _build_image(block) if message.role != "assistant" else None
+            case "audio":
+                return None  # its transcript is a text
             case "toolCall":
                 arguments = block.input if isinstance(block.input, dict) and not block.malformed else {}
                 call_id = self._call_ids.map_call_id(block.tool_call_id)

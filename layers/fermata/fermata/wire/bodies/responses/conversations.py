@@ -21,6 +21,14 @@ class ImageView(ResponseModel):
     url: str
 
 
+class AudioView(ResponseModel):
+    """A recording, whose transcript is a text beside it. `url` is as that of an image."""
+
+    kind: Literal["audio"]
+    mime_type: str
+    url: str
+
+
 class ToolCallView(ResponseModel):
     kind: Literal["toolCall"]
     tool_call_id: str
@@ -34,7 +42,7 @@ class ToolResultView(ResponseModel):
     error: str | None = None
 
 
-BlockView = Annotated[TextView | ImageView | ToolCallView | ToolResultView, Field(discriminator="kind")]
+BlockView = Annotated[TextView | ImageView | AudioView | ToolCallView | ToolResultView, Field(discriminator="kind")]
 
 
 class UsageSoFarView(ResponseModel):

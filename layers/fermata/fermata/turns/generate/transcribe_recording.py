@@ -1,0 +1,139 @@
+"""Ask a model what is said in a recording: with a deadline, a budget hold and a ledger row (decision 0500).
+
+The row is that of a turn which is stored nowhere, because what a recording costs is due also if its prompt is refused.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fermata.aws.resources import Resources
+from fermata.credentials import base_urls
+from fermata.credentials.model_choice import ModelChoice
+from fermata.domain.audio_header import MIN_AUDIO_BYTES_PER_SECOND
+from fermata.domain.caller import Caller
+from fermata.domain.errors import ProviderError
+from fermata.domain.events import DoneEvent, ErrorEvent
+from fermata.domain.model_io import TokenUsage
+from fermata.drivers.audio_transcription import (
+    MAX_TRANSCRIPT_TOKENS,
+    AudioFile,
+    TranscribedAudio,
+    request_transcript,
+)
+from fermata.drivers.registry import get_provider
+from fermata.drivers.retry_policy import Failure
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.pricing.audio_cost import GEMINI_TOKENS_PER_SECOND, compute_audio_cost, compute_max_audio_cost
+from fermata.turns.accounting import MIN_HOLD_USD, build_request_usage, build_turn_outcome
+from fermata.turns.generate.ask_model import build_unstored_turn, to_answer_error, write_unstored_hold
+from fermata.turns.turn import Turn
+from fermata.turns.turn_state_from_log import TurnState
+from fermata.usage.usage_writes import build_turn_end_writes
+
+TRANSCRIPTION_SECONDS = 60.0
+"""The deadline of one recording."""
+_USUAL_BYTES_PER_SECOND = 4000
+"""32 kbit/s, for the estimate of a recording whose length nobody has reported."""
+
+
+@dataclass(frozen=True)
+class Transcriber:
+    """The model for recordings.
+
+    Attributes:
+        choice: The model, with its credential.
+        open: Returns the server and its key.
+        options: What the agent lets be sent along.
+    """
+
+    choice: ModelChoice
+    open: Callable[[], AuthenticatedEndpoint]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def transcribe_recording(
+    resources: Resources, caller: Caller, scope: str, transcriber: Transcriber, audio: AudioFile
+) -> str:
+    """Return what is said in a recording; an empty text if nobody speaks.
+
+    Args:
+        resources: Of the process.
+        caller: For whom it counts.
+        scope: As which the ledger lists it.
+        transcriber: The model.
+        audio: The recording.
+
+    Raises:
+        PaymentRequired: A budget does not cover it.
+        ServiceUnavailable: The provider failed or took too long; the same request may succeed later.
+        BadGateway: It refused, or answered with something else.
+        NotFound, Conflict, InvalidRequest: Of the credential.
+    """
+    turn = build_unstored_turn(resources, caller, scope, transcriber.choice)
+    endpoint = transcriber.open()
+    _hold_budget(resources, turn, audio)
+    try:
+        answer = _send(resources, turn, endpoint, transcriber.options, audio)
+    except ProviderError as error:
+        _end_turn(resources, turn, audio, None, error)
+        error.message = f"The recording could not be transcribed. {error.message}"
+        raise to_answer_error(error) from error
+    _end_turn(resources, turn, audio, answer, None)
+    return answer.text
+
+
+def _send(
+    resources: Resources, turn: Turn, endpoint: AuthenticatedEndpoint, options: Mapping[str, Any], audio: AudioFile
+) -> TranscribedAudio:
+    from fermata.drivers.transport.http_connection import HttpConnection  # functions that send nothing load no httpx
+
+    connection = HttpConnection(
+        stall_seconds=TRANSCRIPTION_SECONDS,
+        total_seconds=TRANSCRIPTION_SECONDS,
+        guard=base_urls.make_url_guard(resources.settings),
+    )
+    with closing(connection), connection.call_scope():
+        return request_transcript(get_provider(turn.provider), connection, endpoint, turn.model, audio, options)
+
+
+def _hold_budget(resources: Resources, turn: Turn, audio: AudioFile) -> None:
+    """Hold what the recording costs if it is as long as its size allows for speech."""
+    if not turn.has_budget:
+        return
+    from fermata.usage.budgets import holds  # imported here because most tenants have no budget
+
+    seconds = max(1.0, len(audio.data) / MIN_AUDIO_BYTES_PER_SECOND)
+    amount = compute_max_audio_cost(resources, turn.provider, turn.model, seconds, MAX_TRANSCRIPT_TOKENS)
+    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, 1, 1, turn.model)
+    held = None if amount is None else max(amount, MIN_HOLD_USD)
+    holds.reserve_budget_and_commit(resources, request, held, partial(write_unstored_hold, resources))
+
+
+def _end_turn(
+    resources: Resources, turn: Turn, audio: AudioFile, answer: TranscribedAudio | None, error: ProviderError | None
+) -> None:
+    """Write the ledger row of the request, and release what was held for it."""
+    is_estimated = _is_unknown(answer, error)
+    seconds = len(audio.data) / _USUAL_BYTES_PER_SECOND if is_estimated else answer.seconds if answer else 0.0
+    tokens = answer.tokens if answer else TokenUsage()
+    if is_estimated and turn.provider == "gemini":
+        tokens = TokenUsage(prompt=int(seconds * GEMINI_TOKENS_PER_SECOND))
+    cost = compute_audio_cost(resources, turn.provider, turn.model, tokens, seconds)
+    usage = build_request_usage(
+        resources, turn, tokens.model_copy(update={"reported_cost": cost}), round_=1, attempt=1, request_number=1,
+        outcome=error.code if error else "ok", billable=error is None, estimated=is_estimated,
+    )  # fmt: skip
+    ended = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable) if error else DoneEvent()
+    outcome = build_turn_outcome(resources, turn, ended, TurnState(round=1))
+    resources.tables.write_items(*build_turn_end_writes(resources, outcome, [usage]))
+
+
+def _is_unknown(answer: TranscribedAudio | None, error: ProviderError | None) -> bool:
+    """Return whether it has cost something that nobody has reported: also when the deadline has passed."""
+    if answer is not None:
+        known = answer.seconds or answer.tokens.prompt or answer.tokens.completion
+        return not known and answer.tokens.reported_cost is None
+    return error is not None and error.code == Failure.STALLED.code
