@@ -111,9 +111,10 @@ def _read_form(path: str, content_type: str, body: bytes) -> SentRecording:
     assert not message.defects, "a form that cannot be read"
     fields: dict[str, Any] = {}
     audio, mime_type = b"", ""
-    for part in message.iter_parts():  # type: ignore[attr-defined]
-        name = part.get_param("name", header="content-disposition")
+    for part in message.iter_parts():
+        name = str(part.get_param("name", header="content-disposition"))
         value = part.get_payload(decode=True)
+        assert isinstance(value, bytes), "a part within a part"
         if name == "file":
             extension = str(part.get_filename()).rpartition(".")[2]
             audio, mime_type = value, part.get_content_type()

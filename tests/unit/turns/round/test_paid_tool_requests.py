@@ -162,17 +162,21 @@ def test_an_image_that_the_budget_does_not_cover_is_not_asked_for_and_the_free_m
     assert (today["spentUsd"], today["heldUsd"]) == (0, 0)
 
 
-def test_a_round_asks_for_no_more_images_than_the_budget_covers(
-    stage: Stage, provider: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one round", "in two rounds"])
+def test_no_more_images_are_asked_for_than_the_budget_covers(
+    stage: Stage, provider: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
     make_model_free(monkeypatch)
     set_daily_budget(stage, "0.3")
     provider.script_answer(ANSWER)
     stage.start_turn()
     calls = [tool_call_block("image_generate", prompt=prompt) for prompt in ("a loaf", "a roll")]
-    stage.script_replies(reply_with_calls(calls[0]), reply_with_calls(calls[1]), "Done.")
+    rounds = [reply_with_calls(*calls)] if at_once else [reply_with_calls(call) for call in calls]
+    stage.script_replies(*rounds, "Done.")
     assert stage.run_workflow() == "finished"
     assert len(provider.calls) == 1
+    today = load_budget_status(stage.resources, "bakery")["tenant"]["today"]
+    assert (today["spentUsd"], today["heldUsd"]) == (pytest.approx(0.2401), 0)
 
 
 def test_a_provider_that_takes_too_long_leaves_an_estimate_with_the_result(

@@ -321,6 +321,9 @@ def test_the_same_result_twice_is_one_and_another_is_a_conflict(stage: Stage, ve
         post_result(stage, secret, data=2)
     assert len(results(stage)) == 1
     assert stage.run_workflow() == "finished"
+    post_result(stage, secret, data=1)
+    with pytest.raises(Conflict):
+        post_result(stage, secret, error="It failed.")
 
 
 def test_a_result_after_the_deadline_is_refused_and_the_model_has_read_of_it(

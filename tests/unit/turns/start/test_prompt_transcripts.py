@@ -245,17 +245,17 @@ def test_the_same_file_at_once_waits_for_the_first_and_a_dead_function_blocks_it
     assert len(server.sent) == 1
 
 
-def test_a_claim_of_a_dead_function_is_taken_over(stage: Stage, server: TranscriptionServer) -> None:
-    deleted = prompt_transcripts.Delete
-    prompt_transcripts.Delete = lambda *key, **_how: deleted(  # type: ignore[misc, assignment]
-        *key, condition="attribute_not_exists(pk)"
-    )
-    try:
+def test_a_claim_of_a_dead_function_is_taken_over(
+    stage: Stage, server: TranscriptionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_key: str, **_how: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr("fermata.turns.start.prompt_transcripts.Delete", die)
         server.script(TranscriptionAnswer(500))
-        with pytest.raises(ServiceUnavailable):
+        with pytest.raises(KeyboardInterrupt):
             say(stage, recording())
-    finally:
-        prompt_transcripts.Delete = deleted  # type: ignore[misc]
     with pytest.raises(Conflict, match="being transcribed"):
         say(stage, recording())
     stage.pass_time(91)

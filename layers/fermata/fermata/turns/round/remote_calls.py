@@ -125,7 +125,9 @@ class TurnRemoteTools:
             return None
         from fermata.turns.round.image_budget import hold_image_budget  # few turns make images
 
-        return hold_image_budget(self._resources, self._turn, definition.options, arguments, effect_key)
+        return hold_image_budget(
+            self._resources, self._turn, definition.options, arguments, effect_key, self.build_usages()
+        )
 
     def _is_deferred(self, definition: ToolDefinition) -> bool:
         """Return whether a tool's work is done when a plan needs it."""

@@ -9,8 +9,8 @@ from fermata.wire.operations.operation import Operation, PublicOperation, Reques
 CALLBACK_TOKEN_HEADER = "Fermata-Callback-Token"  # noqa: S105 (a name, not a token)
 _ANSWER_ERRORS = {
     401: "The signature or the token is missing, wrong or too old, or it is not for this request.",
-    404: "No request waits for this answer.",
-    409: "The request was already answered differently.",
+    404: "No request waits for this answer, and none was accepted for it before.",
+    409: "Another answer was accepted for the request before, whether or not its turn still runs.",
 }
 
 ISSUE_CALLBACK_TOKEN = Operation(
