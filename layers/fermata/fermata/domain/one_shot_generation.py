@@ -24,6 +24,7 @@ class GenerateRequest:
         output: The schema of an object; None for a text.
         state: What the questions are about: JSON.
         questions: By their ids; empty for a text or an object.
+        is_evaluated: Whether they are decided by the probabilities of the model's next token.
     """
 
     messages: Sequence[tuple[Role, str]] = ()
@@ -34,6 +35,7 @@ class GenerateRequest:
     output: OutputFormat | None = None
     state: Any = None
     questions: Mapping[str, DecisionQuestion] = field(default_factory=dict)
+    is_evaluated: bool = False
     sampling: SamplingSettings = DEFAULT_SAMPLING
     max_output_tokens: int | None = None
     max_retries: int = DEFAULT_GENERATE_RETRIES

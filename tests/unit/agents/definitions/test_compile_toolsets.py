@@ -3,8 +3,10 @@
 import pytest
 
 from fermata.agents.definitions.agent_definition import ToolsetReference
+from fermata.agents.definitions.connection_types import CONNECTION_TYPES
 from fermata.agents.registry import get_editor_toolset
 from fermata.domain.agent_ids import SCOPES
+from fermata.drivers.audio_transcription import can_transcribe
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool_names import get_prefixed_name
 from tests.unit.agents.definitions.test_compile_definitions import compile_file, make_agent, the_error
@@ -75,3 +77,10 @@ def test_a_connection_for_recordings_is_one_that_hears() -> None:
     [problem] = compile_file(make_agent(properties={"transcription": transcription})).problems
     assert not problem.is_warning
     assert "'claude' has no models for recordings" in problem.message
+
+
+def test_connections_hear_if_their_provider_does() -> None:
+    models = {name: kind for name, kind in CONNECTION_TYPES.items() if kind.provider}
+    assert {name for name, kind in models.items() if kind.hears} == {
+        name for name, kind in models.items() if can_transcribe(kind.provider)
+    }

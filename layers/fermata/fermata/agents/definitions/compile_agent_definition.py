@@ -30,7 +30,6 @@ from fermata.agents.definitions.definition_names import (
 from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.source_models import AgentSource, McpServerSource, SubAgentSource, ToolSource
 from fermata.domain.run_settings import RunHooks
-from fermata.drivers.audio_transcription import can_transcribe
 
 DEFAULT_SUB_AGENT_SCHEMA = {
     "type": "object",
@@ -253,7 +252,7 @@ class AgentCompiler:
             return {}
         place = self._place.inside("properties", "transcription", "connectionId")
         connection = self._find_connection(place, source.id, connection_id)
-        if connection is not None and not can_transcribe(CONNECTION_TYPES[connection.type].provider or ""):
+        if connection is not None and not CONNECTION_TYPES[connection.type].hears:
             message = f"The connection {connection_id!r} has no models for recordings: {connection.type} has none."
             self._problems.add_error(place, message)
         return {connection_id: connection} if connection else {}

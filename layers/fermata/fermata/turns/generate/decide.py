@@ -41,6 +41,10 @@ def decide_questions(
         raise InvalidRequest(f"Ask 1 to {MAX_QUESTIONS} questions.")
     if RESERVED_QUESTION_ID in questions:
         raise InvalidRequest(f"{RESERVED_QUESTION_ID!r} is no id of a question: the response has the usage there.")
+    if asked.is_evaluated:
+        from fermata.turns.generate.evaluate_options import evaluate_questions  # few requests are evaluated
+
+        return evaluate_questions(resources, caller, asked, connection)
     listed = "\n".join(f"{name}: {question.text}" for name, question in questions.items())
     text = state if isinstance(state, str) else json.dumps(state, ensure_ascii=False)
     prompt = f"State:\n{text}\n\nQuestions:\n{listed}"

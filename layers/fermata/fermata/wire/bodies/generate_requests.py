@@ -28,7 +28,11 @@ class GenerateMessage(StrictBody):
 
 
 class GenerateBody(StrictBody):
-    """A prompt or messages for a text; with `schema` for an object; or `state` and `questions` for decisions."""
+    """A prompt or messages for a text; with `schema` for an object; or `state` and `questions` for decisions.
+
+    `backend` says where the confidence of decisions comes from: the model's own estimate (`structured-output`, as
+    without it), or the probabilities of its next token (`evaluation`, of OpenAI's protocol and Gemini).
+    """
 
     credential_id: ResourceId | None = None
     model_id: ResourceId | None = None
@@ -43,6 +47,7 @@ class GenerateBody(StrictBody):
     questions: Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=MAX_GENERATE_QUESTIONS)] | None = (
         None
     )
+    backend: Literal["structured-output", "evaluation"] | None = None
     temperature: Annotated[float, Field(strict=False, ge=0, le=2, allow_inf_nan=False)] | None = None
     top_p: _Share | None = None
     top_k: Annotated[int, Field(ge=1, le=100_000)] | None = None
@@ -77,6 +82,7 @@ class GenerateBody(StrictBody):
             state=self.state,
             questions={name: _parse_question(name, question) for name, question in (self.questions or {}).items()},
             sampling=SamplingSettings(**(sampling | {"stop_sequences": tuple(self.stop_sequences or ())})),
+            is_evaluated=self.backend == "evaluation",
             max_output_tokens=self.max_output_tokens,
             max_retries=self.max_retries,
         )
@@ -87,6 +93,8 @@ class GenerateBody(StrictBody):
             raise InvalidRequest("Send exactly one of prompt, messages and questions.")
         if (self.questions is None) != (self.state is None):
             raise InvalidRequest("Questions are about a state, and a state needs questions.")
+        if self.questions is None and self.backend is not None:
+            raise InvalidRequest("A backend is for questions: leave it out.")
         if self.questions is not None and self.output_schema is not None:
             raise InvalidRequest("Questions have a schema of their own: leave out schema.")
         listed = self.messages or ()
