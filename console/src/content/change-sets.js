@@ -4,7 +4,7 @@ import { announce, askInDialog, emptyView, h, number, problemView, showLoaded, t
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
 import { listDifferences, toText } from "./content-difference.js";
-import { differenceView } from "./difference-view.js";
+import { differenceView, scrolled } from "./difference-view.js";
 import { refreshRegularly } from "./refresh.js";
 
 /** @import { SpaceView } from "./space-page.js" */
@@ -158,7 +158,7 @@ function mergeProblem(error, merge, reload) {
   const rows = error.details.conflicts.flatMap((/** @type {any} */ { model, id, fields }) =>
     fields.map((/** @type {any} */ { field, base, theirs, ours }) => [
       `${model}/${id} ${field}`,
-      ...[base, theirs, ours].map((value) => h("div", { class: "cell-text", dir: "auto" }, toText(value))),
+      ...[base, theirs, ours].map(cellText),
     ]),
   );
   const { field, base, theirs, ours } = conflictColumns;
@@ -171,6 +171,12 @@ function mergeProblem(error, merge, reload) {
     table(conflicts, [field, base, theirs, ours], rows),
     h("div", { class: "dialog-actions" }, button(keepTheirs, "theirs"), button(keepOurs, "ours")),
   );
+}
+
+/** @param {any} value */
+function cellText(value) {
+  const text = toText(value);
+  return h("div", { class: "cell-text", dir: "auto", role: "group", ...scrolled(text) }, text);
 }
 
 /** @param {any[]} problems */

@@ -5,6 +5,9 @@ import { words } from "../words/index.js";
 import { toText } from "./content-difference.js";
 import { compareWords } from "./word-difference.js";
 
+/** What fits into its place without scrolling. */
+const [LONG, MANY_LINES] = [200, 5];
+
 /** @import { TextPart } from "./word-difference.js" */
 
 /** @param {import("./content-difference.js").FieldDifference[]} differences */
@@ -23,10 +26,19 @@ function rowsOf({ field, before, after }) {
     h(
       "dd",
       {},
-      h("del", { "aria-label": was, dir: "auto" }, ...textOf(old, parts.before)),
-      h("ins", { "aria-label": is, dir: "auto" }, ...textOf(now, parts.after)),
+      h("del", { "aria-label": was, dir: "auto", ...scrolled(old) }, ...textOf(old, parts.before)),
+      h("ins", { "aria-label": is, dir: "auto", ...scrolled(now) }, ...textOf(now, parts.after)),
     ),
   ];
+}
+
+/**
+ * Let the keyboard reach a text that may have to be scrolled.
+ *
+ * @param {string} text
+ */
+export function scrolled(text) {
+  return text.length > LONG || text.split("\n").length > MANY_LINES ? { tabIndex: 0 } : {};
 }
 
 /** @param {string} text @param {TextPart[]} parts */

@@ -115,7 +115,7 @@ class DocumentList {
   #cells({ model, id, title, slug, status, locales, updatedAt }) {
     const languages = locales.filter((/** @type {string} */ locale) => locale !== "data");
     return [
-      h("a", { href: this.view.linkTo("documents", model, id) }, title || slug || id),
+      h("a", { href: this.view.linkTo("documents", model, id) }, h("bdi", {}, title || slug || id)),
       slug,
       statusTag(status),
       h(

@@ -112,7 +112,7 @@ class DocumentPage {
     const head = h(
       "header",
       { class: "page-head" },
-      h("h2", { class: "document-title" }, document.title || this.id),
+      h("h2", { class: "document-title" }, h("bdi", {}, document.title || this.id)),
       remove,
     );
     return [head, form.element];

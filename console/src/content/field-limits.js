@@ -1,6 +1,7 @@
 /** Say in a few words what a field may hold. */
 
 const MAX_OPTIONS = 8;
+const MAX_CHARACTERS = 80;
 
 /**
  * @param {any} definition
@@ -9,14 +10,20 @@ const MAX_OPTIONS = 8;
 export function listLimits({ model, options, min, max, pattern, items, default: standard }) {
   const targets = typeof model === "string" ? [model] : (model ?? []);
   const [from, to] = [min ?? undefined, max ?? undefined];
-  return [
+  const limits = [
     targets.length > 0 && `→ ${targets.join(", ")}`,
     options?.length > 0 && joinOptions(options),
     (from !== undefined || to !== undefined) && `${from ?? ""}–${to ?? ""}`,
     pattern && `/${pattern}/`,
     items && `[${typeof items === "string" ? items : items.type}]`,
     standard !== undefined && standard !== null && `= ${JSON.stringify(standard)}`,
-  ].filter((text) => typeof text === "string" && text !== "");
+  ];
+  return limits.filter((text) => typeof text === "string" && text !== "").map(cut);
+}
+
+/** @param {string} text */
+function cut(text) {
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
 }
 
 /** @param {string[]} options */

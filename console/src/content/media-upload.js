@@ -22,8 +22,23 @@ export function uploadPlace(view, onStored) {
     (file) => view.content.assets.upload(file, {}, { signal: view.context.signal }),
     (changed) => show(changed),
   );
+  /** Rows that do not change stay, with what is focused in them. @type {Map<Upload, HTMLElement>} */
+  const rows = new Map();
+  const showRow = (/** @type {Upload} */ upload) => {
+    const [before, row] = [rows.get(upload), uploadRow(upload, view, queue)];
+    const hadFocus = before?.contains(document.activeElement);
+    rows.set(upload, row);
+    if (before) before.replaceWith(row);
+    else list.append(row);
+    if (hadFocus) row.focus();
+  };
   const show = (/** @type {Upload | undefined} */ changed) => {
-    list.replaceChildren(...queue.uploads.map((upload) => uploadRow(upload, view, queue)));
+    for (const [upload, row] of rows) {
+      if (queue.uploads.includes(upload)) continue;
+      row.remove();
+      rows.delete(upload);
+    }
+    for (const upload of queue.uploads) if (upload === changed || !rows.has(upload)) showRow(upload);
     progress.hidden = !queue.isBusy;
     progress.max = queue.uploads.length;
     progress.value = queue.uploads.filter(({ state }) => state !== "waiting" && state !== "uploading").length;
@@ -86,7 +101,7 @@ function uploadRow(upload, { linkTo }, queue) {
         h("button", { type: "button", class: "link", "aria-label": label, onclick: retry }, words.tryAgain);
   const problem = problemOf(upload);
   const text = problem && h("p", { class: "upload-problem", role: "alert" }, problem);
-  return h("li", { class: `upload ${upload.state}` }, name, state, action, text);
+  return h("li", { class: `upload ${upload.state}`, tabIndex: -1 }, name, state, action, text);
 }
 
 /** @param {Upload} upload */

@@ -3,8 +3,11 @@
 import { announce, askInDialog, field, h } from "../dom.js";
 import { words } from "../words/index.js";
 
-/** @param {string} secret */
-export async function showSecret(secret) {
+/**
+ * @param {string} secret
+ * @param {{title: string, text: string, label: string}} [own] What it is; without it, a signing secret.
+ */
+export async function showSecret(secret, own = words.secret) {
   const control = h("input", { readOnly: true, value: secret, class: "code", spellcheck: false, autocomplete: "off" });
   const copy = async () => {
     control.select();
@@ -14,6 +17,6 @@ export async function showSecret(secret) {
     );
   };
   const button = h("button", { type: "button", class: "button", onclick: copy }, words.secret.copy);
-  const content = [h("p", {}, words.secret.text), field(words.secret.label, control), button];
-  await askInDialog(words.secret.title, content, { action: words.secret.done, onAction: () => {} });
+  const content = [h("p", {}, own.text), field(own.label, control), button];
+  await askInDialog(own.title, content, { action: words.secret.done, onAction: () => {} });
 }

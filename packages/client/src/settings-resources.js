@@ -106,9 +106,9 @@ export function makeApiKeys(service) {
      */
     list: (options) => memberOf("apiKeys", service.request("GET", pathOf("api-keys"), options)),
     /**
-     * Create a key for a server. Its text is not shown again.
+     * Create a key for a server or, with `conversation`, one of the Conversation API. Its text is not shown again.
      *
-     * @param {{label: string, capabilities: string[], scopes?: string[], expiresInSeconds?: number}} body
+     * @param {{label: string, capabilities?: string[], conversation?: Json, scopes?: string[], expiresInSeconds?: number}} body
      * @param {CallOptions} [options]
      * @returns {Promise<{apiKey: Json, key: string}>}
      */
