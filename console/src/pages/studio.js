@@ -8,6 +8,7 @@ import { showConversationKeys } from "../studio/conversation-keys.js";
 import { showEntries } from "../studio/entry-list.js";
 import { showHealth } from "../studio/health.js";
 import { showMembers } from "../studio/members.js";
+import { showPlanUsage } from "../studio/plan-usage.js";
 import { showSubmissions } from "../studio/submissions.js";
 import { words } from "../words/index.js";
 
@@ -38,6 +39,7 @@ function listParts() {
     { name: names.health, path: "health", show: showHealth },
     { name: names.members, path: "members", show: showMembers },
     { name: names.keys, path: "keys", show: showConversationKeys },
+    { name: names.plan, path: "plan", show: showPlanUsage },
   ];
 }
 

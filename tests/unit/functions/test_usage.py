@@ -9,8 +9,12 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Capability
 from fermata.domain.errors import PaymentRequired
+from fermata.domain.workspace_plan import PlanMeter, Subscription
+from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
+from fermata.limits.plan_usage import describe_plan_usage
 from fermata.usage.budgets import budget_limits
 from fermata.usage.budgets.holds import BudgetedRequest
+from fermata.wire.auth.tenant_store import update_tenant
 from functions.api import app
 from tests.proxy_events import make_proxy_event
 from tests.resources import TestClock
@@ -236,3 +240,24 @@ class TestBudgets:
 
 def empty_usage() -> dict[str, Any]:
     return {"spentUsd": 0, "heldUsd": 0, "leftUsd": None}
+
+
+class TestPlanUsage:
+    def test_what_is_used_of_a_plan_is_shown_beside_what_it_includes(
+        self, resources: Resources, bakery: TokenSigner
+    ) -> None:
+        free = describe_plan_usage(resources, TENANT, Subscription())
+        assert (free["plan"], {meter["included"] for meter in free["meters"]}) == ("community", {None})
+        subscription = Subscription(plan="starter", overage=True, limits={"apiMessages": 7})
+        update_tenant(resources, TENANT, subscription=subscription)
+        use = MeteredUse(PlanMeter.CHAT_MESSAGES, "one", "ada", "studio")
+        reserve_metered_use(resources, TENANT, subscription, use)
+        status, plan = send(bakery, "GET", "/admin/api/ai/content/plan")
+        meters = {meter["name"]: (meter["used"], meter["included"], meter["overageUsd"]) for meter in plan["meters"]}
+        assert (status, meters["chatMessages"], meters["apiMessages"]) == (200, (1, 150, 0.03), (0, 7, 0.05))
+        assert {"name": "forms", "included": 1} in plan["quotas"]
+        assert (plan["locked"], plan["state"], plan["endsAt"]) == (False, "active", None)
+
+    def test_only_who_sees_the_usage_or_manages_content_sees_the_plan(self, bakery: TokenSigner) -> None:
+        for capability, status in (("ai.chat", 403), ("ai.audit.read", 200), ("ai.content.manage", 200)):
+            assert send(bakery, "GET", "/admin/api/ai/content/plan", capabilities=(capability,))[0] == status

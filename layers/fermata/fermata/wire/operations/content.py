@@ -1,5 +1,6 @@
 """Define operations on content: spaces, models, documents with their versions, change sets."""
 
+from fermata.domain.caller import Capability
 from fermata.wire.bodies.content_requests import (
     ChangeSetMerge,
     DocumentChange,
@@ -81,6 +82,12 @@ DELETE_SPACE = Operation(
     ),
     responses=(SuccessResponse("It begins within five minutes.", "PrivacyJobResponse", 202),),
     errors=_BAD_NAME | {400: "`confirm` is not the name of the space.", 404: "There is no such space."},
+)  # fmt: skip
+SHOW_PLAN_USAGE = Operation(
+    name="showPlanUsage", function="api", method="GET", path=f"{CONTENT_PATH}/plan",
+    capabilities=(Capability.AUDIT, Capability.CONTENT),
+    summary="See what the workspace has used of its plan in this month",
+    responses=(SuccessResponse("The plan, what it includes, and what is used.", "PlanUsageResponse"),),
 )  # fmt: skip
 LIST_CONTENT_MODELS = Operation(
     name="listContentModels", function="api", method="GET", path=_MODELS_PATH, capabilities=CAN_READ_CONTENT,
@@ -241,6 +248,7 @@ MERGE_CHANGE_SET = Operation(
 CONTENT_HANDLERS = (
     (LIST_SPACES, "model_requests:list_content_spaces"),
     (CREATE_SPACE, "model_requests:create_content_space"),
+    (SHOW_PLAN_USAGE, "plan_requests:show_plan_usage"),
     (LIST_CONTENT_MODELS, "model_requests:list_space_models"),
     (SHOW_CONTENT_MODEL, "model_requests:show_content_model"),
     (PUT_CONTENT_MODEL, "model_requests:put_content_model"),

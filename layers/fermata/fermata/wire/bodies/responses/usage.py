@@ -89,3 +89,33 @@ class BudgetsResponse(ResponseModel):
     month_renews_at: InstantField
     updated_at: InstantField | None = None
     updated_by: str | None = None
+
+
+class PlanMeterView(ResponseModel):
+    """What is counted in a month. `included` is null without a limit; `overageUsd` is what one more costs."""
+
+    name: str
+    used: CountField
+    included: CountField | None
+    overage_usd: UsdField | None
+
+
+class PlanQuotaView(ResponseModel):
+    """What may exist at once, or how large one thing may be. `included` is null without a limit."""
+
+    name: str
+    included: CountField | None
+
+
+class PlanUsageResponse(ResponseModel):
+    """The plan of the workspace. `endsAt` is when a trial, a grace period or the paid time of a cancelled plan ends."""
+
+    plan: str
+    state: str
+    ends_at: InstantField | None
+    locked: bool
+    features: list[str]
+    month: str
+    renews_at: InstantField
+    meters: list[PlanMeterView]
+    quotas: list[PlanQuotaView]

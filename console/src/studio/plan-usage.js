@@ -1,0 +1,78 @@
+/** What the workspace has used of its plan in this month. */
+
+import { h, number, showLoaded, table } from "../dom.js";
+import { formatCost, formatCount, formatInstant } from "../format.js";
+import { words } from "../words/index.js";
+
+/** @import { SpaceView } from "../content/space-page.js" */
+
+const MEGABYTE = 1_000_000;
+
+/** @param {HTMLElement} target @param {SpaceView} view */
+export function showPlanUsage(target, { context }) {
+  const load = () =>
+    showLoaded(
+      target,
+      () => context.client.audit.plan({ signal: context.signal }),
+      (plan) => planView(plan),
+    );
+  return load();
+}
+
+/** @param {any} plan */
+function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, features }) {
+  const { title, states, lockedText, ends, renews, month, atOnce, columns, features: featureNames } = words.studio.plan;
+  const known = states[/** @type {keyof typeof states} */ (state)] ?? state;
+  const when = endsAt ? ` ${ends(formatInstant(endsAt))}` : "";
+  return [
+    h("h2", { class: "document-title" }, title(plan)),
+    h("p", { class: "quiet-text" }, `${known}${when}`),
+    locked && h("p", { class: "problem", role: "status" }, lockedText),
+    table(month, [columns.what, number(columns.used), number(columns.included), columns.left], meters.map(meterRow)),
+    h("p", { class: "quiet-text" }, renews(formatInstant(renewsAt))),
+    table(atOnce, [columns.what, number(columns.included)], quotas.map(quotaRow)),
+    features.length > 0 &&
+      h("ul", { class: "tags" }, ...features.map((/** @type {string} */ name) => featureTag(name, featureNames))),
+  ];
+}
+
+/** @param {any} meter */
+function meterRow({ name, used, included, overageUsd }) {
+  const { names, unlimited, overage } = words.studio.plan;
+  const share = shareOf(used, included);
+  const left =
+    share === undefined
+      ? unlimited
+      : h("progress", { max: 1, value: share, "aria-label": names[name] ?? name, class: share >= 1 ? "full" : "" });
+  const more = overageUsd ? h("div", { class: "quiet-text" }, overage(formatCost(overageUsd))) : null;
+  return [
+    h("div", {}, names[name] ?? name, more),
+    formatCount(used),
+    included === null ? unlimited : formatCount(included),
+    left,
+  ];
+}
+
+/**
+ * Return how much of what is included is used, from 0 to 1; undefined where there is no limit.
+ *
+ * @param {number} used
+ * @param {number | null} included
+ */
+export function shareOf(used, included) {
+  if (included === null) return undefined;
+  return included === 0 ? 1 : Math.min(1, used / included);
+}
+
+/** @param {any} quota */
+function quotaRow({ name, included }) {
+  const { names, unlimited, megabytes } = words.studio.plan;
+  const isBytes = name.endsWith("Bytes");
+  if (included === null) return [names[name] ?? name, unlimited];
+  return [names[name] ?? name, isBytes ? megabytes(formatCount(included / MEGABYTE)) : formatCount(included)];
+}
+
+/** @param {string} name @param {Record<string, string>} names */
+function featureTag(name, names) {
+  return h("li", { class: "tag good" }, names[name] ?? name);
+}
