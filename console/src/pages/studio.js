@@ -4,12 +4,10 @@ import { showChangeSet, showChangeSets } from "../content/change-sets.js";
 import { showDocument } from "../content/document-page.js";
 import { showModel, showModels } from "../content/models.js";
 import { showSpacePage } from "../content/space-page.js";
-import { showConversationKeys } from "../studio/conversation-keys.js";
 import { showEntries } from "../studio/entry-list.js";
 import { showHealth } from "../studio/health.js";
 import { showMembers } from "../studio/members.js";
 import { showPlanUsage } from "../studio/plan-usage.js";
-import { showSubmissions } from "../studio/submissions.js";
 import { words } from "../words/index.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
@@ -31,14 +29,8 @@ function listParts() {
       path: "change-sets",
       show: (target, view, id) => (id ? showChangeSet : showChangeSets)(target, view, id),
     },
-    {
-      name: names.submissions,
-      path: "submissions",
-      show: (target, view, model) => showSubmissions(target, view, model),
-    },
     { name: names.health, path: "health", show: showHealth },
     { name: names.members, path: "members", show: showMembers },
-    { name: names.keys, path: "keys", show: showConversationKeys },
     { name: names.plan, path: "plan", show: showPlanUsage },
   ];
 }
