@@ -43,6 +43,7 @@ from fermata.wire.operations import (
     cms_agent,
     content,
     content_delivery,
+    content_forms,
     content_media,
     content_members,
     conversations,
@@ -327,9 +328,10 @@ for operation, function in (
     *content_media.CONTENT_MEDIA_HANDLERS,
     *content_delivery.DELIVERY_HANDLERS,
     *content_members.CONTENT_MEMBER_HANDLERS,
+    *content_forms.SUBMISSION_HANDLERS,
 ):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
-for public_operation, function in content_delivery.PUBLIC_DELIVERY_HANDLERS:
+for public_operation, function in (*content_delivery.PUBLIC_DELIVERY_HANDLERS, *content_forms.PUBLIC_FORM_HANDLERS):
     router.handles_public_by_path(public_operation, f"fermata.content_api.{function}")
 
 handler = make_handler(router)

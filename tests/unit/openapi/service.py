@@ -23,6 +23,7 @@ from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentContent
+from fermata.content.forms.submission import Submission, build_submission_puts, make_submission_id
 from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space, put_model
 from fermata.content.publishing.delivery_token import issue_delivery_token
@@ -306,7 +307,27 @@ class Service:
             "member": self._add_member(operation, space),
             **self._store_image(space, author, status),
             **self._issue_token(space),
+            "workspace": space.tenant,
+            "submission": self._leave_submission(operation, space, author),
         }
+
+    def _leave_submission(self, operation: BaseOperation, space: SpaceKey, author: ContentAuthor) -> str:
+        """Open the form of the model, and return a submission, where the operation is about forms."""
+        if "/forms/" not in operation.path and "/submissions" not in operation.path:
+            return ""
+        form = {"enabled": True, "exposedFields": ["name"]}
+        fields = {"name": {"type": "string"}}
+        model = {"id": "recipe", "kind": "collection", "i18n": False, "fields": fields, "form": form}
+        put_model(self.resources, space, model, author)
+        submission = Submission(
+            id=make_submission_id(self.resources.clock.time()),
+            model="recipe",
+            data={"name": "Eve"},
+            created_at=self.resources.clock.now_iso(),
+        )
+        table = self.resources.settings.content_table
+        self.resources.tables.write_items(*build_submission_puts(table, space, submission))
+        return submission.id
 
     def _add_member(self, operation: BaseOperation, space: SpaceKey) -> str:
         """Return a user, who is a member where that is asked for."""

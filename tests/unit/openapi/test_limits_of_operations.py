@@ -33,6 +33,7 @@ UNCOUNTED = {
     "changeWebhook": OF_ADMINISTRATORS,
     "createConnector": OF_ADMINISTRATORS,
     "mergeChangeSet": "Counts each document that it stores, of which the one of this test has none.",
+    "decideSubmissions": "Counts each entry that it stores, of which the one of this test has none.",
     "startExport": "Equal exports are one job.",
     "startErasure": "Erases.",
     "decideApproval": OF_TURNS,

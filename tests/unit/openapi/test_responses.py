@@ -107,10 +107,14 @@ BODIES: dict[str, Any] = {
     "storeAsset": {"uploadRef": "", "filename": "bread.jpg", "alt": "A loaf"},
     "changeInChangeSet": {"title": "Dark rye"},
     "mergeChangeSet": {"prefer": "ours"},
+    "submitForm": {"data": {"name": "Eve"}},
+    "decideSubmission": {"status": "approved"},
+    "decideSubmissions": {"ids": ["none"], "action": "spam"},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
 }
 QUERIES: dict[str, dict[str, Any]] = {
     "searchContent": {"query": "rye"},
+    "listSubmissions": {"model": "recipe"},
     "deleteContentSpace": {"confirm": ""},
     "followTurn": {"after": 1},
     "followStudioChat": {"conversationId": ""},
@@ -232,4 +236,7 @@ def test_only_operations_without_tenant_data_are_public() -> None:
         "/delivery/{token}/documents/{model}/{document}",
         "/delivery/{token}/slugs/{model}/{slug}",
         "/delivery/{token}/assets/{asset}/{file}",
+        # A form that its workspace has opened to visitors, who read nothing of what was sent.
+        "/delivery/forms/{workspace}/{site}/{environment}/{model}",
+        "/delivery/forms/{workspace}/{site}/{environment}/{model}",
     ]

@@ -11,6 +11,7 @@ from fermata.wire.operations import (
     approvals,
     content,
     content_delivery,
+    content_forms,
     content_git,
     content_media,
     content_members,
@@ -44,7 +45,10 @@ SHARED_OPERATIONS = (
     remote_tools.REMOVE_REMOTE_TOOL,
     *(
         operation
-        for module in (webhooks, content, content_delivery, content_git, content_media, content_members, content_search)
+        for module in (
+            *(webhooks, content, content_delivery, content_forms),
+            *(content_git, content_media, content_members, content_search),
+        )
         for operation in vars(module).values()
         if isinstance(operation, BaseOperation)
     ),

@@ -17,6 +17,8 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.forms.submission import Submission, build_submission_puts, make_submission_id
+from fermata.content.forms.submission_store import decide_submission
 from fermata.content.git.git_remote import GitRemote, put_git_remote
 from fermata.content.model_store import create_space
 from fermata.content.publishing.delivery_token import issue_delivery_token
@@ -132,6 +134,18 @@ def write_content(resources: Resources, caller: Caller) -> None:
     leave_change_open(resources, space, author)
     put_git_remote(resources, space, GitRemote(url="https://1.1.1.1/shop.git", username="ada"), "password-of-git")
     put_member(resources, space, SpaceMember(caller.user, "editor"))
+    leave_submission(resources, space, caller)
+
+
+def leave_submission(resources: Resources, space: SpaceKey, caller: Caller) -> None:
+    """Leave what a visitor has sent by a form, and the user has rejected."""
+    now = resources.clock.time()
+    sent = Submission(
+        id=make_submission_id(now), model="post", data={"name": "Eve"}, created_at=resources.clock.now_iso()
+    )
+    table = resources.settings.content_table
+    resources.tables.write_items(*build_submission_puts(table, space, sent))
+    decide_submission(resources, space, sent, "rejected", caller.user)
 
 
 def run_edited_turn(stage: Stage) -> None:

@@ -42,6 +42,7 @@ class ContentModel(DomainModel):
         domain: The part of the site that its documents belong to, which is the folder of their files.
         i18n: Whether its documents have content for each locale; else they have one for all. Rows may call it `i18N`.
         built_in: Whether every space has it. It can be changed and not be deleted.
+        form: How visitors of the site submit documents of it (content/forms/form_definition.py).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -54,6 +55,7 @@ class ContentModel(DomainModel):
     i18n: Annotated[bool, Field(validation_alias=AliasChoices("i18n", "i18N"), serialization_alias="i18n")] = False
     built_in: bool = False
     fields: Annotated[dict[str, FieldDefinition], Field(max_length=MAX_FIELDS)] = Field(default_factory=dict)
+    form: Any = None
 
     @property
     def unique_fields(self) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ from fermata.content.documents.read_document import (
     read_document_version,
     read_write_basis,
 )
+from fermata.content.forms.form_definition import parse_form_definition
+from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 
 MAX_MODELS = 300
@@ -113,6 +115,8 @@ def put_model(
     definition: dict[str, Any],
     author: ContentAuthor,
     options: ChangeOptions | None = None,
+    *,
+    keeps_form: bool = False,
 ) -> WrittenDocument:
     """Create a model, or change one.
 
@@ -122,19 +126,25 @@ def put_model(
         definition: The whole model.
         author: Who changes it.
         options: What the change depends on.
+        keeps_form: Whether the model keeps its form if the definition does not mention one.
 
     Raises:
         InvalidRequest: The definition is none.
         Conflict: The model is in use, and its documents are not what the new definition makes of them.
     """
     model = parse_content_model(definition)
+    parse_form_definition(model)
 
     def decide(before: DocumentVersion | None, basis: WriteBasis) -> DocumentContent:
         state = basis.models.get(model.id)
         if state is not None:
             check_model_change(state, model)
         is_built_in = state is not None and state.model.built_in
-        content = model_to_content(model.model_copy(update={"built_in": is_built_in}))
+        wanted = model.model_copy(update={"built_in": is_built_in})
+        if keeps_form and state is not None and "form" not in definition:
+            wanted = wanted.model_copy(update={"form": state.model.form})
+            parse_form_definition(wanted)
+        content = model_to_content(wanted)
         # The same definition again is no change.
         published_at = before.content.published_at if before and before.content else ""
         return content.model_copy(update={"published_at": published_at})
@@ -167,7 +177,7 @@ def check_model_change(state: ModelState, model: ContentModel) -> None:
 def delete_model(
     resources: Resources, space: SpaceKey, model_id: str, author: ContentAuthor, options: ChangeOptions | None = None
 ) -> WrittenDocument:
-    """Delete a model that no document and no page uses. Its versions stay, and can be restored.
+    """Delete a model that no document and no page uses. Its versions stay, and can be restored; submissions do not.
 
     Args:
         resources: Of the process.
@@ -190,7 +200,9 @@ def delete_model(
         if state.documents:
             raise Conflict(IN_USE_MESSAGE.format(model_id, state.documents))
 
-    return change_document(resources, space, DocumentKey(META_MODEL, model_id), author, decide, options)
+    deleted = change_document(resources, space, DocumentKey(META_MODEL, model_id), author, decide, options)
+    delete_submissions_of_model(resources, space, model_id)
+    return deleted
 
 
 def restore_model(

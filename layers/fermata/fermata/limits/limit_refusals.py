@@ -41,7 +41,7 @@ _WORDS: dict[str, dict[LimitOwner, str]] = {
 def build_limit_refusal(reached: LimitReached, owner: LimitOwner) -> TooManyRequests:
     """Return the error for a limit that is reached. Its `reason` is that of the security event."""
     seconds = _RETRY_SECONDS if reached.free_in is None else max(1, math.ceil(reached.free_in))
-    words = _WORDS[reached.reason][owner].format(limit=f"{reached.limit:,}", wait=_describe_wait(seconds))
+    words = _WORDS[reached.reason][owner].format(limit=f"{reached.limit:,}", wait=describe_wait(seconds))
     return TooManyRequests(words, retry_after=seconds, reason=reached.reason)
 
 
@@ -61,7 +61,7 @@ def check_use_fits_limits(use: Use, limits: CallerLimits) -> None:
             raise PayloadTooLarge(text, reason="stored_bytes")
 
 
-def _describe_wait(seconds: int) -> str:
+def describe_wait(seconds: int) -> str:
     """Return the time in words; of more than two minutes, in hours and minutes."""
     if seconds <= 120:
         return f"{seconds} second{'s' * (seconds != 1)}"

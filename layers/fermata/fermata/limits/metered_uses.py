@@ -7,13 +7,21 @@ mark, so that a late copy of the write that has made it changes nothing.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_client import draw_pause
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, TransactionCanceled, Update
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Item,
+    ItemKey,
+    Put,
+    TransactionCanceled,
+    Update,
+    Write,
+)
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.workspace_plan import PlanMeter, Subscription
@@ -99,9 +107,16 @@ def reserve_message(
 
 
 def reserve_metered_use(
-    resources: Resources, tenant: str, subscription: Subscription, use: MeteredUse
+    resources: Resources, tenant: str, subscription: Subscription, use: MeteredUse, beside: Sequence[Write] = ()
 ) -> UseReservation:
     """Count a use in the month that it is now in UTC, for the workspace and for its user, if both have room.
+
+    Args:
+        resources: Of the process.
+        tenant: The workspace.
+        subscription: Its plan.
+        use: What is used.
+        beside: Further writes of the same transaction, which are new rows.
 
     Raises:
         PlanLocked: Nobody pays for the workspace.
@@ -117,7 +132,7 @@ def reserve_metered_use(
         counting.require_room()
         nonce = new_id()
         try:
-            resources.tables.write_items(counting.build_reservation(nonce), *counting.build_counts())
+            resources.tables.write_items(counting.build_reservation(nonce), *counting.build_counts(), *beside)
         except TransactionCanceled as refused:
             if (refused.reasons[0].item or {}).get("nonce") != nonce:
                 resources.clock.sleep(draw_pause(attempt))

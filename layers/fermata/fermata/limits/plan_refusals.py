@@ -89,7 +89,7 @@ def check_plan_quota(subscription: Subscription, quota: PlanQuota, wanted: int, 
     check_plan_is_open(subscription, now)
     limit = subscription.get_limit(quota)
     if limit is not None and wanted > limit:
-        text = f"The plan {subscription.plan} has {limit:,} {_NAMES[quota]}, and this would be {wanted:,}."
+        text = f"The plan {subscription.plan} has room for {limit:,} {_NAMES[quota]}, and this would be {wanted:,}."
         raise PlanUpgradeRequired(f"{text} Remove some, or choose a larger plan.", reason="plan_quota")
 
 

@@ -176,6 +176,7 @@ def _make_input(name: str) -> dict[str, Any]:
         "model": "none", "branch": "cr/none", "data": {}, "entryIds": ["none"], "id": "none", "name": "x", "from": "en",
         "kind": "collection", "domain": "x", "stack": "other", "locales": ["en"], "domains": ["x"], "to": "tr",
         "query": "none", "assetId": "none", "status": "draft", "entryId": "none", "locale": "de-DE", "type": "full",
+        "url": "http://none.example", "modelId": "none", "submissionId": "none",
     }  # fmt: skip
     tool = STUDIO_TOOLSET.find_tool(name)
     assert tool is not None
@@ -338,8 +339,8 @@ def test_models_are_judged(agent: StudioAgent) -> None:
 
 
 def test_every_tool_is_known_by_its_rule() -> None:
-    missing = set(TOOL_RULES) - {tool.name for tool in STUDIO_TOOLSET.tools}
-    assert missing == {"upload_media", "list_submissions", "approve_submission", "reject_submission"}
+    assert {tool.name for tool in STUDIO_TOOLSET.tools} == set(TOOL_RULES)
+    assert len(STUDIO_TOOLSET.tools) == 29
     assert set(ProjectPhase) == {"uninitialized", "init_pending", "active", "error"}
 
 

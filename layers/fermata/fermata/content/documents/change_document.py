@@ -2,9 +2,10 @@
 
 import json
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.content.content_model import META_MODEL, ContentModel, ModelKind
 from fermata.content.content_space import SpaceKey
@@ -53,6 +54,7 @@ class ChangeOptions(NamedTuple):
         effect_key: The same for every repetition of the change, which is then made once.
         section_models: Section models that the change adds to a page.
         count_bytes: As in `pack_content`.
+        build_beside: Returns further writes of its transaction. It is called in each attempt.
     """
 
     expected_version: int | None = None
@@ -62,6 +64,7 @@ class ChangeOptions(NamedTuple):
     restored_from: int = 0
     change_set: str = ""
     count_bytes: BytesCounter = leave_uncounted
+    build_beside: Callable[[], Sequence[Write]] = tuple
 
 
 def change_document(
@@ -122,7 +125,15 @@ def _try_change(
     content, warnings = check_content(content, key, basis)
     after = build_next_version(resources, key, author, before, content, options)
     steps = [DocumentStep(before, after)]
-    commit_documents(resources, space, steps, basis, effect_key=options.effect_key, count_bytes=options.count_bytes)
+    commit_documents(
+        resources,
+        space,
+        steps,
+        basis,
+        effect_key=options.effect_key,
+        extra=options.build_beside(),
+        count_bytes=options.count_bytes,
+    )
     return WrittenDocument(after, warnings)
 
 

@@ -5,14 +5,14 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fermata.aws.resources import Resources
 from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.change_document import create_document
+from fermata.content.documents.change_document import create_document, update_document
 from fermata.content.documents.document import (
     MAX_DOCUMENT_TITLE_CHARS,
     ContentAuthor,
@@ -25,6 +25,7 @@ from fermata.content.documents.document_commit import ValueTaken
 from fermata.content.documents.read_document import read_document, read_newest_version, read_write_basis
 from fermata.content.documents.unique_claims import UniqueClaim
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile, redraw_image
+from fermata.content.media.variant_presets import MEDIA_PRESETS, draw_preset
 from fermata.content.validation.unique_values import format_unique_value
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
@@ -53,7 +54,7 @@ class StoredAsset(NamedTuple):
 
 
 def store_asset(
-    resources: Resources, space: SpaceKey, author: ContentAuthor, raw: bytes, texts: AssetTexts
+    resources: Resources, space: SpaceKey, author: ContentAuthor, raw: bytes, texts: AssetTexts, *, preset: str = ""
 ) -> StoredAsset:
     """Redraw an image and store it, or return the asset that the same upload has made before.
 
@@ -63,6 +64,7 @@ def store_asset(
         author: Who has uploaded it.
         raw: The file.
         texts: What it is called.
+        preset: A name of `MEDIA_PRESETS`, whose sizes the asset has too.
 
     Raises:
         NotFound: There is no such space.
@@ -72,18 +74,40 @@ def store_asset(
     read_write_basis(resources, space, [ASSET]).require_model(ASSET)
     digest = hashlib.sha256(raw).hexdigest()
     if found := find_asset_by_digest(resources, space, digest):
-        return StoredAsset(found, is_new=False)
-    files = _redraw(raw)
-    folder = media_folder(space, digest)
-    for file in files:
-        resources.blobs.put_bytes(folder, file.data, file.mime_type)
+        return StoredAsset(_add_preset(resources, space, author, found, raw, preset), is_new=False)
+    files = _redraw(raw, preset)
+    _put_files(resources, media_folder(space, digest), files)
     content = _build_content(digest, files, texts)
     try:
         return StoredAsset(create_document(resources, space, ASSET, author, content).version, is_new=True)
     except ValueTaken:  # the same image was uploaded at the same moment
         if found := find_asset_by_digest(resources, space, digest):
-            return StoredAsset(found, is_new=False)
+            return StoredAsset(_add_preset(resources, space, author, found, raw, preset), is_new=False)
         raise
+
+
+def _add_preset(
+    resources: Resources, space: SpaceKey, author: ContentAuthor, asset: DocumentVersion, raw: bytes, preset: str
+) -> DocumentVersion:
+    """Add the sizes of a preset to an asset that lacks them, and return it."""
+    names = {file.get("name") for file in list_asset_files(asset.content)}
+    if not preset or {size.name for size in MEDIA_PRESETS[preset]} <= names:
+        return asset
+    files = _draw(lambda: draw_preset(raw, preset))
+    digest = hashlib.sha256(raw).hexdigest()
+    _put_files(resources, media_folder(space, digest), files)
+
+    def add_files(content: DocumentContent) -> DocumentContent:
+        known = list_asset_files(content)
+        missing = [_describe_file(one) for one in files if one.name not in {file.get("name") for file in known}]
+        return content.with_fields(DEFINITION_LOCALE, {FILES_FIELD: [*known, *missing]})
+
+    return update_document(resources, space, asset.key, author, add_files).version
+
+
+def _put_files(resources: Resources, folder: str, files: Sequence[RedrawnFile]) -> None:
+    for file in files:
+        resources.blobs.put_bytes(folder, file.data, file.mime_type)
 
 
 def find_asset_by_digest(resources: Resources, space: SpaceKey, digest: str) -> DocumentVersion | None:
@@ -96,9 +120,13 @@ def find_asset_by_digest(resources: Resources, space: SpaceKey, digest: str) -> 
     return None if version is None or version.is_deleted else version
 
 
-def _redraw(raw: bytes) -> list[RedrawnFile]:
+def _redraw(raw: bytes, preset: str) -> list[RedrawnFile]:
+    return _draw(lambda: [*redraw_image(raw), *(draw_preset(raw, preset) if preset else ())])
+
+
+def _draw(draw: Callable[[], list[RedrawnFile]]) -> list[RedrawnFile]:
     try:
-        return redraw_image(raw)
+        return draw()
     except ImageTooLargeError as error:
         raise PayloadTooLarge(f"The image {error}.") from error
     except InvalidImageError as error:
@@ -116,20 +144,21 @@ def _build_content(digest: str, files: Sequence[RedrawnFile], texts: AssetTexts)
         DIGEST_FIELD: digest,
         "alt": texts.alt or None,
         "tags": list(texts.tags) or None,
-        FILES_FIELD: [
-            {
-                "name": file.name,
-                "mediaType": file.mime_type,
-                "width": file.width,
-                "height": file.height,
-                "size": len(file.data),
-                "sha256": hashlib.sha256(file.data).hexdigest(),
-            }
-            for file in files
-        ],
+        FILES_FIELD: [_describe_file(file) for file in files],
     }
     title = (texts.alt or texts.filename)[:MAX_DOCUMENT_TITLE_CHARS]
     return DocumentContent(title=title, status=ContentStatus.PUBLISHED).with_fields(DEFINITION_LOCALE, fields)
+
+
+def _describe_file(file: RedrawnFile) -> dict[str, Any]:
+    return {
+        "name": file.name,
+        "mediaType": file.mime_type,
+        "width": file.width,
+        "height": file.height,
+        "size": len(file.data),
+        "sha256": hashlib.sha256(file.data).hexdigest(),
+    }
 
 
 def media_folder(space: SpaceKey, digest: str) -> str:
@@ -192,9 +221,9 @@ def _find_file(space: SpaceKey, version: DocumentVersion, name: str) -> tuple[st
     return f"{media_folder(space, str(digests[0]))}/{digests[1]}", str(file.get("mediaType", ""))
 
 
-def build_asset_path(space: SpaceKey, asset_id: str) -> str:
-    """Return the path of the API under which people download the large size of an asset."""
-    return f"/admin/api/ai/content/{space.name}/assets/{asset_id}/files/large"
+def build_asset_path(space: SpaceKey, asset_id: str, size: str = "large") -> str:
+    """Return the path of the API under which people download a size of an asset."""
+    return f"/admin/api/ai/content/{space.name}/assets/{asset_id}/files/{size}"
 
 
 def read_asset(resources: Resources, space: SpaceKey, asset_id: str) -> DocumentVersion:

@@ -46,11 +46,21 @@ def redraw_image(raw: bytes) -> list[RedrawnFile]:
         InvalidImageError: The bytes are no accepted image, or damaged.
         ImageTooLargeError: It has more pixels than are decoded.
     """
+    image, kind = open_upright_image(raw), _FORMATS[check_image_header(raw).mime_type]
+    return [write_image(ORIGINAL, image, kind, _ORIGINAL_QUALITY), *_write_variants(image)]
+
+
+def open_upright_image(raw: bytes) -> Image:
+    """Return the pixels of an image, upright, in RGB or RGBA.
+
+    Raises:
+        InvalidImageError: The bytes are no accepted image, or damaged.
+        ImageTooLargeError: It has more pixels than are decoded.
+    """
     header = check_image_header(raw)
     image = decode_image(raw, header.mime_type)
     rotate_upright(image)
-    image = _to_plain_mode(image)
-    return [_write(ORIGINAL, image, _FORMATS[header.mime_type], _ORIGINAL_QUALITY), *_write_variants(image)]
+    return _to_plain_mode(image)
 
 
 def _to_plain_mode(image: Image) -> Image:
@@ -69,10 +79,10 @@ def _write_variants(image: Image) -> Iterator[RedrawnFile]:
         if width >= image.width:
             continue
         smaller = smaller.resize((width, max(1, round(image.height * width / image.width))), reducing_gap=2.0)
-        yield _write(name, smaller, "WEBP", _VARIANT_QUALITIES[name])
+        yield write_image(name, smaller, "WEBP", _VARIANT_QUALITIES[name])
         if min(smaller.size) >= THUMBNAIL_EDGE_PIXELS:
             source = smaller
-    yield _write(THUMBNAIL, _cut_square(source), "WEBP", _THUMBNAIL_QUALITY)
+    yield write_image(THUMBNAIL, _cut_square(source), "WEBP", _THUMBNAIL_QUALITY)
 
 
 def _cut_square(image: Image) -> Image:
@@ -83,7 +93,15 @@ def _cut_square(image: Image) -> Image:
     return image.resize((target, target), box=(left, top, left + edge, top + edge), reducing_gap=2.0)
 
 
-def _write(name: str, image: Image, kind: str, quality: int) -> RedrawnFile:
+def write_image(name: str, image: Image, kind: str, quality: int) -> RedrawnFile:
+    """Write the pixels of an image as a file.
+
+    Args:
+        name: The size.
+        image: The image.
+        kind: JPEG, PNG or WEBP.
+        quality: From 1 to 100; PNG has none.
+    """
     target = io.BytesIO()
     if kind == "PNG":
         image.save(target, kind)

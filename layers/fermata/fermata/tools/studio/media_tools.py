@@ -6,8 +6,19 @@ from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.change_document import delete_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.domain.errors import NotFound
+from fermata.content.media.asset_store import (
+    MAX_ASSET_TAGS,
+    AssetTexts,
+    build_asset_path,
+    list_asset_files,
+    store_asset,
+)
+from fermata.content.media.fetch_image import fetch_image, name_file_of_url
+from fermata.content.media.redraw_image import ORIGINAL
+from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.studio_access import StudioAccess
+
+_MAX_ALT_CHARS, _MAX_TAG_CHARS = 500, 60
 
 
 def search_media(arguments: dict[str, Any], access: StudioAccess) -> list[dict[str, Any]]:
@@ -23,6 +34,33 @@ def search_media(arguments: dict[str, Any], access: StudioAccess) -> list[dict[s
         if matches and tags <= own_tags and str(fields.get("mediaType", "")).startswith(media_type):
             found.append(_describe_asset(asset_id, content))
     return found[:limit]
+
+
+def upload_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
+    """Fetch an image from a public address, and store it as an asset with the sizes of a preset."""
+    url, preset, tags = arguments["url"], arguments.get("variants", ""), arguments.get("tags") or []
+    alt = str(arguments.get("alt") or "")
+    if len(alt) > _MAX_ALT_CHARS or len(tags) > MAX_ASSET_TAGS or any(len(tag) > _MAX_TAG_CHARS for tag in tags):
+        raise InvalidRequest(
+            f"'alt' has at most {_MAX_ALT_CHARS} characters, and there are at most {MAX_ASSET_TAGS} tags of "
+            f"{_MAX_TAG_CHARS} characters."
+        )
+    opened = access.opened
+    texts = AssetTexts(name_file_of_url(url), alt, tuple(tags))
+    stored = store_asset(opened.resources, opened.space, opened.author, fetch_image(url), texts, preset=preset)
+    content = stored.version.content or DocumentContent()
+    variants = {
+        str(file["name"]): {
+            "path": build_asset_path(opened.space, stored.version.id, str(file["name"])),
+            "format": str(file["mediaType"]).removeprefix("image/"),
+            **{name: file[name] for name in ("width", "height", "size")},
+        }
+        for file in list_asset_files(content)
+    }
+    described = _describe_asset(stored.version.id, content)
+    chosen = {name: described[name] for name in ("id", "filename", "dimensions")}
+    path = build_asset_path(opened.space, stored.version.id, ORIGINAL)
+    return {**chosen, "path": path, "variants": variants, "isNew": stored.is_new}
 
 
 def get_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:

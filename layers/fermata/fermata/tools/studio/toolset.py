@@ -8,6 +8,7 @@ from fermata.tools.studio import (
     media_tools,
     project_tools,
     read_tools,
+    submission_tools,
 )
 from fermata.tools.studio.input_schemas import STUDIO_INPUT_SCHEMAS
 from fermata.tools.studio.studio_handler import StudioHandler, answer_in_studio
@@ -87,6 +88,12 @@ STUDIO_TOOLS = (
         "brain_search", "Finds entries of all models, or of one, in which a text occurs.", read_tools.search_brain
     ),
     _make_tool("search_media", "Finds assets by text, tags or media type.", media_tools.search_media),
+    _make_tool(
+        "upload_media",
+        "Fetches an image (JPEG, PNG, GIF or WebP) from a public https address, and stores it as an asset.",
+        media_tools.upload_media,
+        Risk.MODERATE,
+    ),
     _make_tool("get_media", "Returns an asset with its address, alternative text and tags.", media_tools.get_media),
     _make_tool(
         "update_status",
@@ -137,5 +144,17 @@ STUDIO_TOOLS = (
         "Checks whether the models of the project, or one of them, are sound.",
         read_tools.validate_project,
     ),
+    _make_tool(
+        "list_submissions",
+        "Lists what visitors have sent by the form of a model, the newest first.",
+        submission_tools.list_studio_submissions,
+    ),
+    _make_tool(
+        "approve_submission",
+        "Makes a submission an entry of its model, as a draft.",
+        submission_tools.approve_studio_submission,
+        Risk.HIGH,
+    ),
+    _make_tool("reject_submission", "Rejects a submission.", submission_tools.reject_studio_submission, Risk.MODERATE),
 )
 STUDIO_TOOLSET = Toolset("studio", STUDIO_TOOLS)

@@ -32,7 +32,8 @@ class NewSpace(StrictBody):
 class ModelDefinition(StrictBody):
     """A whole model. `fields` has a definition by name; docs/content.md lists the types and what a field may ask.
 
-    `domain` is the part of the site that its documents belong to, and the folder of their files.
+    `domain` is the part of the site that its documents belong to, and the folder of their files. `form` says how
+    visitors submit entries of it (docs/forms.md); without the member, the form stays as it is, and null removes it.
     """
 
     kind: Literal["singleton", "collection", "document", "dictionary", "page", "section"]
@@ -41,6 +42,7 @@ class ModelDefinition(StrictBody):
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     i18n: bool = False
     fields: Annotated[dict[str, dict[str, Any]], Field(max_length=200)] = Field(default_factory=dict)
+    form: dict[str, Any] | None = None
 
 
 class DocumentChange(StrictBody):
@@ -171,3 +173,23 @@ class AssetDescription(StrictBody):
     credential_id: Annotated[str, StringConstraints(max_length=64)] = ""
     model_id: Annotated[str, StringConstraints(max_length=200)] = ""
     locale: Annotated[str, StringConstraints(pattern=_LOCALE)] = "en"
+
+
+class NewSubmission(StrictBody):
+    """What a visitor has filled in, by the names of the fields, with the honeypot if there is one."""
+
+    data: Annotated[dict[str, Any], Field(max_length=200)]
+    locale: Annotated[str, StringConstraints(max_length=40)] = ""
+
+
+class SubmissionDecision(StrictBody):
+    """What becomes of a submission."""
+
+    status: Literal["pending", "approved", "rejected", "spam"]
+
+
+class SubmissionDecisions(StrictBody):
+    """What becomes of submissions."""
+
+    ids: Annotated[list[Annotated[str, StringConstraints(max_length=40)]], Field(min_length=1, max_length=50)]
+    action: Literal["pending", "approved", "rejected", "spam", "delete"]

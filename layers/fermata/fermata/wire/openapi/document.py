@@ -23,6 +23,7 @@ from fermata.wire.bodies.responses import (
     common,
     content,
     content_delivery,
+    content_forms,
     content_health,
     conversations,
     credentials,
@@ -54,7 +55,7 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, Re
 
 _RESPONSE_MODULES = (
     agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, cms_agent, common, content,
-    content_delivery, content_health, conversations,
+    content_delivery, content_forms, content_health, conversations,
     credentials, defaults, editor, generate, mcp, openai, planner, privacy, remote_tools, studio, turns, usage,
     webhooks,
 )  # fmt: skip

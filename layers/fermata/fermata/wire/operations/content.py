@@ -109,7 +109,9 @@ PUT_CONTENT_MODEL = Operation(
     parameters=(_IF_MATCH, _KEY),
     body=ModelDefinition,
     responses=(SuccessResponse("The model.", "ContentModelResponse"),),
-    errors=_NO_SPACE | _REFUSED | {409: "Its documents are not what the new definition makes of them."},
+    errors=_NO_SPACE
+    | _REFUSED
+    | {402: "The plan has no more forms.", 409: "Its documents are not what the new definition makes of them."},
 )  # fmt: skip
 REMOVE_CONTENT_MODEL = Operation(
     name="removeContentModel", function="api", method="DELETE", path=_MODEL_PATH, capabilities=CAN_MANAGE_CONTENT,

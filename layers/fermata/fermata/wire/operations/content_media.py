@@ -39,8 +39,8 @@ DOWNLOAD_ASSET = Operation(
         RequestParameter("asset", "The id of the asset.", {"type": "string"}, required=True, location="path"),
         RequestParameter(
             "file",
-            "The size.",
-            {"type": "string", "enum": ["original", "thumbnail", "small", "medium", "large"]},
+            "The size: original, thumbnail, small, medium, large, or one of a preset.",
+            {"type": "string", "maxLength": 40},
             required=True,
             location="path",
         ),

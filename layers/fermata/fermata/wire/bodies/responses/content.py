@@ -42,6 +42,7 @@ class ContentModelView(ResponseModel):
     i18n: bool
     built_in: bool
     fields: dict[str, Any]
+    form: dict[str, Any] | None = None
     version: CountField
     documents: CountField
 
