@@ -16,6 +16,7 @@ CLIENT_WRITES = ("batch_delete", "put_object", "delete_objects")
 
 UNCONDITIONAL: dict[str, str] = {
     "content/search/search_index.py:_store_entry": "stands beside the row that says where the entry is",
+    "content/forms/submission_store.py:delete_submissions_of_model": "deletes what a model that is gone leaves",
     "content/publishing/delivery_token.py:revoke_delivery_token": "deletes what is never written again",
     "content/space_members.py:delete_member_list": "deletes a list that is to be gone, the row that says so last",
     "turns/edit_journal.py:build_mark_put": "stands beside a log entry",

@@ -82,7 +82,13 @@ def submission_list_prefix(model: str, status: SubmissionStatus) -> str:
 
 
 def build_submission_puts(table: str, space: SpaceKey, submission: Submission) -> list[Write]:
-    """Build the writes of a new submission. They stand beside its reservation, which refuses their late copies."""
+    """Build the writes of a new submission. They stand beside its reservation, which refuses their late copies.
+
+    Args:
+        table: The table of content.
+        space: The space.
+        submission: The submission.
+    """
     return [
         Put(table, _submission_to_item(space, submission), if_absent=True),
         Put(table, _build_list_item(space, submission), if_absent=True),

@@ -89,6 +89,11 @@ def read_submissions(resources: Resources, space: SpaceKey, ids: Sequence[str]) 
 def read_submission(resources: Resources, space: SpaceKey, submission_id: str) -> Submission:
     """Return a submission.
 
+    Args:
+        resources: Of the process.
+        space: The space.
+        submission_id: The submission.
+
     Raises:
         NotFound: There is none in this space.
     """
@@ -153,6 +158,11 @@ def decide_submission(
 
 def delete_submission(resources: Resources, space: SpaceKey, submission_id: str) -> None:
     """Delete a submission with all that is known of who has sent it. An entry that was made of it stays.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        submission_id: The submission.
 
     Raises:
         NotFound: There is none in this space.

@@ -222,7 +222,13 @@ def _find_file(space: SpaceKey, version: DocumentVersion, name: str) -> tuple[st
 
 
 def build_asset_path(space: SpaceKey, asset_id: str, size: str = "large") -> str:
-    """Return the path of the API under which people download a size of an asset."""
+    """Return the path of the API under which people download a size of an asset.
+
+    Args:
+        space: The space.
+        asset_id: The asset.
+        size: The size.
+    """
     return f"/admin/api/ai/content/{space.name}/assets/{asset_id}/files/{size}"
 
 
