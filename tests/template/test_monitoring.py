@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from fermata.aws.observability import METRIC_UNITS
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import SecurityEvent
+from fermata.content.change_sets.change_set import change_set_sort_key, changed_document_sort_key
 from fermata.content.documents.document import DocumentKey
 from fermata.content.documents.document_rows import head_sort_key, version_sort_key
 from fermata.credentials import last_used
@@ -78,10 +79,15 @@ def test_every_change_of_content_is_consumed_or_in_the_queue(deployed: Template)
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["ContentDeadLetters", "Arn"]}
     assert mapping["MaximumRecordAgeInSeconds"] < 86_400, "a stream forgets after a day"
-    (one,) = mapping["FilterCriteria"]["Filters"]
-    (wanted,) = json.loads(one["Pattern"])["dynamodb"]["NewImage"]["sk"]["S"]
-    assert version_sort_key(DocumentKey("post", "rye"), 1).startswith(wanted["prefix"])
-    assert not head_sort_key(DocumentKey("post", "rye")).startswith(wanted["prefix"])
+    patterns = [json.loads(one["Pattern"]) for one in mapping["FilterCriteria"]["Filters"]]
+    wanted = {pattern["dynamodb"]["NewImage"]["sk"]["S"][0]["prefix"]: pattern["eventName"] for pattern in patterns}
+    rye = DocumentKey("post", "rye")
+    passed = {prefix for prefix in wanted if version_sort_key(rye, 1).startswith(prefix)}
+    assert {prefix: wanted[prefix] for prefix in passed} == {"h#": ["INSERT"]}
+    passed = {prefix for prefix in wanted if change_set_sort_key("a1").startswith(prefix)}
+    assert {prefix: wanted[prefix] for prefix in passed} == {"c#": ["INSERT", "MODIFY"]}
+    for other in (head_sort_key(rye), changed_document_sort_key("a1", rye)):
+        assert not any(other.startswith(prefix) for prefix in wanted)
 
 
 def test_the_filter_passes_only_ledger_rows(resources: Resources, mapping: Template) -> None:

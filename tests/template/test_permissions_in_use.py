@@ -50,7 +50,7 @@ from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.documents.read_document import find_document_by_slug, read_versions_at_once
 from fermata.content.model_store import create_space, put_model
-from fermata.content.outbox import ContentChange
+from fermata.content.outbox import ChangeSetStep, ContentChange
 from fermata.content.search.search_index import IndexSettings, set_index_settings
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
@@ -100,7 +100,9 @@ from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
+from fermata.turns.webhooks.deliver_message import deliver_webhook_message
 from fermata.turns.webhooks.outbox import resend_outbox
+from fermata.turns.webhooks.queue_content_events import queue_change_set_step, queue_content_change
 from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
@@ -570,6 +572,28 @@ def test_changes_of_content_are_indexed_with_the_model_that_their_space_has_chos
         delete_document(api, space, key, author)
         index_content_change(consumer, ContentChange(space, key, 3, "delete", ""))
         assert [request.path for request in server.requests] == ["/v1/embeddings"]
+
+
+def test_webhooks_are_told_about_content(
+    resources: Resources, functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tenant(resources_of_new_process(resources))
+    rights = frozenset({Capability.TOOLS, Capability.CONTENT})
+    caller = functions["stage"].caller.model_copy(update={"capabilities": rights})
+    api, space, author = functions["api"], SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    sent = _record_messages(monkeypatch)
+    _run_locally_without_queue(functions)
+    with run_scripted_tool_server() as receiver:
+        add_webhook(functions["credentials"], caller, receiver.url, (WebhookEvent.DOCUMENT_CREATED,))
+        create_space(api, space, ContentSpace(), author)
+        content = DocumentContent(slug="rye").with_fields(DEFINITION_LOCALE, {"description": LARGE})
+        key = create_document(api, space, "page", author, content).version.key
+        queue_content_change(functions["consume_content"], ContentChange(space, key, 1, "create", ""))
+        deliver_webhook_message(functions["deliver_webhooks"], sent.pop())
+        opened = begin_change_set(api, space, "Spring", author)
+        queue_change_set_step(functions["consume_content"], ChangeSetStep(space, opened.id, 1, "open"))
+        deliver_webhook_message(functions["deliver_webhooks"], sent.pop())
+        assert [call.body["type"] for call in receiver.calls] == ["content.documentCreated"]
 
 
 @pytest.mark.parametrize("kind", ["conversation", "user", "tenant"])
