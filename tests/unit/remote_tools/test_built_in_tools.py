@@ -11,7 +11,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.built_in import google_drive, image_generation, unsplash
+from fermata.remote_tools.built_in import google_drive, image_generation, pexels, unsplash
 from fermata.remote_tools.built_in.built_in_call import BuiltInCall
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
@@ -42,6 +42,7 @@ def services(tool_server: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch) -
     """Let the scripted server be all services."""
     url = f"http://127.0.0.1:{tool_server.server_port}"
     monkeypatch.setattr(unsplash, "UNSPLASH_URL", url)
+    monkeypatch.setattr(pexels, "PEXELS_URL", url)
     monkeypatch.setattr(image_generation, "OPENAI_IMAGES_URL", f"{url}/images")
     monkeypatch.setattr(image_generation, "GEMINI_MODELS_URL", f"{url}/models")
     monkeypatch.setattr(google_drive, "DRIVE_FILES_URL", f"{url}/files")
@@ -92,7 +93,66 @@ def test_photos_are_searched_with_their_attribution(
     assert tool_server.calls[0].headers["authorization"] == f"Client-ID {KEY}"
 
 
+PEXELS_PHOTO = {
+    "id": 7,
+    "width": 4000,
+    "height": 3000,
+    "url": "https://www.pexels.com/photo/7/",
+    "photographer": "Ada",
+    "photographer_url": "https://www.pexels.com/@ada",
+    "avg_color": "#978E82",
+    "src": {"medium": "https://images.example/m", "large2x": "https://images.example/l"},
+    "alt": None,
+}
+
+
+@pytest.mark.parametrize(("per_page", "sent"), [(None, "10"), (500, "80"), (0, "1")])
+def test_stock_photos_are_found_with_whose_they_are(
+    tool_server: ScriptedToolServer, per_page: int | None, sent: str
+) -> None:
+    tool_server.script_answer({"photos": [PEXELS_PHOTO], "total_results": 9000})
+    wanted = {"query": " bread ", "orientation": "square", "color": "red"}
+    envelope = run("pexels_searchPhotos", wanted | ({} if per_page is None else {"perPage": per_page}))
+    assert envelope["data"] == {
+        "success": True,
+        "photos": [
+            {
+                "id": 7,
+                "photographer": "Ada",
+                "photographerUrl": "https://www.pexels.com/@ada",
+                "sourceUrl": "https://www.pexels.com/photo/7/",
+                "alt": "",
+                "previewUrl": "https://images.example/m",
+                "imageUrl": "https://images.example/l",
+                "avgColor": "#978E82",
+                "width": 4000,
+                "height": 3000,
+            }
+        ],
+        "totalResults": 9000,
+        "query": "bread",
+    }
+    assert query_of(tool_server) == {
+        "query": ["bread"], "per_page": [sent], "orientation": ["square"], "color": ["red"],
+    }  # fmt: skip
+    assert tool_server.calls[0].headers["authorization"] == KEY
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [([], 200, "not known"), ({"photos": [{"id": 1}]}, 200, "not known"), ({"error": f"no {KEY}"}, 401, "401")],
+)
+def test_stock_photos_that_cannot_be_read_are_said_without_the_key(
+    tool_server: ScriptedToolServer, answer: Any, status: int, words: str
+) -> None:
+    tool_server.script_answer(answer, status)
+    message = run("pexels_searchPhotos", {"query": "bread"})["error"]["message"]
+    assert words in message
+    assert KEY not in message
+
+
 def test_a_blank_search_finds_nothing_and_asks_nobody(tool_server: ScriptedToolServer) -> None:
+    assert run("pexels_searchPhotos", {"query": " "})["data"]["photos"] == []
     assert run("unsplash.search", {"query": "  "})["data"] == {"items": []}
     assert tool_server.calls == []
 

@@ -13,7 +13,8 @@ OTHERS = {
     "cms_listConversationImages": "not made: images of a conversation are no assets of the site (decision 0465)",
     **dict.fromkeys(("web_quickSearch", "web_deepResearch", "web_fetchContent"), "web research"),
     **dict.fromkeys(("http_get", "http_post"), "HTTP through the address guard"),
-    **dict.fromkeys(("pexels_searchPhotos", "pexels_downloadPhoto"), "stock photos of a later revision"),
+    "pexels_searchPhotos": "a built-in tool of a workspace, with its key",
+    "pexels_downloadPhoto": "not made: only uploads of people are drawn anew (decision 0460)",
 }
 """Tools that are not made in this module's families, and where they belong."""
 REQUIRED_INSTEAD = {"cms_createPage", "cms_createPageWithContent"}

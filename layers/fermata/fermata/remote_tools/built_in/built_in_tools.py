@@ -256,5 +256,28 @@ _WEB_TOOLS = (
         options=("baseUrl",),
     ),
 )
-BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in (*_TOOLS, *_WEB_TOOLS)}
+_PEXELS_TOOLS = (
+    BuiltInTool(
+        _manifest(
+            "pexels_searchPhotos",
+            "Searches stock photos of Pexels. `perPage` is 1 to 80. Photographer and source link have to be shown "
+            "beside a photo that is used.",
+            (
+                _closed(
+                    {
+                        "query": _TEXT,
+                        "perPage": {"type": "integer"},
+                        "orientation": {"type": "string", "enum": ["landscape", "portrait", "square"]},
+                        "color": _TEXT,
+                    },
+                    "query",
+                ),
+                _WEB_RESULT,
+            ),
+            15_000,
+        ),
+        f"{_MODULES}.pexels:search_pexels",
+    ),
+)
+BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in (*_TOOLS, *_WEB_TOOLS, *_PEXELS_TOOLS)}
 BUILT_IN_ENDPOINT_PREFIX = "builtin:"

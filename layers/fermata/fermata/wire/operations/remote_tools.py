@@ -58,7 +58,7 @@ TURN_ON_BUILT_IN_TOOL = Operation(
     capabilities=_CAN_MANAGE_TOOLS,
     summary="Turn on a built-in tool, or replace its key",
     description="unsplash.search, unsplash.get_by_id, image.generate, gdrive.browse, web_quickSearch, "
-    "web_fetchContent, web_deepResearch, http_get and http_post are there "
+    "web_fetchContent, web_deepResearch, pexels_searchPhotos, http_get and http_post are there "
     "once they are turned on. `DELETE` turns one off. `http_get` and `http_post` need the option `hosts`.",
     parameters=(_NAME,),
     body=BuiltInToolSettings,
