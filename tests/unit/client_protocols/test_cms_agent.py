@@ -3,17 +3,20 @@
 import json
 import re
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from fermata.client_protocols.cms_session_log import describe_cms_log
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.content.documents.read_document import find_document_by_slug, read_document
 from fermata.credentials import scope_defaults
+from fermata.domain.messages import Message, UsageSoFar
 from fermata.domain.model_io import TextDelta
 from fermata.domain.use_limits import DEFAULT_USER_LIMITS, CallerLimits
 from fermata.wire.http.dispatch import handle_request
@@ -251,6 +254,36 @@ def test_a_session_remembers_what_it_was_about_and_logs_which_tools_it_called(cl
     assert (entity["type"], entity["name"], entity["slug"]) == ("page", "About", "about")
     [log] = client.send("GET", f"{path}/logs")[1]["data"]
     assert (log["traceId"], log["prompt"], log["tools"]) == (answer["traceId"], "Create a page", ["cms_createPage"])
+    assert [(step["stepNumber"], step["tools"]) for step in log["steps"]] == [(1, ["cms_createPage"]), (2, [])]
+    assert [step["usage"]["totalTokens"] for step in log["steps"]] == [15, 15]
+    assert log["usage"]["totalTokens"] == answer["usage"]["totalTokens"] == 30
+    assert log["durationMs"] >= sum(step["durationMs"] for step in log["steps"]) >= 0
+
+
+def test_the_log_of_a_session_says_how_long_each_step_has_taken() -> None:
+    def store(position: int, role: Any, second: int, tokens: int = 0) -> Message:
+        usage = UsageSoFar(prompt_tokens=tokens, completion_tokens=1, cost_usd=Decimal("0.5")) if tokens else None
+        at = f"2026-11-29T10:00:{second:02}.250Z"
+        return Message(position=position, role=role, content=(), turn="t1", created_at=at, turn_usage=usage)
+
+    of_older_turn = store(0, "assistant", 0, 7).model_copy(update={"turn": "t0"})
+    messages = [store(1, "user", 1), store(2, "assistant", 4, 10), store(3, "tool", 9), store(4, "assistant", 11, 30)]
+    [log] = describe_cms_log([of_older_turn, *messages])
+    assert (log["durationMs"], [step["durationMs"] for step in log["steps"]]) == (10_000, [3_000, 2_000])
+    assert [step["usage"]["promptTokens"] for step in log["steps"]] == [10, 20]
+    assert [step["usage"]["costUsd"] for step in log["steps"]] == [0.5, 0.0]
+    [damaged] = describe_cms_log([messages[0].model_copy(update={"created_at": ""}), messages[1]])
+    assert damaged["durationMs"] == 0
+
+
+def test_an_archived_session_is_listed_apart_until_it_is_taken_back(client: CmsClient) -> None:
+    ids = [client.send("POST", SESSIONS, {"title": title})[1]["data"]["id"] for title in ("Spring", "Summer")]
+    for archived, apart in ((True, [ids[0]]), (False, [])):
+        status, changed = client.send("PATCH", f"{SESSIONS}/{ids[0]}", {"archived": archived})
+        assert (status, changed["data"]["archived"], changed["data"]["title"]) == (200, archived, "Spring")
+        assert [one["id"] for one in client.send("GET", SESSIONS, archived="true")[1]["data"]] == apart
+        listed = {one["id"] for one in client.send("GET", SESSIONS)[1]["data"]}
+        assert listed == set(ids) - set(apart)
 
 
 def test_a_conversation_with_another_agent_is_no_session(client: CmsClient) -> None:

@@ -1,10 +1,10 @@
 """Serve the sessions of the CMS agent's own protocol. A session is a conversation of the scope `cms`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from fermata.agents.registry import get_toolset
 from fermata.client_protocols.chat_conversations import choose_model_of_default, find_chat
+from fermata.client_protocols.cms_session_log import describe_cms_log
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations import conversation_store, message_views
 from fermata.conversations.block_store import BlockFetcher
@@ -12,7 +12,6 @@ from fermata.conversations.message_cuts import leave_out_cut_messages
 from fermata.conversations.message_store import read_newest_messages
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
-from fermata.domain.messages import Message
 from fermata.turns.round.remembered_entities import recall_entities
 from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.wire.bodies.cms_agent_requests import CmsSessionChange, CmsTargetBody, NewCmsSession
@@ -28,10 +27,11 @@ MAX_SESSIONS_PER_PAGE = 500
 MESSAGES_PER_SESSION_PAGE = 200
 MEMORY_MESSAGES = 60
 LOGGED_MESSAGES = 200
-MAX_LOGGED_PROMPT_CHARS = 2_000
 
 
 def list_cms_sessions(context: RequestContext) -> Response:
+    """Answer with sessions, those that are archived or the others. A page may have fewer than its limit."""
+    is_archived = context.request.query.get("archived") == "true"
     limit = read_integer_parameter(context.request, "limit", SESSIONS_PER_PAGE, maximum=MAX_SESSIONS_PER_PAGE)
     page = conversation_store.list_conversations(
         context.resources,
@@ -40,7 +40,8 @@ def list_cms_sessions(context: RequestContext) -> Response:
         cursor=context.request.query.get("cursor"),
         limit=max(1, limit),
     )
-    return _answer(context, [describe_cms_session(one) for one in page.conversations], next_cursor=page.next_cursor)
+    listed = [describe_cms_session(one) for one in page.conversations if one.archived == is_archived]
+    return _answer(context, listed, next_cursor=page.next_cursor)
 
 
 def create_cms_session(context: RequestContext) -> Response:
@@ -84,6 +85,7 @@ def change_cms_session(context: RequestContext) -> Response:
         credential_id=credential_id,
         model_id=model_id,
         space=_find_target(context, body.cms_target),
+        archived=body.archived,
     )
     return _answer(context, describe_cms_session(changed))
 
@@ -110,7 +112,7 @@ def show_cms_memory(context: RequestContext) -> Response:
 
 
 def list_cms_logs(context: RequestContext) -> Response:
-    """Answer with the prompts of the newest messages, each with the tools that its turn has called."""
+    """Answer with the prompts of the newest messages, each with the steps of its turn."""
     conversation = find_cms_session(context)
     newest = read_newest_messages(
         context.resources,
@@ -144,32 +146,10 @@ def describe_cms_session(conversation: Conversation) -> dict[str, Any]:
         "title": conversation.title,
         "modelId": conversation.model_id,
         "cmsTarget": {"siteId": site, "environmentId": environment} if site else None,
+        "archived": conversation.archived,
         "createdAt": conversation.created_at,
         "updatedAt": conversation.updated_at,
     }
-
-
-def describe_cms_log(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return an entry for each prompt among messages, with the names of the tools that its turn has called.
-
-    Args:
-        messages: In their order.
-    """
-    entries: dict[str, dict[str, Any]] = {}
-    for message in messages:
-        if message.role == "user" and message.turn not in entries:
-            text = " ".join(block.text for block in message.content if block.kind == "text" and block.text)
-            entries[message.turn] = {
-                "index": message.position,
-                "traceId": message.turn,
-                "prompt": text[:MAX_LOGGED_PROMPT_CHARS],
-                "tools": [],
-                "timestamp": message.created_at,
-            }
-        elif message.turn in entries:
-            called = [block.tool_name for block in message.content if block.kind == "toolCall"]
-            entries[message.turn]["tools"] += called
-    return list(entries.values())
 
 
 def _find_session(context: RequestContext) -> Conversation | None:

@@ -171,6 +171,7 @@ def update_conversation(
     credential_id: str | None = None,
     model_id: str | None = None,
     space: str | None = None,
+    archived: bool | None = None,
 ) -> Conversation:
     """Change what is given and return the conversation. A running turn keeps the model it was started with.
 
@@ -179,12 +180,14 @@ def update_conversation(
         credential_id: The credential of later turns. It is not looked up here.
         model_id: The provider's name of the model of later turns.
         space: The content space of later turns. It is not looked up here.
+        archived: Whether its client lists it apart.
 
     Raises:
         NotFound: The conversation does not exist, is deleted, or belongs to another user.
         ServiceUnavailable: Other requests changed it in each of MAX_UPDATE_ATTEMPTS attempts.
     """
     requested = {"title": title, "credential_id": credential_id, "model_id": model_id, "space": space}
+    requested |= {"archived": archived}
     changes = {name: value for name, value in requested.items() if value is not None}
     if not changes:
         return get_conversation(resources, caller, conversation_id)
@@ -275,7 +278,7 @@ def conversation_from_item(row: Item) -> Conversation:
 
 def to_conversation_view(conversation: Conversation) -> dict[str, Any]:
     """Return the conversation as clients see it. Costs are numbers, and only `credentialId` may be null."""
-    hidden = {"tenant", "user", "claim", "next_position", "cuts"}
+    hidden = {"tenant", "user", "claim", "next_position", "cuts", "archived"}
     hidden |= set() if conversation.space else {"space"}
     view = conversation.model_dump(mode="json", by_alias=True, exclude=hidden)
     return view | {"costUsdTotal": round_usd(conversation.cost_usd_total)}

@@ -54,5 +54,7 @@ class Conversation(DomainModel):
     claim: str | None = None
     cuts: tuple[tuple[int, int], ...] = ()
     """Positions of messages that count no more (conversations/message_cuts.py)."""
+    archived: bool = False
+    """Whether its user has put it away. Clients of the CMS agent list such sessions apart."""
     created_at: str
     updated_at: str

@@ -55,5 +55,6 @@ class CmsSessionChange(StrictBody):
     """The new values of a session. Members that are left out keep their value."""
 
     title: NonBlankTitle | None = None
+    archived: bool | None = None
     model_id: ResourceId | None = None
     cms_target: CmsTargetBody | None = None

@@ -98,7 +98,13 @@ LIST_CMS_SESSIONS = Operation(
     capabilities=CAN_CHAT,
     error_model=_ERROR_MODEL,
     summary="List the caller's sessions with the CMS agent",
-    parameters=(_CURSOR, make_integer_parameter("limit", "How many sessions a page has.", 0, 500)),
+    parameters=(
+        _CURSOR,
+        make_integer_parameter("limit", "How many sessions are looked at for a page.", 0, 500),
+        RequestParameter(
+            "archived", "Whether those that are archived are listed, or the others.", {"enum": ["true", "false"]}
+        ),
+    ),
     responses=(SuccessResponse("The most recently used session comes first.", "CmsSessionListResponse"),),
 )
 CREATE_CMS_SESSION = Operation(

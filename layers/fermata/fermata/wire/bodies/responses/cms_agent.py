@@ -39,6 +39,7 @@ class CmsSessionView(ResponseModel):
     title: str
     model_id: str
     cms_target: CmsTargetView | None
+    archived: bool
     created_at: InstantField
     updated_at: InstantField
 
@@ -81,6 +82,22 @@ class CmsMemoryResponse(ResponseModel):
     meta: CmsMeta
 
 
+class CmsUsageView(ResponseModel):
+    prompt_tokens: CountField
+    completion_tokens: CountField
+    total_tokens: CountField
+    cost_usd: float
+
+
+class CmsStepView(ResponseModel):
+    """A response of the model: how long it took, what it used, and which tools it called."""
+
+    step_number: CountField
+    duration_ms: CountField
+    usage: CmsUsageView
+    tools: list[str]
+
+
 class CmsLogView(ResponseModel):
     """A prompt of a session and how it was answered. `GET /v1/agent/stream/{traceId}` has its events for a day."""
 
@@ -89,6 +106,9 @@ class CmsLogView(ResponseModel):
     prompt: str
     tools: list[str]
     timestamp: InstantField
+    duration_ms: CountField
+    usage: CmsUsageView
+    steps: list[CmsStepView]
 
 
 class CmsLogListResponse(ResponseModel):
