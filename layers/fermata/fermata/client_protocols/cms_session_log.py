@@ -74,7 +74,7 @@ def _describe_usage(before: UsageSoFar, after: UsageSoFar) -> dict[str, Any]:
         "promptTokens": prompt,
         "completionTokens": completion,
         "totalTokens": prompt + completion,
-        "costUsd": float(max(after.cost_usd - before.cost_usd, 0)),
+        "costUsd": max(0.0, float(after.cost_usd - before.cost_usd)),
     }
 
 

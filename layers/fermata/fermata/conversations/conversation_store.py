@@ -186,7 +186,7 @@ def update_conversation(
         NotFound: The conversation does not exist, is deleted, or belongs to another user.
         ServiceUnavailable: Other requests changed it in each of MAX_UPDATE_ATTEMPTS attempts.
     """
-    requested = {"title": title, "credential_id": credential_id, "model_id": model_id, "space": space}
+    requested: Item = {"title": title, "credential_id": credential_id, "model_id": model_id, "space": space}
     requested |= {"archived": archived}
     changes = {name: value for name, value in requested.items() if value is not None}
     if not changes:
