@@ -27,12 +27,14 @@ from fermata.aws.resources import Resources
 from fermata.client_protocols.chat_conversations import open_chat
 from fermata.client_protocols.client_messages import ClientAnswer
 from fermata.client_protocols.continue_turn import ClientTurn
+from fermata.client_protocols.conversation_keys import build_key_rules
 from fermata.client_protocols.openai_conversations import (
     find_response_conversation,
     open_transcript_conversation,
     store_transcript,
 )
 from fermata.client_protocols.openai_transcript import TranscriptMessage
+from fermata.content.asking_key import read_asking_key
 from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
@@ -61,6 +63,7 @@ from fermata.domain.errors import NotFound
 from fermata.domain.messages import Message
 from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.hosts import registry
+from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import LOG_LENGTH, DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
@@ -113,6 +116,12 @@ from fermata.webhooks.redeliver_event import list_webhook_deliveries, redeliver_
 from fermata.webhooks.webhook_event import WebhookEvent
 from fermata.webhooks.webhook_registry import add_webhook
 from fermata.wire.auth import api_key_store
+from fermata.wire.auth.conversation_key_store import (
+    authenticate_conversation_key,
+    change_conversation_key,
+    create_conversation_key,
+)
+from fermata.wire.bodies.studio_requests import NewConversationKeyRules
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
 from fermata.wire.http.routing import Routes
@@ -476,6 +485,26 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
     clock.advance(31 * 86_400)
     api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
     assert len(api_key_store.list_api_keys(functions["credentials"], manager.tenant)) == 1
+
+
+def test_a_key_of_the_conversation_api_is_made_admitted_counted_and_asked_by_tools(functions: dict[str, Any]) -> None:
+    space = SpaceKey("bakery", "shop")
+    create_space(functions["api"], space, ContentSpace(), ContentAuthor("ada"))
+    put_model(functions["api"], space, {"id": "recipe", "kind": "collection"}, ContentAuthor("ada"))
+    rights = frozenset({"ai.chat", "ai.keys.manage", "ai.content.manage"})
+    manager = functions["stage"].caller.model_copy(update={"capabilities": rights})
+    body = NewConversationKeyRules.model_validate({"project": space.name, "models": ["recipe"], "locales": ["en"]})
+    rules = build_key_rules(functions["credentials"], "bakery", body)
+    key, text = create_conversation_key(functions["credentials"], manager, "Site", rules)
+    change_conversation_key(functions["credentials"], manager, key.id, lambda rules: rules, label="Shop")
+    assert authenticate_conversation_key(functions["stream_turns"], text).user == key.user
+    month = MonthlyMessages(functions["stream_turns"], "bakery", key.user, 1)
+    month.require_room()
+    functions["stream_turns"].tables.write_items(month.build_write())
+    for function in ("stream_turns", "round"):
+        asking = read_asking_key(functions[function], space, key.user)
+        assert asking is not None
+        assert asking.rules == rules
 
 
 @pytest.mark.parametrize("function", ["api", "round", "credentials"])

@@ -11,6 +11,8 @@ from fermata.aws.api_key_rows import make_api_key_user
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_space import SpaceKey
+from fermata.content.documents.read_document import read_document
+from fermata.content.files.read_project import VOCABULARY_KEY
 from fermata.content.space_members import SpaceMember, put_member
 from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import Forbidden, InvalidRequest, Unauthorized
@@ -139,6 +141,12 @@ def test_a_revoked_key_is_refused_at_once_and_a_rotated_one_has_another_text(mak
         ({"locales": ("tr",)}, ("save_content", SAVE), "locale_not_allowed"),
         ({"locales": ("tr",)}, ("save_content", {**SAVE, "locale": None}), None),
         ({"locales": ("en",)}, ("copy_locale", {"model": "faq", "from": "en", "to": "tr"}), "locale_not_allowed"),
+        (
+            {"role": "admin", "locales": ("tr",)},
+            ("delete_model", {"model": "note", "confirm": True}),
+            "locale_not_allowed",
+        ),
+        ({"locales": ("tr",)}, ("vocabulary", {"action": "update", "terms": {"cart": {"en": "Bag"}}}), None),
         ({"models": ("faq",)}, ("relation_expand", {"model": "landing", "entryId": "x", "fields": ["a"]}), None),
     ],
 )
@@ -153,6 +161,18 @@ def test_the_rules_of_a_key_are_checked_when_a_tool_is_called(
         assert result.output["code"] == code
     assert read_answer(program.stage) == "Yes."
     assert list_change_sets(program.stage.resources, PROJECT) == []
+
+
+def test_a_key_of_one_language_deletes_in_it_only_although_its_call_names_none(make_key: MakeKey) -> None:
+    program = make_key(role="admin", locales=("en",))
+    assert run_call(program, "delete_content", model="faq", entryIds=[FAQ.id]).ok
+    content = read_document(program.stage.resources, PROJECT, FAQ).content
+    assert content is not None
+    assert set(content.locales) == {"tr"}
+    assert run_call(program, "vocabulary", action="update", terms={"cart": None}).output["terms"].get("cart") is None
+    kept = read_document(program.stage.resources, PROJECT, VOCABULARY_KEY).content
+    assert kept is not None
+    assert kept.get_locale("tr")["cart"] == "Sepet"
 
 
 def test_a_key_of_an_admin_merges_where_an_editors_changes_wait(make_key: MakeKey) -> None:

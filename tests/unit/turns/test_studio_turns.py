@@ -136,3 +136,11 @@ def test_in_a_new_space_the_only_write_is_to_begin(stage: Stage) -> None:
     stage.run_workflow()
     assert {tool.name for tool in stage.driver.requests[0].tools} == {"list_models", "validate", "init_project"}
     assert "Phase: uninitialized" in stage.driver.requests[0].volatile
+
+
+def test_g032_the_model_is_told_of_a_tool_what_it_needs_to_call_it(studio: Stage) -> None:
+    start(studio, "Hello")
+    studio.script_replies("Hello.")
+    studio.run_workflow()
+    [told] = [tool for tool in studio.driver.requests[0].tools if tool.name == "save_content"]
+    assert set(told.model_dump(exclude_none=True)) == {"name", "description", "input_schema"}

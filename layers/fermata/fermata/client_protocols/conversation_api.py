@@ -11,12 +11,12 @@ from fermata.client_protocols.studio_messages import read_conversation_parameter
 from fermata.client_protocols.studio_turns import (
     StudioMessage,
     find_studio_conversation,
-    find_studio_project,
     make_studio_renderer,
     read_project_name,
     start_studio_turn,
 )
 from fermata.content.content_space import SpaceKey, parse_space_name
+from fermata.content.space_access import find_space_for_caller
 from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import BadGateway, Forbidden, ServiceUnavailable, Unauthorized
 from fermata.domain.events import ErrorEvent
@@ -33,9 +33,8 @@ from fermata.wire.renderers.studio_stream import STUDIO_CANCELLED_WORDS, StudioR
 
 def send_conversation_message(resources: Resources, request: HttpRequest) -> Response:
     """Answer a message as a whole, once the turn has ended or a person has to decide about a call."""
-    context, rules, project = _open_request(resources, request)
+    context, rules, space = _open_request(resources, request)
     body = parse_body(request, ConversationMessageBody, ignore_unknown=True)
-    space = find_studio_project(context, project.name)
     message = StudioMessage(
         body.message,
         conversation_id=body.conversation_id or "",
@@ -54,9 +53,8 @@ def send_conversation_message(resources: Resources, request: HttpRequest) -> Res
 
 def show_conversation_history(resources: Resources, request: HttpRequest) -> Response:
     """Show what was said in a conversation of the key."""
-    context, _, project = _open_request(resources, request)
+    context, _, space = _open_request(resources, request)
     conversation_id = read_conversation_parameter(request)
-    space = find_studio_project(context, project.name)
     return Response(200, read_studio_messages(context, find_studio_conversation(context, space, conversation_id)))
 
 
@@ -65,7 +63,8 @@ def _open_request(resources: Resources, request: HttpRequest) -> tuple[RequestCo
 
     Raises:
         Unauthorized: The request has no key of this API, or one that is revoked or has expired.
-        Forbidden: The key is for another project.
+        Forbidden: The key is for another project, or for one of the same name that was there before.
+        NotFound: The project is gone.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
@@ -77,6 +76,8 @@ def _open_request(resources: Resources, request: HttpRequest) -> tuple[RequestCo
     observability.add_log_keys(tenant=caller.tenant, user=caller.user)
     project = parse_space_name(caller.tenant, read_project_name(request.path_parameters["projectId"]))
     if project.name != rules.project:
+        raise Forbidden("Forbidden: this key is for another project.", reason="other_project")
+    if key.created_at < find_space_for_caller(resources, caller, rules.project)[1].created_at:
         raise Forbidden("Forbidden: this key is for another project.", reason="other_project")
     record_api_key_use(resources, caller)
     usual = tenant.limits.apply_to(resources.settings.caller_limits).user.prompts_per_minute

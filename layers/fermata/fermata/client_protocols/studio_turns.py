@@ -1,5 +1,6 @@
 """Start turns of the studio's agent for its own clients and for keys, and answer with what they do (decision 0474)."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -148,8 +149,8 @@ def _open_conversation(
             return find_studio_conversation(context, project, conversation_id)
         except NotFound:
             pass  # one of somebody else, or of another project: a new one begins
-    key = context.request.headers.get("idempotency-key", "")[:150]
-    name = f"{project.name} {key}" if key else new_id()
+    key = context.request.headers.get("idempotency-key", "")
+    name = f"{project.name} {hashlib.sha256(key.encode()).hexdigest()[:32]}" if key else new_id()
     counter = UseCounter(context.resources, context.caller, context.caller_limits, name)
     counter.require_room(Use(prompts=1, turn=name))
     if month is not None:

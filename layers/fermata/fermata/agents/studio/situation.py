@@ -173,7 +173,7 @@ def _name_target(model: ContentModel | None, target: str) -> str:
 
 def _describe_terms(access: StudioAccess) -> Iterator[str]:
     content = access.whole.get_content(VOCABULARY_KEY)
-    terms = list_terms(content) if content else {}
+    terms = list_terms(content, access.permissions.allowed_locales) if content else {}
     for term, texts in list(terms.items())[:_MAX_TERMS]:
         yield to_single_line(f"{term}: {json.dumps(texts, ensure_ascii=False)}", _MAX_PINNED_CHARS)
     if len(terms) > _MAX_TERMS:

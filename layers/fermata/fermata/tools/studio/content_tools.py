@@ -112,7 +112,8 @@ def delete_content(arguments: dict[str, Any], access: StudioAccess) -> dict[str,
         changes: dict[DocumentKey, ChangeContent] = {key: partial(_drop_keys, place, tuple(named))}
     else:
         keys = [access.find_entry(model, name)[0] for name in named]
-        only = place if model.i18n and "locale" in arguments else ""
+        is_restricted = access.permissions.allowed_locales is not None
+        only = place if model.i18n and ("locale" in arguments or is_restricted) else ""
         changes = {key: partial(_drop_locale, only) for key in keys}
     return write_documents(access, "delete_content", changes, target=model.id, locale=locale)
 
@@ -187,8 +188,9 @@ def copy_entry(source: str, target: str, before: DocumentContent | None) -> Docu
 def change_vocabulary(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Return the terms of the project, or change them. A term that is null is removed."""
     content = access.whole.get_content(VOCABULARY_KEY) or DocumentContent()
+    allowed = access.permissions.allowed_locales
     if arguments.get("action", "read") == "read":
-        terms = list_terms(content)
+        terms = list_terms(content, allowed)
         return {"terms": terms, "total": len(terms)}
     terms = arguments.get("terms") or {}
     unknown = {locale for texts in terms.values() for locale in texts or ()} - set(access.whole.record.locales)
@@ -197,23 +199,37 @@ def change_vocabulary(arguments: dict[str, Any], access: StudioAccess) -> dict[s
             field="terms", kind="locale", message=f"The project has no locale {sorted(unknown)[0]}."
         )
         return {"branch": "", "valid": False, "merged": False, "errors": [problem.to_wire()]}
-    changes: dict[DocumentKey, ChangeContent] = {VOCABULARY_KEY: partial(_change_terms, terms)}
+    if allowed is not None and any(locale not in allowed for texts in terms.values() for locale in texts or ()):
+        raise Forbidden("locale_not_allowed")
+    changes: dict[DocumentKey, ChangeContent] = {VOCABULARY_KEY: partial(_change_terms, terms, allowed)}
     written = write_documents(access, "vocabulary", changes, target=VOCABULARY_MODEL.id)
-    return written | {"terms": list_terms(_change_terms(terms, content))}
+    return written | {"terms": list_terms(_change_terms(terms, allowed, content), allowed)}
 
 
-def _change_terms(terms: dict[str, Any], before: DocumentContent | None) -> DocumentContent:
+def _change_terms(
+    terms: dict[str, Any], allowed: frozenset[str] | None, before: DocumentContent | None
+) -> DocumentContent:
+    """Return the vocabulary with changed terms. One that is removed stays in languages that the caller may not use."""
     content = before or DocumentContent()
     for term, texts in terms.items():
         for locale in content.locales if texts is None else texts:
+            if texts is None and allowed is not None and locale not in allowed:
+                continue
             content = content.with_fields(locale, {term: None if texts is None else texts[locale]})
     return content
 
 
-def list_terms(vocabulary: DocumentContent) -> dict[str, dict[str, str]]:
-    """Return the terms with their texts by locale."""
+def list_terms(vocabulary: DocumentContent, allowed: frozenset[str] | None = None) -> dict[str, dict[str, str]]:
+    """Return the terms with their texts by locale.
+
+    Args:
+        vocabulary: What the project's vocabulary says.
+        allowed: The only locales that are told; None for all.
+    """
     terms: dict[str, dict[str, str]] = {}
     for locale, texts in vocabulary.locales.items():
+        if allowed is not None and locale not in allowed and locale != "data":
+            continue
         for term, text in texts.items():
             terms.setdefault(term, {}).update({locale: text} if locale != "data" else {})
     return terms

@@ -11,6 +11,8 @@ WorkspaceRole = Literal["owner", "admin", "member"]
 _FULL_ROLES = ("owner", "admin")
 _LEAST_ROLE: ProjectRole = "viewer"
 _KEY_ROLES = ("viewer", "editor")
+_TOOLS_OF_ALL_LOCALES = frozenset({"delete_model", "init_project"})
+"""They change content in all languages at once, so nobody calls them who may use some languages only."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ def refuse_for_caller(tool_name: str, arguments: Mapping[str, Any], permissions:
     if models is not None and (model := _find_model(tool_name, arguments)) is not None and model not in models:
         return "model_access_denied"
     locales = permissions.allowed_locales
+    if locales is not None and tool_name in _TOOLS_OF_ALL_LOCALES:
+        return "locale_not_allowed"
     if locales is not None and any(locale not in locales for locale in _list_locales(arguments)):
         return "locale_not_allowed"
     return None
