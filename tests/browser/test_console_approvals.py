@@ -183,8 +183,11 @@ def test_what_was_decided_last_is_listed_below_the_inbox(console: ConsolePage) -
         "decidedBy": "grace",
         "reason": "Not before the fair.",
     }
+    changed = {"outcome": "approved", "tool": "insertHtml", "inputHash": "a" * 64, "decidedInputHash": "b" * 64}
     plan = play_approval(1) | {"toolName": "submit_edit_plan", "pendingPlanId": "p", "reasons": ["destructivePlan"]}
-    answers = {"approvals": {"approvals": [plan]}, "approval-decisions": {"decisions": [decision]}}
+    plan |= {"scope": "planner", "input": {"summary": "Removes /about.", "ops": []}}
+    decisions = {"decisions": [decision, decision | changed]}
+    answers = {"approvals": {"approvals": [plan]}, "approval-decisions": decisions}
 
     def answer(route: Route) -> None:
         name = urlsplit(route.request.url).path.rpartition("/")[2]
@@ -198,6 +201,11 @@ def test_what_was_decided_last_is_listed_below_the_inbox(console: ConsolePage) -
     row = page.get_by_role("row").filter(has_text="submit_edit_plan")
     expect(row).to_contain_text("denied")
     expect(row).to_contain_text("Not before the fair.")
+    expect(page.get_by_role("row").filter(has_text="insertHtml")).to_contain_text("approved, changed")
+    expect(page.get_by_text("Decided last")).to_have_count(1)
+    card = page.get_by_role("group", name="Approval: Edit plan of ada")
+    card.get_by_role("button", name="Change").click()
+    expect(card.get_by_role("textbox")).to_have_count(2)  # its summary and its operations
     assert console.find_accessibility_problems() == []
     assert console.complaints == []
 

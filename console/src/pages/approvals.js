@@ -78,7 +78,7 @@ class Inbox {
     }
     const { decisions } = await client.approvals.decisions({ limit: SHOWN_DECISIONS, signal });
     await this.#show(waiting);
-    this.#decided.replaceChildren(h("h2", {}, words.approvals.decided), decisionTable(decisions));
+    this.#decided.replaceChildren(...decisionViews(decisions));
     this.isLoaded = true;
   }
 
@@ -115,7 +115,11 @@ class Inbox {
   /** @param {any} approval */
   #add(approval) {
     const { approvalId, toolName, userId, scope } = approval;
-    const actions = { ...this.actions, schema: (/** @type {string} */ name) => this.#schemaOf(scope, name) };
+    const schema = async (/** @type {string} */ name) => {
+      const whole = await this.#schemaOf(scope, name);
+      return approval.pendingPlanId && whole ? onlyMembersOf(approval.input, whole) : whole;
+    };
+    const actions = { ...this.actions, schema };
     const context = { words: APPROVAL_WORDS[LANGUAGE_NAME], language: LANGUAGE, actions };
     const title = approval.pendingPlanId ? words.approvals.planOf(userId) : words.approvals.callOf(toolName, userId);
     const card = new ApprovalCard(context, approvalFromService(approval), { title });
@@ -149,6 +153,17 @@ class Inbox {
   }
 }
 
+/**
+ * A plan that waits is changed in the members that it is shown with: its tool takes more of them, when a model calls it.
+ *
+ * @param {Record<string, any>} input
+ * @param {{properties?: Record<string, any>}} schema
+ */
+function onlyMembersOf(input, schema) {
+  const known = Object.entries(schema.properties ?? {}).filter(([name]) => Object.hasOwn(input, name));
+  return { type: "object", properties: Object.fromEntries(known) };
+}
+
 /** @param {any} approval */
 function headOf({ bridgeId, toolName, userId, scope, risk, capability, requestedAt }) {
   const { of, asked, turn, risks, capabilities } = words.approvals;
@@ -165,20 +180,22 @@ function headOf({ bridgeId, toolName, userId, scope, risk, capability, requested
 }
 
 /** @param {any[]} decisions */
-function decisionTable(decisions) {
+function decisionViews(decisions) {
   const { decided, decidedColumns, nothingDecided, nobody, outcomes } = words.approvals;
-  if (!decisions.length) return h("p", { class: "quiet-text" }, nothingDecided);
+  if (!decisions.length) return [h("h2", {}, decided), h("p", { class: "quiet-text" }, nothingDecided)];
   const { at, tool, outcome, by, reason } = decidedColumns;
   const rows = decisions.map((decision) => [
     formatInstant(decision.at),
     h("a", { href: `#/turns/${encodeURIComponent(decision.bridgeId)}` }, decision.tool),
-    h(
-      "span",
-      { class: decision.outcome === "approved" ? "tag good" : "tag" },
-      outcomes[decision.outcome] ?? decision.outcome,
-    ),
+    h("span", { class: decision.outcome === "approved" ? "tag good" : "tag" }, outcomes[outcomeOf(decision)]),
     decision.decidedBy ?? nobody,
     decision.reason ?? "",
   ]);
-  return table(decided, [at, tool, outcome, by, reason], rows);
+  return [table(decided, [at, tool, outcome, by, reason], rows)];
+}
+
+/** @param {{outcome: string, inputHash?: string, decidedInputHash?: string}} decision */
+function outcomeOf({ outcome, inputHash, decidedInputHash }) {
+  const isChanged = outcome === "approved" && decidedInputHash && decidedInputHash !== inputHash;
+  return isChanged ? "approvedWithChanges" : outcome;
 }

@@ -20,6 +20,7 @@ export const AGENT_PAGES_DE = {
     nothingDecided: "Noch wurde nichts entschieden.",
     outcomes: {
       approved: "freigegeben",
+      approvedWithChanges: "geändert freigegeben",
       denied: "abgelehnt",
       expired: "niemand rechtzeitig",
       stale: "Werkzeug geändert",

@@ -19,6 +19,7 @@ export const AGENT_PAGES_EN = {
     nothingDecided: "Nothing was decided yet.",
     outcomes: /** @type {Record<string, string>} */ ({
       approved: "approved",
+      approvedWithChanges: "approved, changed",
       denied: "denied",
       expired: "nobody in time",
       stale: "tool changed",

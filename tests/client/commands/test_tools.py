@@ -92,3 +92,4 @@ def test_a_built_in_tool_is_turned_on_with_a_key_from_the_environment(
     assert result.exit_code == 0, result.output
     assert service.calls[0].body == {"apiKey": "k-1", "options": {"folderId": "f=1"}}
     assert run(service, "turn-on", "http_get", "--no-key", "--option", "hosts").exit_code == 2
+    assert "Without a key: --no-key." in run(service, "turn-on", "http_get").output

@@ -11,6 +11,7 @@ from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.domain.events import ApprovalDecidedEvent, ToolResultEvent
 from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed
 from fermata.turns.approvals.decide_approval import decide_approval
+from fermata.turns.approvals.settle_call import Decision, build_denied_output
 from tests.stored_rows import read_table
 from tests.unit.turns import invariants
 from tests.unit.turns.approvals.bakery import ASKER, HEAD_BAKER, NO, YES, Bakery, make_bake_tool, make_sell_tool
@@ -70,6 +71,13 @@ def test_a_denial_is_a_result_that_the_model_reads_and_an_event_that_the_client_
     (event,) = bakery.decided
     assert (event.outcome, event.approved, event.reason) == ("denied", False, "Too many loaves.")
     invariants.check_invariants(bakery.stage)
+
+
+@pytest.mark.parametrize(("reason", "read"), [("too many", "too many. Do"), ("Why so many?", "Why so many? Do")])
+def test_a_reason_is_a_sentence_of_what_the_model_reads(reason: str, read: str) -> None:
+    error = build_denied_output(Decision("denied", reason)).error
+    assert error is not None
+    assert f"The reason: {read} not call it again" in error
 
 
 def test_a_denied_call_is_not_asked_for_again_in_its_turn(bakery: Bakery) -> None:
