@@ -8,6 +8,7 @@ import { showEntries } from "../studio/entry-list.js";
 import { showHealth } from "../studio/health.js";
 import { showMembers } from "../studio/members.js";
 import { showPlanUsage } from "../studio/plan-usage.js";
+import { showSubmissions } from "../studio/submissions.js";
 import { words } from "../words/index.js";
 
 /** @import { PageContext } from "../shell/shell.js" */
@@ -28,6 +29,11 @@ function listParts() {
       name: names.changeSets,
       path: "change-sets",
       show: (target, view, id) => (id ? showChangeSet : showChangeSets)(target, view, id),
+    },
+    {
+      name: names.submissions,
+      path: "submissions",
+      show: (target, view, model) => showSubmissions(target, view, model),
     },
     { name: names.health, path: "health", show: showHealth },
     { name: names.members, path: "members", show: showMembers },

@@ -10,6 +10,7 @@
 import { makeAssets } from "./content-assets.js";
 import { makeDeliveryTokens, makeSearch, makeTransfer } from "./content-exchange.js";
 import { makeHealth, makeMembers } from "./content-members.js";
+import { makeSubmissions } from "./content-submissions.js";
 import { Service } from "./service.js";
 import { pathOf } from "./transport.js";
 
@@ -34,7 +35,7 @@ export class ContentClient {
   }
 
   /**
-   * Return what a space holds: `models`, `documents`, `changeSets` and `assets`; who may work in it and how healthy it is:
+   * Return what a space holds: `models`, `documents`, `changeSets`, `assets` and `submissions`; who may work in it and how healthy it is:
    * `members` and `health`; how it is searched, and how content gets out and in: `search`, `deliveryTokens` and `transfer`.
    *
    * @param {string} site
@@ -84,6 +85,7 @@ function makeSpace(service, site, environment) {
     documents: makeDocuments(service, `${path}/documents`),
     changeSets: makeChangeSets(service, `${path}/change-sets`),
     assets: makeAssets(service, site, environment),
+    submissions: makeSubmissions(service, `${path}/submissions`),
     members: makeMembers(service, `${path}/members`),
     health: makeHealth(service, `${path}/health`),
     search: makeSearch(service, site, environment),

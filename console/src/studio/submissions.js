@@ -1,0 +1,193 @@
+/** What visitors have sent with forms: it is read, approved, rejected, called spam, or deleted. */
+
+import { toText } from "../content/content-difference.js";
+import { scrolled } from "../content/difference-view.js";
+import { refreshRegularly } from "../content/refresh.js";
+import { announce, askInDialog, emptyView, field, h, showLoaded } from "../dom.js";
+import { formatCount, formatInstant } from "../format.js";
+import { words } from "../words/index.js";
+import { sortModels } from "./entry-list.js";
+
+/** @import { SpaceView } from "../content/space-page.js" */
+/** @typedef {"pending" | "approved" | "rejected" | "spam"} SubmissionStatus */
+
+const PAGE_SIZE = 50;
+const STATUSES = /** @type {const} */ (["pending", "approved", "rejected", "spam"]);
+
+/** @param {HTMLElement} target @param {SpaceView} view @param {string | undefined} model */
+export function showSubmissions(target, view, model) {
+  return showLoaded(
+    target,
+    () => view.content.models.list({ signal: view.context.signal }),
+    (models) => {
+      const own = listFormModels(models);
+      const { noForms, noFormsText } = words.studio.submissions;
+      if (!own.length) return emptyView(noForms, noFormsText);
+      return submissionsView(view, own, own.find(({ id }) => id === model) ?? own[0]);
+    },
+  );
+}
+
+/**
+ * Return the models that visitors may send entries of.
+ *
+ * @param {any[]} models
+ */
+export function listFormModels(models) {
+  return sortModels(models).filter(({ form }) => form && typeof form === "object");
+}
+
+/** @param {SpaceView} view @param {any[]} models @param {any} model */
+function submissionsView(view, models, model) {
+  const { form, states } = words.studio.submissions;
+  const list = new SubmissionList(view, model);
+  const choice = h("select", {}, ...models.map(({ id, title }) => h("option", { value: id }, title || id)));
+  choice.value = model.id;
+  choice.addEventListener("change", () => {
+    location.hash = view.linkTo("submissions", choice.value);
+  });
+  const status = h("select", {}, ...STATUSES.map((name) => h("option", { value: name }, states[name])));
+  status.addEventListener("change", () => list.filter(/** @type {SubmissionStatus} */ (status.value)));
+  list.load();
+  refreshRegularly(view.context, () => list.load({ isRefresh: true }));
+  const tools = [field(form, choice), field(words.content.status, status)];
+  return [h("div", { class: "content-tools" }, ...tools), list.element];
+}
+
+class SubmissionList {
+  /** @type {SubmissionStatus} */
+  #status = "pending";
+  #pages = 1;
+
+  /** @param {SpaceView} view @param {any} model */
+  constructor(view, model) {
+    this.view = view;
+    this.model = model;
+    this.element = h("div", { class: "submissions" });
+  }
+
+  /** @param {SubmissionStatus} status */
+  filter(status) {
+    this.#status = status;
+    this.#pages = 1;
+    this.load();
+  }
+
+  /** @param {{isRefresh?: boolean}} [options] */
+  load(options) {
+    return showLoaded(
+      this.element,
+      () => this.#read(),
+      (page) => this.#render(page),
+      options,
+    );
+  }
+
+  async #read() {
+    const { content, context } = this.view;
+    const filter = { status: this.#status, limit: PAGE_SIZE };
+    /** @type {any[]} */
+    const submissions = [];
+    /** @type {string | undefined} */
+    let cursor;
+    let total = 0;
+    for (let page = 0; page < this.#pages; page += 1) {
+      const wanted = { ...filter, ...(cursor && { cursor }) };
+      const read = await content.submissions.list(this.model.id, wanted, { signal: context.signal });
+      submissions.push(...read.submissions);
+      ({ total, nextCursor: cursor } = read);
+      if (!cursor) break;
+    }
+    return { submissions, total, hasMore: Boolean(cursor) };
+  }
+
+  /** @param {{submissions: any[], total: number, hasMore: boolean}} page */
+  #render({ submissions, total, hasMore }) {
+    const { none, noneText, count } = words.studio.submissions;
+    if (!submissions.length) return emptyView(none[this.#status], noneText);
+    const next = () => {
+      this.#pages += 1;
+      return this.load();
+    };
+    return [
+      h("p", { class: "quiet-text", role: "status" }, count(total, formatCount(total))),
+      h("ul", { class: "cards" }, ...submissions.map((submission) => this.#card(submission))),
+      hasMore && h("button", { type: "button", class: "button more", onclick: next }, words.content.documents.more),
+    ];
+  }
+
+  /** @param {any} submission */
+  #card(submission) {
+    const { id, createdAt, locale, entryId, data, fields } = submission;
+    const { hiddenText, entry, sentAt } = words.studio.submissions;
+    const link = h("a", { href: this.view.linkTo("documents", this.model.id, entryId ?? "") }, entry);
+    const head = h("p", { class: "quiet-text" }, sentAt(formatInstant(createdAt)), locale ? ` · ${locale}` : "");
+    const body = data ? valuesView(data) : h("p", { class: "quiet-text" }, hiddenText(fields.join(", ")));
+    return h(
+      "li",
+      { class: "card", "aria-label": id },
+      head,
+      body,
+      senderView(submission),
+      h("div", { class: "row-actions" }, entryId && link, ...this.#actions(submission)),
+    );
+  }
+
+  /** @param {any} submission */
+  #actions({ id, status, data }) {
+    if (!data) return []; // it is for moderators to decide
+    const { decisions, decided } = words.studio.submissions;
+    const decide = async (/** @type {SubmissionStatus} */ to) => {
+      await this.view.content.submissions.decide(id, to);
+      announce(decided[to]);
+      await this.load();
+    };
+    const button = (/** @type {string} */ text, /** @type {() => Promise<unknown>} */ act) => {
+      const onclick = () => act().catch((/** @type {any} */ error) => this.#tell(own, error));
+      const own = h("button", { type: "button", class: "link", "aria-label": `${text} ${id}`, onclick }, text);
+      return own;
+    };
+    const others = status === "approved" ? [] : STATUSES.filter((to) => to !== status);
+    return [
+      ...others.map((to) => button(decisions[to], () => decide(to))),
+      button(words.remove, () => this.#remove(id)),
+    ];
+  }
+
+  /** Say beside a submission why it could not be decided. @param {HTMLElement} button @param {any} error */
+  #tell(button, error) {
+    const problems = (error.details?.problems ?? []).map((/** @type {any} */ one) => `${one.field}: ${one.message}`);
+    const text = [error.message, ...problems].join(" ");
+    const card = button.closest("li");
+    card?.querySelector(".problem")?.remove();
+    card?.append(h("p", { class: "problem", role: "alert" }, text));
+  }
+
+  /** @param {string} id */
+  async #remove(id) {
+    const { removeTitle, removeText, removed } = words.studio.submissions;
+    const done = await askInDialog(removeTitle, [h("p", {}, removeText)], {
+      action: words.remove,
+      isDangerous: true,
+      onAction: () => this.view.content.submissions.remove(id),
+    });
+    if (!done) return;
+    announce(removed);
+    await this.load();
+  }
+}
+
+/** @param {Record<string, any>} data */
+function valuesView(data) {
+  const rows = Object.entries(data).flatMap(([name, value]) => [
+    h("dt", {}, h("bdi", {}, name)),
+    h("dd", { dir: "auto", class: "cell-text", ...scrolled(toText(value)) }, toText(value)),
+  ]);
+  return h("dl", { class: "values" }, ...rows);
+}
+
+/** @param {any} submission */
+function senderView({ sender }) {
+  const parts = [sender?.address, sender?.referrer, sender?.agent].filter(Boolean);
+  return parts.length > 0 && h("p", { class: "quiet-text sender", dir: "auto" }, parts.join(" · "));
+}
