@@ -104,6 +104,16 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     expect(page.get_by_text("What it has changed is stored")).to_be_visible()
     shop = space.send("GET", f"{name}/main/documents/shop/main")["document"]
     assert shop["locales"]["en"]["hours"] == "Monday to Saturday, 7 to 17"
+    form = {"enabled": True, "exposedFields": ["name"]}
+    question = {"kind": "collection", "title": "Questions", "fields": {"name": {"type": "string"}}, "form": form}
+    space.send("PUT", f"{name}/main/models/question", question)
+    sent = httpx.post(f"{cloud.url}/delivery/forms/local/{name}/main/question", json={"data": {"name": HOSTILE}})
+    assert sent.status_code == 201, sent.text
+    page.get_by_role("link", name="Submissions").click()
+    expect(page.locator(".card")).to_contain_text("<img src=x onerror=alert(1)>")
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("heading", name="Nothing waits")).to_be_visible()
+    assert space.send("GET", f"{name}/main/documents/question")["total"] == 1
     page.get_by_role("link", name="Health").click()
     expect(page.get_by_text("of 100")).to_be_visible()
     expect_accessible(console)
