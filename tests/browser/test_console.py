@@ -28,7 +28,10 @@ def test_a_person_without_a_link_is_told_how_to_get_one(page: Page, cloud: Local
     expect(page.get_by_role("status")).to_contain_text("make console")
 
 
-def test_a_link_works_once_and_leaves_no_trace_in_the_address(console: ConsolePage, cloud: LocalCloud) -> None:
+def test_a_link_works_once_and_leaves_no_trace_in_the_address(page: Page, cloud: LocalCloud) -> None:
+    console = ConsolePage(page, cloud)
+    page.context.clear_cookies()
+    console.open_link()
     expect(console.page.get_by_role("link", name="Usage")).to_be_visible()
     assert "code" not in console.page.url
     assert console.page.evaluate("document.cookie") == ""

@@ -41,6 +41,7 @@ def test_a_browser_in_german_sees_no_english_words(browser: Chromium, german_pag
     expect(german_page.get_by_role("heading", name="Anmelden")).to_be_visible()
     expect(german_page.get_by_role("status")).to_contain_text("gibt einen neuen Link aus")
     console = ConsolePage(german_page, cloud)
+    console.open_link()
     assert german_page.evaluate("document.documentElement.lang") == "de-AT"
     german_page.emulate_media(reduced_motion="reduce")
     for path in PAGES:

@@ -45,6 +45,7 @@ def test_a_page_that_could_not_be_loaded_says_why_and_can_be_loaded_again(consol
 @pytest.mark.parametrize("path", WORKSPACE)
 def test_who_was_signed_out_meanwhile_is_led_to_sign_in(console: ConsolePage, cloud: LocalCloud, path: str) -> None:
     page = console.page
+    console.open("webhooks" if path != "webhooks" else "tools")
     for session in (cloud.directory / "console" / "sessions").iterdir():
         session.unlink()
     page.goto(f"{console.url}/console/#/{path}")

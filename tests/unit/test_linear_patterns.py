@@ -38,7 +38,7 @@ derive_attacks_once = functools.cache(derive_attacks)
 
 def find_slow_attack(found: FoundPattern, part: int = 0, parts: int = 1) -> Attack | None:
     """Return the first text of a part that takes too much longer when it is longer, each time that it is tried."""
-    for attack in derive_attacks(found.pattern)[part::parts]:
+    for attack in derive_attacks_once(found.pattern)[part::parts]:
         if is_slow(found, attack) and is_slow(found, attack):
             return attack
     return None
