@@ -19,7 +19,9 @@ PATIENCE_MS = 30_000
 
 @pytest.fixture
 def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
+    console = browser.run(lambda: ConsolePage(page, cloud))
+    browser.run(console.open_link)
+    return console
 
 
 def canvas_of(page: Page) -> FrameLocator:
