@@ -6,6 +6,7 @@ from typing import Any
 from fermata.aws import observability
 from fermata.aws.resources import get_resources, prepare_function
 from fermata.content.content_consumers import tell_content_consumers
+from fermata.content.documents.settle_commit import finish_commit
 from fermata.content.outbox import consume_content_changes
 
 
@@ -13,7 +14,9 @@ from fermata.content.outbox import consume_content_changes
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Report the first change that a consumer has not taken, so that Lambda retries only from there on."""
     observability.reset_log_keys()
-    return dict(consume_content_changes(event["Records"], partial(tell_content_consumers, get_resources())))
+    resources = get_resources()
+    apply, finish = partial(tell_content_consumers, resources), partial(finish_commit, resources)
+    return dict(consume_content_changes(event["Records"], apply, finish))
 
 
 prepare_function("dynamodb", "s3", "kms")

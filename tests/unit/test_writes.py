@@ -15,6 +15,7 @@ KEY_MEMBERS = 3
 CLIENT_WRITES = ("batch_delete", "put_object", "delete_objects")
 
 UNCONDITIONAL: dict[str, str] = {
+    "content/change_sets/change_set_store.py:delete_changed_documents": "deletes what a closed set of changes has left",
     "content/search/search_index.py:_store_entry": "stands beside the row that says where the entry is",
     "content/forms/submission_store.py:delete_submissions_of_model": "deletes what a model that is gone leaves",
     "content/publishing/delivery_token.py:revoke_delivery_token": "deletes what is never written again",

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.content.change_sets import change_set_store
 from fermata.content.change_sets.change_set_store import (
-    MAX_CHANGED_DOCUMENTS,
     begin_change_set,
     change_in_change_set,
     discard_change_set,
@@ -164,8 +164,11 @@ def test_a_discarded_change_set_leaves_nothing(resources: Resources, space: Spac
     assert rows == []
 
 
-def test_a_change_set_takes_what_one_transaction_takes(resources: Resources, space: SpaceKey, open_set: str) -> None:
-    for number in range(MAX_CHANGED_DOCUMENTS - 2):
+def test_a_change_set_takes_so_many_documents_and_not_one_more(
+    resources: Resources, space: SpaceKey, open_set: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_set_store, "MAX_CHANGED_DOCUMENTS", 6)
+    for number in range(4):
         post = make_post(f"P{number}").model_copy(update={"slug": f"post-{number}"})
         change_in_change_set(
             resources, space, open_set, DocumentKey("post", f"p{number}"), lambda _before, _basis, post=post: post

@@ -36,13 +36,17 @@ def stream(resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatc
     return records
 
 
+def finish_nothing(_space: SpaceKey, _commit: str) -> None:
+    raise AssertionError("no commit was staged")
+
+
 def deliver(stream: list[dict[str, Any]], apply: Callable[[ContentChange], object]) -> int:
     """Deliver batches as Lambda does, from where the last one has failed, and return how many there were."""
     batches, start = 0, 0
     while start < len(stream):
         batches += 1
         try:
-            failures = consume_content_changes(stream[start:], apply)["batchItemFailures"]
+            failures = consume_content_changes(stream[start:], apply, finish_nothing)["batchItemFailures"]
         except SystemExit:  # the process is gone, and has reported nothing
             continue
         start = int(failures[0]["itemIdentifier"]) if failures else len(stream)

@@ -20,6 +20,7 @@ from fermata.content.documents.change_document import (
     build_next_version,
     change_document,
 )
+from fermata.content.documents.commit_errors import IN_USE_MESSAGE, ContentMoved
 from fermata.content.documents.document import (
     ContentAuthor,
     ContentStatus,
@@ -27,7 +28,8 @@ from fermata.content.documents.document import (
     DocumentKey,
     DocumentVersion,
 )
-from fermata.content.documents.document_commit import IN_USE_MESSAGE, ContentMoved, DocumentStep, commit_documents
+from fermata.content.documents.document_commit import commit_documents
+from fermata.content.documents.document_writes import DocumentStep
 from fermata.content.documents.read_document import (
     ModelState,
     WriteBasis,
@@ -35,6 +37,7 @@ from fermata.content.documents.read_document import (
     read_document_version,
     read_write_basis,
 )
+from fermata.content.documents.staged_rows import show_rows
 from fermata.content.forms.form_definition import parse_form_definition
 from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
@@ -90,7 +93,7 @@ def list_content_models(resources: Resources, space: SpaceKey) -> list[ModelStat
     rows = resources.tables.query_items(
         resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", limit=MAX_MODELS
     )
-    return [model_state_from_item(row) for row in rows]
+    return [model_state_from_item(row) for row in show_rows(resources, space, rows)]
 
 
 def read_model(resources: Resources, space: SpaceKey, model_id: str) -> ModelState:

@@ -12,6 +12,8 @@ from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import deserialize_item
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey, VersionAction
+from fermata.content.documents.document_rows import VERSION_PREFIX
+from fermata.content.documents.staged_rows import COMMIT_PREFIX, COMMITTED, RELEASED, STAGED_BY
 
 
 class ContentChange(NamedTuple):
@@ -50,10 +52,13 @@ OutboxEntry: TypeAlias = ContentChange | ChangeSetStep
 def read_content_change(record: Mapping[str, Any]) -> ContentChange | None:
     """Return the change that a record of the stream reports; None for a record of something else.
 
-    Only new rows of versions are changes. That an author was renamed, or that a row was erased, is none.
+    New rows of versions are changes, and those that a staged commit has released. A row that it has only marked is
+    none, nor that a row was erased. An author who is renamed in a row that was released tells of the change again.
     """
     image = record["dynamodb"].get("NewImage")
-    if record["eventName"] != "INSERT" or image is None or not image["sk"]["S"].startswith("h#"):
+    if image is None or not image["sk"]["S"].startswith(VERSION_PREFIX) or STAGED_BY in image:
+        return None
+    if record["eventName"] != "INSERT" and RELEASED not in image:
         return None
     row = deserialize_item(image)
     data = json.loads(row["data"])
@@ -77,30 +82,52 @@ def read_change_set_step(record: Mapping[str, Any]) -> ChangeSetStep | None:
     return ChangeSetStep(SpaceKey(*_split_space(row["pk"])), row["sk"].removeprefix("c#"), int(row["version"]), status)
 
 
+def read_switched_commit(record: Mapping[str, Any]) -> tuple[SpaceKey, str] | None:
+    """Return the staged commit that a record of the stream reports as switched, and its space; None for another record.
+
+    Its process may have died behind the switch: then nobody else takes the marks off.
+    """
+    image = record["dynamodb"].get("NewImage")
+    if record["eventName"] != "MODIFY" or image is None or not image["sk"]["S"].startswith(COMMIT_PREFIX):
+        return None
+    if image["status"]["S"] != COMMITTED or "ttl" in image:
+        return None
+    return SpaceKey(*_split_space(image["pk"]["S"])), image["sk"]["S"].removeprefix(COMMIT_PREFIX)
+
+
 def _split_space(partition: str) -> tuple[str, str, str]:
     _, tenant, _, site, environment = partition.split("#")
     return tenant, site, environment
 
 
 def consume_content_changes(
-    records: Iterable[Mapping[str, Any]], apply: Callable[[Any], object]
+    records: Iterable[Mapping[str, Any]], apply: Callable[[Any], object], finish: Callable[[SpaceKey, str], object]
 ) -> dict[str, list[dict[str, str]]]:
     """Apply the changes of a batch, one after the other, up to the first that fails.
 
     Args:
         records: The records of the stream's event.
         apply: Does what an OutboxEntry needs. It is called again for one whose process died or response was lost.
+        finish: Takes the marks of a staged commit off whose process may have died.
 
     Returns:
         The response to the stream: where it begins again; everything before is done.
     """
     for record in records:
         change: OutboxEntry | None = read_content_change(record) or read_change_set_step(record)
-        if change is None:
-            continue
+        switched = read_switched_commit(record)
         try:
-            apply(change)
+            if change is not None:
+                apply(change)
+            elif switched is not None:
+                finish(*switched)
         except Exception:  # noqa: BLE001 - logged whole, and the stream repeats the change with all behind it
-            observability.log_exception("content.change_failed", document=change.place, version=change.version)
+            observability.log_exception("content.change_failed", **_describe_record(change, switched))
             return {"batchItemFailures": [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]}]}
     return {"batchItemFailures": []}
+
+
+def _describe_record(change: OutboxEntry | None, switched: tuple[SpaceKey, str] | None) -> dict[str, Any]:
+    if change is not None:
+        return {"document": change.place, "version": change.version}
+    return {"commit": switched[1], "space": switched[0].name} if switched else {}

@@ -14,6 +14,7 @@ from fermata.content.content_consumers import tell_content_consumers
 from fermata.content.content_space import ContentSpace, SpaceKey, forget_deleted_space, mark_space_deleted
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentContent, DocumentKey
+from fermata.content.documents.settle_commit import finish_commit
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import consume_content_changes
 from fermata.domain.caller import Caller
@@ -80,7 +81,9 @@ class ContentStage:
     def consume(self) -> None:
         """Tell the consumers of what the stream has, as the function does."""
         records, self.records = self.records, []
-        failures = consume_content_changes(records, partial(tell_content_consumers, self.resources))
+        failures = consume_content_changes(
+            records, partial(tell_content_consumers, self.resources), partial(finish_commit, self.resources)
+        )
         assert failures == {"batchItemFailures": []}
 
     def deliver(self) -> list[str]:
@@ -302,7 +305,9 @@ def test_a_queue_that_refuses_lets_the_stream_repeat_the_change(stage: ContentSt
     stage.listen(WebhookEvent.DOCUMENT_CREATED)
     stage.write_rye()
     stage.queue.is_down = True
-    failures = consume_content_changes(stage.records, partial(tell_content_consumers, stage.resources))
+    failures = consume_content_changes(
+        stage.records, partial(tell_content_consumers, stage.resources), partial(finish_commit, stage.resources)
+    )
     assert len(failures["batchItemFailures"]) == 1
     stage.queue.is_down = False
     assert stage.deliver() == ["documentCreated"]

@@ -9,6 +9,7 @@ from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.content.content_model import META_MODEL, ContentModel, ModelKind
 from fermata.content.content_space import SpaceKey
+from fermata.content.documents.commit_errors import ContentMoved, EffectRepeated
 from fermata.content.documents.document import (
     ContentAuthor,
     ContentStatus,
@@ -17,8 +18,9 @@ from fermata.content.documents.document import (
     DocumentVersion,
     VersionAction,
 )
-from fermata.content.documents.document_commit import ContentMoved, DocumentStep, EffectRepeated, commit_documents
+from fermata.content.documents.document_commit import commit_documents, make_way
 from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
+from fermata.content.documents.document_writes import DocumentStep
 from fermata.content.documents.read_document import (
     WriteBasis,
     describe_missing_document,
@@ -96,7 +98,9 @@ def change_document(
     for _ in range(MAX_DOCUMENT_ATTEMPTS):
         try:
             return _try_change(resources, space, key, author, decide, options)
-        except (ContentMoved, EffectRepeated):
+        except ContentMoved as moved:
+            make_way(resources, space, moved)
+        except EffectRepeated:
             continue
     raise ServiceUnavailable("Other requests are changing this document. Try again.", retry_after=1)
 

@@ -9,6 +9,7 @@ from fermata.content.documents.change_document import ChangeOptions, WrittenDocu
 from fermata.content.documents.document import ContentAuthor, DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import version_sort_key, versions_prefix
 from fermata.content.documents.read_document import read_document_version
+from fermata.content.documents.staged_rows import MARK_ATTRIBUTES, show_rows
 from fermata.domain.errors import NotFound
 
 
@@ -36,11 +37,15 @@ def list_versions(
         max_sk=f"{prefix}~" if before is None else version_sort_key(key, max(before - 1, 0)),
         descending=True,
         limit=limit,
-        attributes=("data", "user"),
+        attributes=("data", "user", *MARK_ATTRIBUTES),
     )
-    if not rows and before is None:
+    shown = show_rows(resources, space, rows)
+    newest = _version_without_content(rows[0]).version if rows else 1
+    if len(shown) < len(rows) and newest > 1:  # only the newest one may not be there yet
+        return list_versions(resources, space, key, limit=limit, before=newest)
+    if not shown and before is None:
         raise NotFound(f"There is no {key.model} {key.id}.")
-    return [_version_without_content(row) for row in rows]
+    return [_version_without_content(row) for row in shown]
 
 
 def _version_without_content(row: dict[str, Any]) -> DocumentVersion:

@@ -23,6 +23,7 @@ from fermata.content.documents.document import DocumentContent, DocumentHead, Do
 from fermata.domain.errors import PayloadTooLarge
 
 MAX_DOCUMENT_BYTES = 1_000_000
+VERSION_PREFIX = "h#"
 BytesCounter: TypeAlias = Callable[[int], None]
 """Counts what is about to be stored, or raises if its author may not store as much (decision 0430)."""
 _CATEGORY_CHARS = 64
@@ -36,7 +37,7 @@ def head_sort_key(key: DocumentKey) -> str:
 
 def versions_prefix(key: DocumentKey) -> str:
     """Return what the sort keys of a document's versions begin with."""
-    return f"h#{key.model}#{key.id}#"
+    return f"{VERSION_PREFIX}{key.model}#{key.id}#"
 
 
 def version_sort_key(key: DocumentKey, version: int) -> str:

@@ -6,6 +6,7 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import ContentStatus, DocumentHead, DocumentKey
 from fermata.content.documents.document_rows import head_from_item
+from fermata.content.documents.staged_rows import show_rows
 
 MAX_LISTED = 200
 _SCANNED_HEADS = 1000
@@ -64,9 +65,9 @@ def list_documents(
             max_sk=f"d#{model}#~",
             limit=scanned,
         )
-        heads = [head_from_item(row) for row in rows]
+        heads = [head_from_item(row) for row in show_rows(resources, space, rows)]
         found += [head for head in heads if only is None or only.matches(head)]
         if len(rows) < scanned:
             break
-        after = heads[-1].id
+        after = rows[-1]["sk"].rpartition("#")[2]
     return DocumentPage(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else "")

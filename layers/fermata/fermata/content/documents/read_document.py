@@ -23,7 +23,8 @@ from fermata.content.documents.document_rows import (
     version_sort_key,
     versions_prefix,
 )
-from fermata.content.documents.unique_claims import claim_slug
+from fermata.content.documents.staged_rows import show_items, show_row
+from fermata.content.documents.unique_claims import UniqueClaim, claim_slug
 from fermata.domain.errors import NotFound
 
 MAX_BATCH_KEYS = 100
@@ -47,7 +48,15 @@ def read_newest_version(resources: Resources, space: SpaceKey, key: DocumentKey)
     rows = resources.tables.query_items(
         resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", descending=True, limit=1
     )
-    return version_from_item(resources, rows[0]) if rows else None
+    if not rows:
+        return None
+    shown, number = show_row(resources, space, rows[0]), int(rows[0]["version"])
+    if shown is None and number > 1:  # the newest one is not there yet
+        former = version_sort_key(key, number - 1)
+        shown = show_row(
+            resources, space, resources.tables.get_item(resources.settings.content_table, space.pk, former)
+        )
+    return version_from_item(resources, shown) if shown else None
 
 
 def read_document(resources: Resources, space: SpaceKey, key: DocumentKey) -> DocumentVersion:
@@ -85,10 +94,16 @@ def find_document_by_slug(resources: Resources, space: SpaceKey, model: str, slu
         NotFound: None has it.
     """
     DocumentKey(model, "any").check()
-    row = resources.tables.get_item(resources.settings.content_table, space.pk, claim_slug(model, slug).sort_key)
+    row = read_claim(resources, space, claim_slug(model, slug))
     if row is None:
         raise NotFound(f"There is no {model} with the slug {slug[:64]!r}.")
     return read_document(resources, space, DocumentKey(*row["owner"].split("/", 1)))
+
+
+def read_claim(resources: Resources, space: SpaceKey, claim: UniqueClaim) -> Item | None:
+    """Return the row of a unique value, which names its `owner`; None if no document has it."""
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, claim.sort_key)
+    return show_row(resources, space, row)
 
 
 def find_owners_of_slug(resources: Resources, space: SpaceKey, models: Sequence[str], slug: str) -> list[DocumentKey]:
@@ -102,7 +117,7 @@ def find_owners_of_slug(resources: Resources, space: SpaceKey, models: Sequence[
     """
     table = resources.settings.content_table
     keys = [ItemKey(table, space.pk, claim_slug(model, slug).sort_key) for model in models]
-    items = resources.tables.batch_get_by_keys(keys)
+    items = show_items(resources, space, resources.tables.batch_get_by_keys(keys))
     return [DocumentKey(*items[key]["owner"].split("/", 1)) for key in keys if key in items]
 
 
@@ -120,6 +135,7 @@ def read_document_version(resources: Resources, space: SpaceKey, key: DocumentKe
     """
     key.check()
     row = resources.tables.get_item(resources.settings.content_table, space.pk, version_sort_key(key, version))
+    row = show_row(resources, space, row)
     if row is None:
         raise NotFound(f"There is no version {version} of {key.model} {key.id}.")
     return version_from_item(resources, row)
@@ -139,8 +155,16 @@ def read_versions_at_once(
     if not keys:
         return {}
     table = resources.settings.content_table
-    items = resources.tables.batch_get_items(table, [(space.pk, sort_key) for sort_key in keys])
-    return {keys[sort_key]: version_from_item(resources, item) for (_, sort_key), item in items.items()}
+    items = _read_rows(resources, space, [ItemKey(table, space.pk, sort_key) for sort_key in keys])
+    return {keys[key.sk]: version_from_item(resources, item) for key, item in items.items()}
+
+
+def _read_rows(resources: Resources, space: SpaceKey, keys: Sequence[ItemKey]) -> dict[ItemKey, Item]:
+    """Return rows of a space by their keys, a hundred with each request."""
+    items: dict[ItemKey, Item] = {}
+    for start in range(0, len(keys), MAX_BATCH_KEYS):
+        items |= resources.tables.batch_get_by_keys(keys[start : start + MAX_BATCH_KEYS])
+    return show_items(resources, space, items)
 
 
 @dataclass(frozen=True)
@@ -186,7 +210,7 @@ def read_write_basis(
     effect_key: str = "",
     heads: Sequence[DocumentKey] = (),
 ) -> WriteBasis:
-    """Read a space, some of its models, and the effect of a write, with one request.
+    """Read a space, some of its models, and the effect of a write, with one request for each hundred rows.
 
     Args:
         resources: Of the process.
@@ -206,7 +230,7 @@ def read_write_basis(
     space_key = space_item_key(resources, space)
     effect_item_key = ItemKey(table, space.pk, effect_sort_key(effect_key))
     keys = [space_key, *wanted.values(), *([effect_item_key] if effect_key else [])]
-    items = resources.tables.batch_get_by_keys(keys)
+    items = _read_rows(resources, space, keys)
     if not is_live_space(items.get(space_key)):
         raise NotFound(describe_missing_space(space))
     found = {key: items[item_key] for key, item_key in wanted.items() if item_key in items}

@@ -17,6 +17,7 @@ from fermata.content.documents.read_document import (
     model_state_from_item,
     read_versions_at_once,
 )
+from fermata.content.documents.staged_rows import show_rows
 from fermata.content.files.project_files import ContentProject
 from fermata.domain.errors import PayloadTooLarge
 
@@ -122,7 +123,7 @@ def read_all_heads(resources: Resources, space: SpaceKey) -> dict[DocumentKey, I
     )
     if len(rows) > MAX_PROJECT_DOCUMENTS:
         raise PayloadTooLarge(f"This works for spaces of up to {MAX_PROJECT_DOCUMENTS} documents.")
-    return {DocumentKey(*row["sk"].split("#", 2)[1:]): row for row in rows}
+    return {DocumentKey(*row["sk"].split("#", 2)[1:]): row for row in show_rows(resources, space, rows)}
 
 
 def make_project(whole: WholeSpace) -> ContentProject:

@@ -1,4 +1,4 @@
-"""Make a space what a project says: models first, then documents in transactions of many.
+"""Make a space what a project says: models first, then all documents at one moment.
 
 Everything is validated before anything is written. A space is not locked meanwhile: a document that somebody changes at
 the same moment is read again. Repeating an import writes what is still missing, and nothing else.
@@ -16,10 +16,11 @@ from fermata.content.documents.change_document import (
     change_document,
     check_content,
 )
+from fermata.content.documents.commit_errors import ContentMoved
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.document_commit import MAX_WRITES, ContentMoved, DocumentStep, commit_documents
+from fermata.content.documents.document_commit import commit_documents, make_way
+from fermata.content.documents.document_writes import DocumentStep
 from fermata.content.documents.read_document import ModelState, WriteBasis, read_newest_version, read_write_basis
-from fermata.content.documents.unique_claims import list_claims
 from fermata.content.files.project_files import ContentProject
 from fermata.content.files.read_project import (
     HIDDEN_MODELS,
@@ -27,18 +28,15 @@ from fermata.content.files.read_project import (
     PROJECT_MODEL,
     VOCABULARY_KEY,
     WholeSpace,
+    read_cached_space,
     read_whole_space,
 )
-from fermata.content.model_store import delete_model, model_to_content, put_model
+from fermata.content.model_store import check_model_change, delete_model, model_to_content, put_model
 from fermata.content.validation.content_problem import ContentProblem
 from fermata.content.validation.validate_document import ContentRefused
-from fermata.domain.errors import InvalidRequest, ServiceUnavailable
+from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable
 
-MAX_BATCH_ATTEMPTS = 5
-_FIXED_WRITES = 2
-"""Of each document: its version and its head."""
-_RESERVED_WRITES = 10
-"""For the models of a batch."""
+MAX_IMPORT_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -72,13 +70,27 @@ def write_project(
     if whole.record.locales != project.locales:
         change_space_locales(resources, space, project.locales)
     wanted = _list_wanted(project)
-    gone = [key for key, version in whole.versions.items() if key not in wanted and key.model not in HIDDEN_MODELS]
-    _write_documents(resources, space, dict.fromkeys(gone), whole, author)
+    gone = [key for key in whole.versions if key not in wanted and key.model not in HIDDEN_MODELS]
+    # A model becomes another one only without documents.
+    remade = {state.model.id for state in whole.models.values() if _is_made_anew(state, project)}
+    first = dict.fromkeys(key for key in gone if key.model in remade)
+    _write_documents(resources, space, first, whole, author)
     models = _write_models(resources, space, project, whole, author)
     changed = {key: content for key, content in wanted.items() if content != whole.get_content(key)}
-    if changed:
-        _write_documents(resources, space, changed, whole, author)
+    removed = dict.fromkeys(key for key in gone if key.model not in remade)
+    _write_documents(resources, space, {**removed, **changed}, whole, author)
+    models += _delete_models(resources, space, project, whole, author)
     return ImportSummary(len(changed), len(gone), models)
+
+
+def _is_made_anew(state: ModelState, project: ContentProject) -> bool:
+    after = project.models.get(state.model.id)
+    try:
+        if after is not None:
+            check_model_change(state, after)
+    except Conflict:
+        return True
+    return False
 
 
 def _check_project(project: ContentProject) -> None:
@@ -115,7 +127,7 @@ def _list_wanted(project: ContentProject) -> dict[DocumentKey, DocumentContent]:
 def _write_models(
     resources: Resources, space: SpaceKey, project: ContentProject, whole: WholeSpace, author: ContentAuthor
 ) -> int:
-    """Write the models that differ, and delete those that the project does not have. Return how many."""
+    """Write the models that differ. Return how many."""
     changed = 0
     if PROJECT_MODEL.id not in whole.models:
         key = DocumentKey(META_MODEL, PROJECT_MODEL.id)
@@ -125,6 +137,14 @@ def _write_models(
         if state is None or state.model.model_copy(update={"built_in": False}) != _without_mark(model):
             put_model(resources, space, model.to_wire(), author)
             changed += 1
+    return changed
+
+
+def _delete_models(
+    resources: Resources, space: SpaceKey, project: ContentProject, whole: WholeSpace, author: ContentAuthor
+) -> int:
+    """Delete the models that the project does not have. Return how many."""
+    changed = 0
     for name, state in whole.models.items():
         if name not in project.models and name not in HIDDEN_MODELS and not state.model.built_in:
             delete_model(resources, space, name, author)
@@ -143,58 +163,34 @@ def _write_documents(
     whole: WholeSpace,
     author: ContentAuthor,
 ) -> None:
-    models = {key.model for key in contents} | {
-        part for content in contents.values() if content for part in content.parts
-    }
-    basis = read_write_basis(resources, space, models)
-    for batch in _split_batches(contents, whole, basis):
-        _write_batch(resources, space, batch, whole, author)
-
-
-def _split_batches(
-    contents: Mapping[DocumentKey, DocumentContent | None], whole: WholeSpace, basis: WriteBasis
-) -> Iterator[dict[DocumentKey, DocumentContent | None]]:
-    """Yield as many documents at a time as one transaction holds."""
-    batch: dict[DocumentKey, DocumentContent | None] = {}
-    size = _RESERVED_WRITES
-    for key, content in contents.items():
-        state = basis.models.get(key.model)
-        model, before = state.model if state else None, whole.versions.get(key)
-        after = DocumentVersion(
-            model=key.model, id=key.id, version=1, action="update", at="", created_at="", content=content
-        )
-        parts = len(content.parts) if content else 0
-        writes = _FIXED_WRITES + len(list_claims(before, model)) + len(list_claims(after, model)) + parts
-        if batch and size + writes > MAX_WRITES:
-            yield batch
-            batch, size = {}, _RESERVED_WRITES
-        batch[key] = content
-        size += writes
-    if batch:
-        yield batch
-
-
-def _write_batch(
-    resources: Resources,
-    space: SpaceKey,
-    batch: Mapping[DocumentKey, DocumentContent | None],
-    whole: WholeSpace,
-    author: ContentAuthor,
-) -> None:
-    befores: dict[DocumentKey, DocumentVersion | None] = {key: whole.versions.get(key) for key in batch}
-    for _ in range(MAX_BATCH_ATTEMPTS):
-        parts = {part for content in batch.values() if content for part in content.parts}
-        basis = read_write_basis(resources, space, {key.model for key in batch} | parts)
-        steps = list(_plan_steps(resources, batch, befores, basis, author))
+    if not contents:
+        return
+    befores: dict[DocumentKey, DocumentVersion | None] = {key: whole.versions.get(key) for key in contents}
+    models = {key.model for key in contents} | _list_parts(contents)
+    for _ in range(MAX_IMPORT_ATTEMPTS):
+        basis = read_write_basis(resources, space, models)
+        steps = list(_plan_steps(resources, contents, befores, basis, author))
         try:
             if steps:
                 commit_documents(resources, space, steps, basis)
-        except ContentMoved:
-            # Somebody has changed one, or it was deleted before and goes on from the mark of that.
-            befores = {key: read_newest_version(resources, space, key) for key in batch}
+        except ContentMoved as moved:
+            make_way(resources, space, moved)
+            befores = _read_befores(resources, space, contents)
             continue
         return
     raise ServiceUnavailable("Other requests are changing these documents. Try again.", retry_after=1)
+
+
+def _list_parts(contents: Mapping[DocumentKey, DocumentContent | None]) -> set[str]:
+    return {part for content in contents.values() if content for part in content.parts}
+
+
+def _read_befores(
+    resources: Resources, space: SpaceKey, contents: Mapping[DocumentKey, DocumentContent | None]
+) -> dict[DocumentKey, DocumentVersion | None]:
+    """Read what somebody has changed meanwhile, or what was deleted before and goes on from the mark of that."""
+    whole = read_cached_space(resources, space)
+    return {key: whole.versions.get(key) or read_newest_version(resources, space, key) for key in contents}
 
 
 def _plan_steps(

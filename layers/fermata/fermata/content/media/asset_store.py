@@ -21,8 +21,8 @@ from fermata.content.documents.document import (
     DocumentKey,
     DocumentVersion,
 )
-from fermata.content.documents.document_commit import ValueTaken
-from fermata.content.documents.read_document import read_document, read_newest_version, read_write_basis
+from fermata.content.documents.document_writes import ValueTaken
+from fermata.content.documents.read_document import read_claim, read_document, read_newest_version, read_write_basis
 from fermata.content.documents.unique_claims import UniqueClaim
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile, redraw_image
 from fermata.content.media.variant_presets import MEDIA_PRESETS, draw_preset
@@ -113,7 +113,7 @@ def _put_files(resources: Resources, folder: str, files: Sequence[RedrawnFile]) 
 def find_asset_by_digest(resources: Resources, space: SpaceKey, digest: str) -> DocumentVersion | None:
     """Return the asset that an upload with this SHA-256 has made; None if there is none."""
     claim = UniqueClaim(ASSET, DEFINITION_LOCALE, DIGEST_FIELD, format_unique_value(digest))
-    row = resources.tables.get_item(resources.settings.content_table, space.pk, claim.sort_key)
+    row = read_claim(resources, space, claim)
     if row is None:
         return None
     version = read_newest_version(resources, space, DocumentKey(*row["owner"].split("/", 1)))
