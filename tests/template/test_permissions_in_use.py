@@ -46,11 +46,13 @@ from fermata.content.content_space import (
     mark_space_deleted,
     read_space,
 )
+from fermata.content.documents import document_commit, staged_commit
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.documents.read_document import find_document_by_slug, read_versions_at_once
+from fermata.content.documents.settle_commit import settle_commit
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import ChangeSetStep, ContentChange
 from fermata.content.search.search_index import IndexSettings, set_index_settings
@@ -508,8 +510,10 @@ def test_a_key_of_the_conversation_api_is_made_admitted_counted_and_asked_by_too
 
 
 @pytest.mark.parametrize("function", ["api", "round", "credentials"])
-def test_content_is_written_merged_deleted_and_restored(functions: dict[str, Any], function: str) -> None:
-    """By people, by tools of a turn, and by files of a project."""
+def test_content_is_written_merged_deleted_and_restored(
+    functions: dict[str, Any], function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By people, by tools of a turn, and by files of a project; also in a commit of several chunks."""
     api, space, author = functions[function], SpaceKey("bakery", "shop"), ContentAuthor("ada")
     create_space(functions["api"], space, ContentSpace(), author)
     put_model(functions["api"], space, {"id": "recipe", "kind": "collection"}, author)
@@ -521,10 +525,39 @@ def test_content_is_written_merged_deleted_and_restored(functions: dict[str, Any
     change_set = begin_change_set(api, space, "", author).id
     change_in_change_set(api, space, change_set, key, lambda _before, _basis: DocumentContent(title="Dark rye"))
     assert merge_change_set(api, space, change_set, author).status == "merged"
+    model_set = begin_change_set(api, space, "", author).id
+    oven = DocumentKey("model", "oven")
+    put_model(functions["api"], space, {"id": "oven", "kind": "collection"}, author)
+    change_in_change_set(api, space, model_set, oven, lambda _before, _basis: None)
+    change_in_change_set(api, space, model_set, key, lambda _before, _basis: DocumentContent(title="Darker"))
+    monkeypatch.setattr(document_commit, "MAX_WRITES", 1)
+    assert merge_change_set(api, space, model_set, author).status == "merged"
+    monkeypatch.undo()
     delete_document(api, space, key, author)
     restore_document(api, space, key, 1, author)
     assert len(list_documents(api, space, "recipe").documents) == 1
-    assert list(read_versions_at_once(api, space, [(key, 5)])) == [(key, 5)]
+    assert list(read_versions_at_once(api, space, [(key, 6)])) == [(key, 6)]
+
+
+@pytest.mark.parametrize("function", ["consume_content", "redraw_images"])
+def test_a_commit_whose_process_died_is_finished_by_whoever_meets_it(
+    functions: dict[str, Any], function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, space, author = functions["api"], SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    create_space(api, space, ContentSpace(), author)
+    old = create_document(api, space, "post", author, DocumentContent(title="Old", slug="old")).version.key
+    change_set = begin_change_set(api, space, "", author).id
+    for key in (old, DocumentKey("post", "new")):
+        content = None if key == old else DocumentContent(title="New", slug="old")
+        change_in_change_set(api, space, change_set, key, lambda _before, _basis, content=content: content)
+    with monkeypatch.context() as dying:
+        dying.setattr(document_commit, "MAX_WRITES", 1)
+        dying.setattr(staged_commit, "finish_commit", lambda *_: None)
+        merge_change_set(api, space, change_set, author)
+    (commit,) = api.tables.query_items("content", space.pk, min_sk="k#", max_sk="k#~", limit=1)
+    settle_commit(functions[function], space, commit["sk"].removeprefix("k#"))
+    marks = [row for row in api.tables.query_items("content", space.pk) if "staged_by" in row]
+    assert marks == []
 
 
 def test_a_turn_starts_and_is_recovered_in_a_space_and_a_space_is_erased(functions: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from fermata.content.change_sets.change_set_store import (
     list_change_sets,
     read_change_set,
 )
-from fermata.content.change_sets.merge_change_set import MergeRefused, merge_change_set
+from fermata.content.change_sets.merge_change_set import MergeOptions, MergeRefused, merge_change_set
 from fermata.content.change_sets.merge_contents import FieldConflict, flatten_content, merge_contents
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import create_document, delete_document, update_document
@@ -93,7 +93,7 @@ def test_a_field_that_both_have_changed_is_a_conflict_and_nothing_is_merged(
     field = {"field": "en.body", "base": "Bread", "theirs": "Sourdough", "ours": "Rye bread"}
     assert refused.value.details == {"conflicts": [{"model": "post", "id": "rye", "fields": [field]}]}
     assert read_newest_version(resources, space, OATS) is None
-    merge_change_set(resources, space, open_set, ADA, prefer="theirs")
+    merge_change_set(resources, space, open_set, ADA, MergeOptions("theirs"))
     assert read_document(resources, space, RYE).content == make_post(body="Sourdough")
     assert read_document(resources, space, OATS).content == make_post("Oats")
 
@@ -124,7 +124,7 @@ def test_a_document_that_was_deleted_meanwhile_is_a_conflict(
         merge_change_set(resources, space, open_set, ADA)
     (conflict,) = refused.value.details["conflicts"]
     assert conflict["fields"] == [{"field": "document", "base": "changed", "theirs": "deleted", "ours": "changed"}]
-    merge_change_set(resources, space, open_set, ADA, prefer)
+    merge_change_set(resources, space, open_set, ADA, MergeOptions(prefer))
     newest = read_newest_version(resources, space, RYE)
     assert newest is not None
     assert newest.is_deleted is not exists

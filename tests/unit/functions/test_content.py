@@ -10,6 +10,12 @@ from urllib.parse import parse_qsl
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.change_document import change_document
+from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.documents.read_document import PROJECT_KEY
+from fermata.content.files.read_project import PROJECT_MODEL
+from fermata.content.model_store import put_model
 from fermata.domain.use_limits import CallerLimits
 from fermata.wire.http.routing import RequestContext
 from functions.api import app
@@ -261,3 +267,36 @@ def test_a_change_set_counts_what_it_keeps_and_what_it_merges(client: ContentCli
     assert client.send("PATCH", f"{PAGES}/about", {"locales": {"de": LONG_TEXT["en"]}}).status == 200
     assert client.send("POST", f"{path}/merge").status == 429
     assert client.send("GET", path).body["changeSet"]["status"] == "open"
+
+
+def test_changes_of_writers_wait_in_change_sets_where_the_workflow_is_review(
+    client: ContentClient, resources: Resources
+) -> None:
+    create_page(client)
+    store_workflow(resources, "review")
+    writer = ContentClient(client.signer, ["ai.content.write"])
+    version = f"{PAGES}/about/versions/1/restore"
+    refused = [
+        create_page(writer, "prices"),
+        writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"}),
+        writer.send("POST", version),
+        writer.send("DELETE", f"{PAGES}/about"),
+    ]
+    assert {(one.status, one.body["code"]) for one in refused} == {(403, "reviewRequired")}
+    name = writer.send("POST", "shop/main/change-sets", {"title": "Hers"}).body["changeSet"]["id"]
+    path = f"shop/main/change-sets/{name}"
+    assert writer.send("PATCH", f"{path}/documents/page/about", {"title": "Hers"}).status == 200
+    assert writer.send("PATCH", f"{path}/documents/model/hero", {"title": "Hers"}).status == 403
+    assert writer.send("POST", f"{path}/merge").status == 403
+    reviewer = ContentClient(client.signer, ["ai.content.write", "ai.content.review"])
+    assert reviewer.send("POST", f"{path}/merge").status == 200
+    assert client.send("PATCH", f"{PAGES}/about", {"title": "A manager's"}).status == 200
+    store_workflow(resources, "auto-merge")
+    assert writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"}).status == 200
+
+
+def store_workflow(resources: Resources, workflow: str) -> None:
+    space, author = SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    put_model(resources, space, PROJECT_MODEL.to_wire(), author)
+    content = DocumentContent(title="Project").with_fields("data", {"config": {"workflow": workflow}})
+    change_document(resources, space, PROJECT_KEY, author, lambda _before, _basis: content)

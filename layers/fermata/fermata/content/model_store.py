@@ -20,10 +20,9 @@ from fermata.content.documents.change_document import (
     build_next_version,
     change_document,
 )
-from fermata.content.documents.commit_errors import IN_USE_MESSAGE, ContentMoved
+from fermata.content.documents.commit_errors import ContentMoved
 from fermata.content.documents.document import (
     ContentAuthor,
-    ContentStatus,
     DocumentContent,
     DocumentKey,
     DocumentVersion,
@@ -40,6 +39,7 @@ from fermata.content.documents.read_document import (
 from fermata.content.documents.staged_rows import show_rows
 from fermata.content.forms.form_definition import parse_form_definition
 from fermata.content.forms.submission_store import delete_submissions_of_model
+from fermata.content.model_changes import check_model_change, check_model_deletion, model_to_content
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 
 MAX_MODELS = 300
@@ -76,15 +76,6 @@ def create_space(resources: Resources, space: SpaceKey, record: ContentSpace, au
 def _build_first_version(resources: Resources, model: ContentModel, author: ContentAuthor) -> DocumentVersion:
     key = DocumentKey(META_MODEL, model.id)
     return build_next_version(resources, key, author, None, model_to_content(model), ChangeOptions())
-
-
-def model_to_content(model: ContentModel) -> DocumentContent:
-    """Return a model as the content of a document."""
-    return DocumentContent(
-        title=model.title or model.id,
-        status=ContentStatus.PUBLISHED,
-        locales={DEFINITION_LOCALE: model.to_wire()},
-    )
 
 
 def list_content_models(resources: Resources, space: SpaceKey) -> list[ModelState]:
@@ -155,28 +146,6 @@ def put_model(
     return change_document(resources, space, DocumentKey(META_MODEL, model.id), author, decide, options)
 
 
-def check_model_change(state: ModelState, model: ContentModel) -> None:
-    """Check that a model may become another one.
-
-    Raises:
-        Conflict: It has documents, and changes what is stored beside each of them; or every space has it so.
-    """
-    before = state.model
-    if before.built_in and (model.kind, model.i18n) != (before.kind, before.i18n):
-        raise Conflict(f"Every space has {model.id} as a {before.kind.value}. Its fields can be changed.")
-    changes = {
-        "its kind": model.kind != before.kind,
-        "whether it is translated": model.i18n != before.i18n,
-        "its unique fields": set(model.unique_fields) != set(before.unique_fields),
-    }
-    changed = [name for name, is_changed in changes.items() if is_changed]
-    if state.documents and changed:
-        raise Conflict(
-            f"{model.id} has {state.documents} documents, so that {' and '.join(changed)} cannot change. "
-            "Create another model, and move the documents."
-        )
-
-
 def delete_model(
     resources: Resources, space: SpaceKey, model_id: str, author: ContentAuthor, options: ChangeOptions | None = None
 ) -> WrittenDocument:
@@ -198,10 +167,7 @@ def delete_model(
         state = basis.models.get(model_id)
         if state is None:
             raise NotFound(f"There is no model {model_id}.")
-        if state.model.built_in:
-            raise Conflict(f"Every space has the model {model_id}.")
-        if state.documents:
-            raise Conflict(IN_USE_MESSAGE.format(model_id, state.documents))
+        check_model_deletion(state, model_id)
 
     deleted = change_document(resources, space, DocumentKey(META_MODEL, model_id), author, decide, options)
     delete_submissions_of_model(resources, space, model_id)

@@ -9,19 +9,25 @@ from fermata.content.change_sets.change_set_store import (
     list_change_sets,
     read_change_set,
 )
-from fermata.content.change_sets.merge_change_set import merge_change_set
-from fermata.content.content_space import read_space
+from fermata.content.change_sets.merge_change_set import MergeOptions, merge_change_set
+from fermata.content.content_model import META_MODEL
+from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.document import DocumentContent, DocumentVersion
-from fermata.content.documents.read_document import WriteBasis
+from fermata.content.documents.read_document import WriteBasis, read_write_basis, waits_for_review
 from fermata.content.page_sections import list_section_models
+from fermata.content.space_members import require_membership
 from fermata.content_api.document_requests import apply_change
 from fermata.content_api.request_parts import (
     count_body,
     count_content_bytes,
+    is_reviewed,
     locate_document,
     locate_space,
     make_author,
+    require_model_right,
 )
+from fermata.domain.caller import Capability
+from fermata.domain.errors import Forbidden
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import ChangeSetMerge, DocumentInChangeSet, NewChangeSet
 from fermata.wire.http.messages import Response
@@ -68,6 +74,8 @@ def change_document_in_change_set(context: RequestContext) -> Response:
         return None if body.deleted else apply_change(content, body)
 
     added = list_section_models(apply_change(DocumentContent(), body))
+    if key.model == META_MODEL:
+        require_model_right(context)
     changed = change_in_change_set(
         context.resources,
         space,
@@ -84,8 +92,21 @@ def merge_space_change_set(context: RequestContext) -> Response:
     """Merge a change set."""
     body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
     space, name = locate_space(context, writer_role="reviewer"), context.path_parameters["changeSet"]
-    count_bytes = partial(count_content_bytes, context)
-    merged = merge_change_set(
-        context.resources, space, name, make_author(context), body.prefer, count_bytes=count_bytes
-    )
+    _check_may_merge(context, space)
+    options = MergeOptions(body.prefer, body.allow_breaking, partial(count_content_bytes, context))
+    merged = merge_change_set(context.resources, space, name, make_author(context), options)
     return Response(200, {"changeSet": merged.to_view()})
+
+
+def _check_may_merge(context: RequestContext, space: SpaceKey) -> None:
+    """Check that the caller may merge where changes wait for a review, as in the studio.
+
+    Raises:
+        Forbidden: Somebody else has to.
+    """
+    if not is_reviewed(context) or context.caller.has_capability(Capability.REVIEW_CONTENT):
+        return
+    if require_membership(context.resources, space, context.caller) is not None:  # a reviewer, or there is no way here
+        return
+    if waits_for_review(context.resources, space, read_write_basis(context.resources, space, [])):
+        raise Forbidden(f"Forbidden: changes of this space are merged by who has {Capability.REVIEW_CONTENT}.")

@@ -28,10 +28,10 @@ from fermata.content_api.request_parts import (
     locate_space,
     make_author,
     read_options,
+    require_model_right,
     respond_with_version,
 )
-from fermata.domain.caller import Capability
-from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
+from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import DocumentChange, NewDocument
 from fermata.wire.http.messages import Response, read_integer_parameter
@@ -77,14 +77,15 @@ def create_content_document(context: RequestContext) -> Response:
     count_body(context)
     model = context.path_parameters["model"]
     _refuse_models(model)
-    content = apply_change(DocumentContent(), body)
+    content, options = apply_change(DocumentContent(), body), read_options(context)
     written = create_document(
         context.resources,
         space,
         model,
         make_author(context),
         content,
-        effect_key=read_options(context).effect_key,
+        effect_key=options.effect_key,
+        is_reviewed=options.is_reviewed,
         section_models=list_section_models(content),
         document_id=body.id or "",
     )
@@ -143,8 +144,7 @@ def restore_document_version(context: RequestContext) -> Response:
     author, options = make_author(context), read_options(context)
     if key.model != META_MODEL:
         return _respond(200, restore_document(context.resources, space, key, number, author, options))
-    if not context.caller.has_capability(Capability.CONTENT):
-        raise Forbidden(f"Forbidden: models need {Capability.CONTENT}.")
+    require_model_right(context)
     return _respond(200, restore_model(context.resources, space, key.id, number, author, options))
 
 

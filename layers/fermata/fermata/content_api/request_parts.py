@@ -9,6 +9,7 @@ from fermata.content.content_space import SpaceKey, check_space_names
 from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.content.space_members import MemberRole, SpaceMember, require_membership
+from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden, InvalidRequest, VersionMismatch
 from fermata.limits.count_use import count_single_use
 from fermata.limits.usage_counters import Use
@@ -78,7 +79,26 @@ def read_options(context: RequestContext) -> ChangeOptions:
         raise InvalidRequest(f"'Idempotency-Key' may have at most {MAX_KEY_CHARS} characters.")
     effect = f"http/{context.caller.user}/{context.request.method} {context.request.path}/{key}" if key else ""
     expected = _parse_etag(match) if match not in ("", "*") else None
-    return ChangeOptions(expected, effect, count_bytes=partial(count_content_bytes, context))
+    count_bytes = partial(count_content_bytes, context)
+    return ChangeOptions(expected, effect, count_bytes=count_bytes, is_reviewed=is_reviewed(context))
+
+
+def is_reviewed(context: RequestContext) -> bool:
+    """Return whether changes of the caller wait for a review where the workflow of a space says so.
+
+    They do not if the caller may manage content, as in the studio.
+    """
+    return not context.caller.has_capability(Capability.CONTENT)
+
+
+def require_model_right(context: RequestContext) -> None:
+    """Check that the caller may change models.
+
+    Raises:
+        Forbidden: It may not.
+    """
+    if not context.caller.has_capability(Capability.CONTENT):
+        raise Forbidden(f"Forbidden: models need {Capability.CONTENT}.")
 
 
 def _parse_etag(text: str) -> int:

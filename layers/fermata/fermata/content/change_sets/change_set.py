@@ -26,6 +26,7 @@ class ChangeSet(RecordModel):
     Attributes:
         branch: Its name as a branch of the studio; empty for one that has none.
         documents: How many documents it changes.
+        models: How many of them are models.
         user: Who has begun it. It is an attribute of its own in the row, which the erasure of a user renames.
     """
 
@@ -35,6 +36,7 @@ class ChangeSet(RecordModel):
     status: ChangeSetStatus = "open"
     version: int = 1
     documents: int = 0
+    models: int = 0
     created_at: str = ""
     closed_at: str = ""
     user: str = ""

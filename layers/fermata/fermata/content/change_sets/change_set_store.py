@@ -1,5 +1,6 @@
 """Begin, fill, read and discard change sets. Readers of the space see nothing of them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from fermata.aws.clock import new_id
@@ -20,11 +21,12 @@ from fermata.content.change_sets.change_set_backlog import require_healthy
 from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.change_document import DecideContent, check_content
-from fermata.content.documents.document import ContentAuthor, DocumentKey, DocumentVersion
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import MAX_WRITES
 from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
-from fermata.content.documents.read_document import read_newest_version, read_write_basis
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, ServiceUnavailable
+from fermata.content.documents.read_document import WriteBasis, read_newest_version, read_write_basis
+from fermata.content.model_changes import check_model_deletion, normalize_model_content, overlay_models
+from fermata.domain.errors import Conflict, NotFound, PayloadTooLarge, ServiceUnavailable
 
 MAX_CHANGED_DOCUMENTS = 500
 """They are merged in a staged commit, which takes about 20 ms of a processor for each."""
@@ -138,15 +140,19 @@ def change_in_change_set(
         ServiceUnavailable: Others were faster in each of `MAX_CHANGE_SET_ATTEMPTS` attempts.
     """
     key.check()
-    if key.model == META_MODEL:
-        raise InvalidRequest("Models are not part of change sets.")
     for _ in range(MAX_CHANGE_SET_ATTEMPTS):
         change_set, before = _read_for_change(resources, space, change_set_id, key)
         shown = _show_document(resources, space, key, before)
         parts = shown.content.parts if shown and shown.content else {}
-        basis = read_write_basis(resources, space, {key.model, *section_models, *parts})
+        models = {key.id if key.model == META_MODEL else key.model, *section_models, *parts}
+        basis = read_write_basis(resources, space, models)
         live = None if shown is None or shown.is_deleted else shown
-        content, _warnings = check_content(decide(live, basis), key, basis)
+        content = decide(live, basis)
+        if key.model == META_MODEL:
+            content = _check_model_content(content, key, basis)
+        else:
+            own = overlay_models(basis, _read_changed_models(resources, space, change_set, models))
+            content, _warnings = check_content(content, key, own.checked)
         begun = before or ChangedDocument(
             model=key.model, id=key.id, base_version=live.version if live else 0, version=0
         )
@@ -157,6 +163,29 @@ def change_in_change_set(
             continue
         return after
     raise ServiceUnavailable("Other requests are changing this change set. Try again.", retry_after=1)
+
+
+def _check_model_content(
+    content: DocumentContent | None, key: DocumentKey, basis: WriteBasis
+) -> DocumentContent | None:
+    if content is None:
+        # Its documents may be deleted in the change set, too. Whether they are is checked when it is merged.
+        state = basis.models.get(key.id)
+        check_model_deletion(state, key.id, state.documents if state else 0)
+        return None
+    return normalize_model_content(content, key, basis)
+
+
+def _read_changed_models(
+    resources: Resources, space: SpaceKey, change_set: ChangeSet, models: Collection[str]
+) -> dict[str, DocumentContent | None]:
+    """Return what a change set makes of some models, by which its documents are checked."""
+    if not change_set.models:
+        return {}
+    keys = [changed_document_sort_key(change_set.id, DocumentKey(META_MODEL, model)) for model in models]
+    rows = resources.tables.batch_get_items(resources.settings.content_table, [(space.pk, key) for key in keys])
+    found = [changed_document_from_item(resources, row) for row in rows.values()]
+    return {one.id: one.content for one in found}
 
 
 def _read_for_change(
@@ -211,9 +240,11 @@ def _store_changed_document(
 ) -> None:
     if before is None and change_set.documents >= MAX_CHANGED_DOCUMENTS:
         raise PayloadTooLarge(f"A change set has at most {MAX_CHANGED_DOCUMENTS} documents. Merge this one first.")
-    counted = change_set.model_copy(
-        update={"documents": change_set.documents + (before is None), "version": change_set.version + 1}
-    )
+    counts = {
+        "documents": change_set.documents + (before is None),
+        "models": change_set.models + (before is None and after.model == META_MODEL),
+    }
+    counted = change_set.model_copy(update={**counts, "version": change_set.version + 1})
     put = Put(
         resources.settings.content_table,
         changed_document_to_item(resources, space, change_set.id, after, count_bytes),

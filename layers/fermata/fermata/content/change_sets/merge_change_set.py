@@ -1,9 +1,10 @@
 """Merge a change set: all of its documents at one moment, or none of them and a list of the conflicts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set import ChangeSet
+from fermata.content.change_sets.change_set import ChangedDocument, ChangeSet
 from fermata.content.change_sets.change_set_store import (
     MAX_CHANGE_SET_ATTEMPTS,
     ChangeSetContents,
@@ -14,21 +15,33 @@ from fermata.content.change_sets.change_set_store import (
     require_open,
 )
 from fermata.content.change_sets.merge_contents import FieldConflict, Preference
-from fermata.content.change_sets.merge_documents import merge_documents
+from fermata.content.change_sets.merge_documents import MergedDocument, merge_documents
+from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import ChangeOptions, build_next_version, check_content
 from fermata.content.documents.commit_errors import ContentMoved
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import commit_documents, make_way
 from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
-from fermata.content.documents.document_writes import DocumentStep
+from fermata.content.documents.document_writes import DocumentStep, count_model_uses
 from fermata.content.documents.read_document import (
     WriteBasis,
     read_newest_version,
     read_versions_at_once,
     read_write_basis,
 )
+from fermata.content.forms.submission_store import delete_submissions_of_model
+from fermata.content.model_changes import (
+    MergedModels,
+    check_model_deletion,
+    normalize_model_content,
+    overlay_models,
+    require_no_breaking,
+)
 from fermata.domain.errors import Conflict, ServiceUnavailable
+
+MODEL_MEMBERS = ("fields",)
+"""The members of a model's definition that are merged one by one."""
 
 
 class MergeRefused(Conflict):
@@ -47,14 +60,26 @@ class MergeRefused(Conflict):
         }
 
 
+class MergeOptions(NamedTuple):
+    """How a merge decides what has to be decided.
+
+    Attributes:
+        prefer: Whose values count where others have changed the same fields; without it, these are conflicts.
+        allow_breaking: Whether models may change so that their documents may not fit any more.
+        count_bytes: As in `pack_content`, for each document.
+    """
+
+    prefer: Preference | None = None
+    allow_breaking: bool = False
+    count_bytes: BytesCounter = leave_uncounted
+
+
 def merge_change_set(
     resources: Resources,
     space: SpaceKey,
     change_set_id: str,
     author: ContentAuthor,
-    prefer: Preference | None = None,
-    *,
-    count_bytes: BytesCounter = leave_uncounted,
+    options: MergeOptions | None = None,
 ) -> ChangeSet:
     """Merge a change set. One that was merged already stays so.
 
@@ -63,12 +88,12 @@ def merge_change_set(
         space: The space.
         change_set_id: The change set.
         author: Who merges it.
-        prefer: Whose values count where others have changed the same fields; without it, these are conflicts.
-        count_bytes: As in `pack_content`, for each document.
+        options: How it is decided what has to be decided.
 
     Raises:
         NotFound: There is no such change set.
         MergeRefused: There are conflicts.
+        BreakingModels: Models change so that documents may not fit any more.
         Conflict: It was discarded, or a unique value is another document's by now.
         ContentRefused: A document breaks the rules that its model has by now.
         ServiceUnavailable: Others were faster in each of `MAX_CHANGE_SET_ATTEMPTS` attempts.
@@ -80,7 +105,7 @@ def merge_change_set(
             return contents.change_set
         require_open(contents.change_set)
         try:
-            return _try_merge(resources, space, contents, author, prefer, count_bytes, is_first=attempt == 0)
+            return _try_merge(resources, space, contents, author, options or MergeOptions(), is_first=attempt == 0)
         except ContentMoved as moved:
             make_way(resources, space, moved)
     raise ServiceUnavailable("Other requests are changing these documents. Try again.", retry_after=1)
@@ -91,35 +116,82 @@ def _try_merge(
     space: SpaceKey,
     contents: ChangeSetContents,
     author: ContentAuthor,
-    prefer: Preference | None,
-    count_bytes: BytesCounter,
+    options: MergeOptions,
     *,
     is_first: bool,
 ) -> ChangeSet:
     keys = [document.key for document in contents.documents]
     parts = {part for document in contents.documents if document.content for part in document.content.parts}
-    basis = read_write_basis(resources, space, {key.model for key in keys} | parts, heads=keys)
+    models = {key.id if key.model == META_MODEL else key.model for key in keys}
+    basis = read_write_basis(resources, space, models | parts, heads=keys)
     bases, currents = _read_versions(resources, space, contents, basis, is_first=is_first)
     outcomes = {
-        one.key: merge_documents(_read_content(bases, one.key), _read_content(currents, one.key), one.content, prefer)
+        one.key: _merge_one(bases.get(one.key), currents.get(one.key), one, options.prefer)
         for one in contents.documents
     }
     conflicts = {key: outcome.conflicts for key, outcome in outcomes.items() if outcome.conflicts}
     if conflicts:
         raise MergeRefused(conflicts)
-    options = ChangeOptions(action="merge", change_set=contents.change_set.id)
-    steps = []
-    for key, outcome in outcomes.items():
-        if not outcome.is_unchanged:
-            content, _warnings = check_content(outcome.content, key, basis)
-            before = currents.get(key)
-            steps.append(DocumentStep(before, build_next_version(resources, key, author, before, content, options)))
+    made = {key: outcome.content for key, outcome in outcomes.items() if not outcome.is_unchanged}
+    merged = _merge_models(basis, made, allow_breaking=options.allow_breaking)
+    steps = list(_plan_steps(resources, contents.change_set, author, made, currents, merged.checked))
+    _check_deleted_models(basis, steps)
     closed = close_change_set(resources, contents.change_set, "merged")
     closing = build_closing_writes(resources, space, contents, closed)
-    commit_documents(resources, space, steps, basis, extra=closing, count_bytes=count_bytes)
+    commit_documents(resources, space, steps, merged.stored, extra=closing, count_bytes=options.count_bytes)
     if len(closing) <= len(contents.documents):
         delete_changed_documents(resources, space, closed.id)
+    for step in steps:
+        if step.after.model == META_MODEL and step.after.is_deleted:
+            delete_submissions_of_model(resources, space, step.after.id)
     return closed
+
+
+def _merge_one(
+    base: DocumentVersion | None,
+    current: DocumentVersion | None,
+    changed: ChangedDocument,
+    prefer: Preference | None,
+) -> MergedDocument:
+    nested = MODEL_MEMBERS if changed.model == META_MODEL else ()
+    before, theirs = (version.content if version else None for version in (base, current))
+    return merge_documents(before, theirs, changed.content, prefer, nested)
+
+
+def _merge_models(
+    basis: WriteBasis, made: Mapping[DocumentKey, DocumentContent | None], *, allow_breaking: bool
+) -> MergedModels:
+    """Return the models as they are after a merge, by which its documents are checked."""
+    changed = {
+        key.id: normalize_model_content(content, key, basis) if content else None
+        for key, content in made.items()
+        if key.model == META_MODEL
+    }
+    if not allow_breaking:
+        require_no_breaking(basis, changed)
+    return overlay_models(basis, changed)
+
+
+def _plan_steps(
+    resources: Resources,
+    change_set: ChangeSet,
+    author: ContentAuthor,
+    made: Mapping[DocumentKey, DocumentContent | None],
+    currents: Mapping[DocumentKey, DocumentVersion],
+    checked: WriteBasis,
+) -> Iterator[DocumentStep]:
+    options = ChangeOptions(action="merge", change_set=change_set.id)
+    for key, merged in made.items():
+        content, _warnings = check_content(merged, key, checked)
+        before = currents.get(key)
+        yield DocumentStep(before, build_next_version(resources, key, author, before, content, options))
+
+
+def _check_deleted_models(basis: WriteBasis, steps: Sequence[DocumentStep]) -> None:
+    uses = count_model_uses(steps)
+    for step in steps:
+        if step.after.model == META_MODEL and step.after.is_deleted:
+            check_model_deletion(basis.models.get(step.after.id), step.after.id, -uses.get(step.after.id, 0))
 
 
 def _read_versions(
@@ -142,8 +214,3 @@ def _read_versions(
         if current is not None:
             currents[one.key] = current
     return bases, currents
-
-
-def _read_content(versions: Mapping[DocumentKey, DocumentVersion], key: DocumentKey) -> DocumentContent | None:
-    version = versions.get(key)
-    return version.content if version else None

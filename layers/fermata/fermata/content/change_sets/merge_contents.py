@@ -1,6 +1,6 @@
 """Merge what a change set makes of a document with what others have made of it since, field by field."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from fermata.content.documents.document import DocumentContent
@@ -42,7 +42,11 @@ class MergedContent(NamedTuple):
 
 
 def merge_contents(
-    base: DocumentContent, theirs: DocumentContent, ours: DocumentContent, prefer: Preference | None = None
+    base: DocumentContent,
+    theirs: DocumentContent,
+    ours: DocumentContent,
+    prefer: Preference | None = None,
+    nested: Collection[str] = (),
 ) -> MergedContent:
     """Merge two contents that have begun with the same one.
 
@@ -51,8 +55,9 @@ def merge_contents(
         theirs: What is stored by now.
         ours: What the change set makes of it.
         prefer: Whose value counts in a conflict; without it, conflicts are listed.
+        nested: Fields whose members are each a field of its own.
     """
-    before, stored, changed = flatten_content(base), flatten_content(theirs), flatten_content(ours)
+    before, stored, changed = (flatten_content(one, nested) for one in (base, theirs, ours))
     merged, conflicts = dict(stored), []
     for path in _list_changed_paths(before, changed):
         value, other, own = before.get(path), stored.get(path), changed.get(path)
@@ -85,11 +90,17 @@ def _list_changed_paths(
             yield path
 
 
-def flatten_content(content: DocumentContent) -> dict[tuple[str, ...], Any]:
-    """Return the fields of a document by their paths. The content of a page's section has a path for each field."""
+def flatten_content(content: DocumentContent, nested: Collection[str] = ()) -> dict[tuple[str, ...], Any]:
+    """Return the fields of a document by their paths. The content of a page's section has a path for each field.
+
+    Args:
+        content: What the document says.
+        nested: Fields whose members have a path each, too.
+    """
     flat: dict[tuple[str, ...], Any] = {(name,): getattr(content, name) for name in OWN_FIELDS}
     flat |= {(_META, locale): record for locale, record in content.meta.items()}
     sections = {section.id for section in list_page_sections(content)} if content.parts else set()
+    sections |= set(nested)
     for locale, fields in content.locales.items():
         for name, value in fields.items():
             if name in sections and isinstance(value, dict):

@@ -1,5 +1,6 @@
 """Merge what two sides have made of a document, also if one of them has deleted it."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from fermata.content.change_sets.merge_contents import FieldConflict, Preference, merge_contents
@@ -27,6 +28,7 @@ def merge_documents(
     theirs: DocumentContent | None,
     ours: DocumentContent | None,
     prefer: Preference | None = None,
+    nested: Collection[str] = (),
 ) -> MergedDocument:
     """Merge two contents of a document. None is one that does not exist.
 
@@ -35,6 +37,7 @@ def merge_documents(
         theirs: What is stored by now.
         ours: What the other side makes of it.
         prefer: Whose values count in a conflict; without it, conflicts are listed.
+        nested: As in `merge_contents`.
     """
     if ours in (theirs, before):
         return MergedDocument(theirs, is_unchanged=True)
@@ -45,7 +48,7 @@ def merge_documents(
             conflict = FieldConflict(WHOLE_DOCUMENT, _name_state(before), _name_state(theirs), _name_state(ours))
             return MergedDocument(conflicts=(conflict,))
         return MergedDocument(ours) if prefer == "ours" else MergedDocument(theirs, is_unchanged=True)
-    merged = merge_contents(before or _EMPTY, theirs, ours, prefer)
+    merged = merge_contents(before or _EMPTY, theirs, ours, prefer, nested)
     if merged.conflicts:
         return MergedDocument(conflicts=merged.conflicts)
     return MergedDocument(merged.content, is_unchanged=merged.content == theirs)

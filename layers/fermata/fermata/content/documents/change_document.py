@@ -27,7 +27,9 @@ from fermata.content.documents.read_document import (
     read_document_version,
     read_newest_version,
     read_write_basis,
+    waits_for_review,
 )
+from fermata.content.documents.review_workflow import ReviewRequired
 from fermata.content.page_sections import count_section_models
 from fermata.content.validation.content_problem import ContentProblem, is_valid
 from fermata.content.validation.validate_document import ContentRefused, validate_document
@@ -55,6 +57,7 @@ class ChangeOptions(NamedTuple):
         expected_version: The version that the caller has seen: 0 for none, None for any.
         effect_key: The same for every repetition of the change, which is then made once.
         section_models: Section models that the change adds to a page.
+        is_reviewed: Whether the change has to wait for a review where the space's workflow says so.
         count_bytes: As in `pack_content`.
         build_beside: Returns further writes of its transaction. It is called in each attempt.
     """
@@ -67,6 +70,7 @@ class ChangeOptions(NamedTuple):
     change_set: str = ""
     count_bytes: BytesCounter = leave_uncounted
     build_beside: Callable[[], Sequence[Write]] = tuple
+    is_reviewed: bool = False
 
 
 def change_document(
@@ -92,6 +96,7 @@ def change_document(
         Conflict: A unique value is another document's.
         VersionMismatch: The document is not at the expected version.
         ContentRefused: The content breaks the rules of its model.
+        ReviewRequired: Changes of its author wait for a review.
         ServiceUnavailable: Others were faster in each of `MAX_DOCUMENT_ATTEMPTS` attempts.
     """
     options = options or ChangeOptions()
@@ -119,6 +124,8 @@ def _try_change(
     basis = read_write_basis(resources, space, models, effect_key=options.effect_key)
     if basis.effect is not None:
         return read_made_change(resources, space, basis.effect)
+    if options.is_reviewed and waits_for_review(resources, space, basis):
+        raise ReviewRequired
     live = None if before is None or before.is_deleted else before
     check_expected_version(live, options.expected_version)
     content = decide(live, basis)
@@ -253,6 +260,7 @@ def create_document(
     effect_key: str = "",
     section_models: Iterable[str] = (),
     document_id: str = "",
+    is_reviewed: bool = False,
 ) -> WrittenDocument:
     """Create a document.
 
@@ -265,12 +273,13 @@ def create_document(
         effect_key: As in `ChangeOptions`.
         section_models: As in `ChangeOptions`.
         document_id: An id of the caller's choice; a new one without it.
+        is_reviewed: As in `ChangeOptions`.
 
     Raises:
         Conflict: There is a document of this id, or with one of its unique values.
         ContentRefused: The content breaks the rules of its model.
     """
-    options = ChangeOptions(0, effect_key, tuple(section_models), "create")
+    options = ChangeOptions(0, effect_key, tuple(section_models), "create", is_reviewed=is_reviewed)
     key = DocumentKey(model, document_id or new_document_id(resources))
     return change_document(resources, space, key, author, lambda _before, _basis: content, options)
 

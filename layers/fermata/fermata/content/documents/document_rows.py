@@ -20,6 +20,7 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentContent, DocumentHead, DocumentKey, DocumentVersion
+from fermata.content.documents.review_workflow import PROJECT_MODEL_ID, get_workflow
 from fermata.domain.errors import PayloadTooLarge
 
 MAX_DOCUMENT_BYTES = 1_000_000
@@ -120,6 +121,7 @@ def list_head_attributes(version: DocumentVersion) -> dict[str, Any]:
     """Return what the head of a document has while a version is current. Empty values are left out."""
     content = version.content or DocumentContent()
     category = content.get_locale("data").get("category")
+    is_project = version.model == PROJECT_MODEL_ID
     return {
         "version": version.version,
         "slug": content.slug,
@@ -130,6 +132,7 @@ def list_head_attributes(version: DocumentVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "updated_at": version.at,
         "published_at": content.published_at,
+        **({"workflow": get_workflow(content.get_locale("data"))} if is_project else {}),
     }
 
 

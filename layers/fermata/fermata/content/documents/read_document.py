@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
-from fermata.content.content_model import META_MODEL, ContentModel, parse_content_model
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.content_space import (
     ContentSpace,
     SpaceKey,
@@ -23,11 +23,18 @@ from fermata.content.documents.document_rows import (
     version_sort_key,
     versions_prefix,
 )
+from fermata.content.documents.review_workflow import (
+    PROJECT_DOCUMENT_ID,
+    PROJECT_MODEL_ID,
+    REVIEW_WORKFLOW,
+    get_workflow,
+)
 from fermata.content.documents.staged_rows import show_items, show_row
 from fermata.content.documents.unique_claims import UniqueClaim, claim_slug
 from fermata.domain.errors import NotFound
 
 MAX_BATCH_KEYS = 100
+PROJECT_KEY = DocumentKey(PROJECT_MODEL_ID, PROJECT_DOCUMENT_ID)
 
 
 def read_newest_version(resources: Resources, space: SpaceKey, key: DocumentKey) -> DocumentVersion | None:
@@ -184,12 +191,14 @@ class WriteBasis:
         models: The models that were asked for and exist, by id.
         effect: What the effect key of the write has already made; None if nothing.
         heads: The heads of further documents, by document.
+        project: The head of the document with the settings of the space; None for a space that has none.
     """
 
     space: ContentSpace
     models: dict[str, ModelState]
     effect: Item | None = None
     heads: dict[DocumentKey, Item] = field(default_factory=dict)
+    project: Item | None = None
 
     def require_model(self, model_id: str) -> ContentModel:
         """Return a model.
@@ -229,7 +238,8 @@ def read_write_basis(
     wanted = {key: ItemKey(table, space.pk, head_sort_key(key)) for key in (*model_keys, *heads)}
     space_key = space_item_key(resources, space)
     effect_item_key = ItemKey(table, space.pk, effect_sort_key(effect_key))
-    keys = [space_key, *wanted.values(), *([effect_item_key] if effect_key else [])]
+    project_key = ItemKey(table, space.pk, head_sort_key(PROJECT_KEY))
+    keys = list(dict.fromkeys([space_key, project_key, *wanted.values(), *([effect_item_key] if effect_key else [])]))
     items = _read_rows(resources, space, keys)
     if not is_live_space(items.get(space_key)):
         raise NotFound(describe_missing_space(space))
@@ -239,7 +249,26 @@ def read_write_basis(
         {key.id: model_state_from_item(found[key]) for key in model_keys if key in found},
         items.get(effect_item_key) if effect_key else None,
         {key: found[key] for key in heads if key in found},
+        items.get(project_key),
     )
+
+
+def waits_for_review(resources: Resources, space: SpaceKey, basis: WriteBasis) -> bool:
+    """Return whether changes of a space wait for a review. A head of an earlier release does not say it.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        basis: What is known of it.
+    """
+    if basis.project is None:
+        return False
+    workflow = basis.project.get("workflow")
+    if workflow is None:
+        version = read_newest_version(resources, space, PROJECT_KEY)
+        content = version.content if version else None
+        workflow = get_workflow(content.get_locale(DEFINITION_LOCALE) if content else {})
+    return bool(workflow == REVIEW_WORKFLOW)
 
 
 def model_state_from_item(item: Item) -> ModelState:

@@ -1,8 +1,8 @@
 """Read a whole space: its models, and what its documents say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
@@ -11,19 +11,21 @@ from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, Content
 from fermata.content.content_space import ContentSpace, SpaceKey, read_space
 from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
+from fermata.content.documents.document_rows import head_sort_key
 from fermata.content.documents.read_document import (
     MAX_BATCH_KEYS,
+    PROJECT_KEY,
     ModelState,
     model_state_from_item,
     read_versions_at_once,
 )
-from fermata.content.documents.staged_rows import show_rows
+from fermata.content.documents.review_workflow import PROJECT_MODEL_ID
+from fermata.content.documents.staged_rows import MARK_ATTRIBUTES, show_rows
 from fermata.content.files.project_files import ContentProject
 from fermata.domain.errors import PayloadTooLarge
 
-PROJECT_MODEL = ContentModel(id="studio-project", kind=ModelKind.SINGLETON, title="Project", built_in=True)
+PROJECT_MODEL = ContentModel(id=PROJECT_MODEL_ID, kind=ModelKind.SINGLETON, title="Project", built_in=True)
 """Holds the settings of a project: `config`, `context` and `emptyFiles`, which only files say."""
-PROJECT_KEY = DocumentKey(PROJECT_MODEL.id, SINGLETON_ID)
 VOCABULARY_KEY = DocumentKey(VOCABULARY_MODEL.id, SINGLETON_ID)
 HIDDEN_MODELS = frozenset({PROJECT_MODEL.id, VOCABULARY_MODEL.id})
 """Models of which no file is made, because their documents are files of their own."""
@@ -33,17 +35,27 @@ CACHED_SPACE_SECONDS = 600
 _BUILT_IN = {model.id: model for model in BUILT_IN_MODELS}
 
 
+class ModelMark(NamedTuple):
+    """What changes whenever a model or one of its documents does: its version, and two counts."""
+
+    version: int
+    documents: int
+    changes: int
+
+
 @dataclass(frozen=True)
 class WholeSpace:
     """A space with all of its models and documents, as they were read.
 
     Attributes:
         versions: The current version of each document that exists.
+        marks: By which it is known whether a model or its documents have changed since.
     """
 
     record: ContentSpace
     models: Mapping[str, ModelState] = field(default_factory=dict)
     versions: Mapping[DocumentKey, DocumentVersion] = field(default_factory=dict)
+    marks: Mapping[str, ModelMark] = field(default_factory=dict)
 
     def get_content(self, key: DocumentKey) -> DocumentContent | None:
         """Return what a document says; None if it does not exist."""
@@ -69,11 +81,15 @@ def read_whole_space(resources: Resources, space: SpaceKey) -> WholeSpace:
         PayloadTooLarge: It has more than `MAX_PROJECT_DOCUMENTS` documents.
     """
     record = read_space(resources, space)
-    return _refresh(resources, space, record, read_all_heads(resources, space), WholeSpace(record))
+    marks = _read_marks(resources, space)
+    return _refresh(resources, space, record, read_all_heads(resources, space), WholeSpace(record), marks)
 
 
 def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
     """Return a space as it is now. Of what this process has read before, only what has changed since is read again.
+
+    Each write of a document changes the head of its model, too. So two small requests tell that nothing has changed,
+    and of a space in which something has, the heads of the models concerned are read, and the documents that differ.
 
     Args:
         resources: Of the process.
@@ -83,15 +99,71 @@ def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
         NotFound: There is no such space.
         PayloadTooLarge: It has more than `MAX_PROJECT_DOCUMENTS` documents.
     """
-    record, heads = read_space(resources, space), read_all_heads(resources, space)
-    known = resources.cache.get_value(("whole space", space))
-    found = _refresh(resources, space, record, heads, known or WholeSpace(record))
+    known: WholeSpace | None = resources.cache.get_value(("whole space", space))
+    record = read_space(resources, space)
+    # The marks are read first: what changes behind them is read again by the next one.
+    marks = _read_marks(resources, space)
+    if known is None:
+        heads = read_all_heads(resources, space)
+        found = _refresh(resources, space, record, heads, WholeSpace(record), marks)
+    elif (known.marks, known.record) == (marks, record):
+        return known
+    else:
+        heads = _read_changed_heads(resources, space, known, marks)
+        found = _refresh(resources, space, record, heads, known, marks)
     resources.cache.put_value(("whole space", space), CACHED_SPACE_SECONDS, found)
     return found
 
 
+def _read_marks(resources: Resources, space: SpaceKey) -> dict[str, ModelMark]:
+    """Return for each model what changes whenever it or one of its documents does."""
+    prefix, names = f"d#{META_MODEL}#", ("sk", "version", "documents", "changes", *MARK_ATTRIBUTES)
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", attributes=names
+    )
+    return {
+        row["sk"].removeprefix(prefix): ModelMark(row["version"], row.get("documents", 0), row.get("changes", 0))
+        for row in show_rows(resources, space, rows)
+    }
+
+
+def _read_changed_heads(
+    resources: Resources, space: SpaceKey, known: WholeSpace, marks: Mapping[str, ModelMark]
+) -> dict[DocumentKey, Item]:
+    """Return the heads of all documents: those of models that have not changed as they are known."""
+    changed = {name for name, mark in marks.items() if known.marks.get(name) != mark}
+    heads: dict[DocumentKey, Item] = {
+        key: {"version": version.version}
+        for key, version in known.versions.items()
+        if key.model in marks and key.model not in changed
+    }
+    table = resources.settings.content_table
+    model_keys = [DocumentKey(META_MODEL, name) for name in marks]
+    for start in range(0, len(model_keys), MAX_BATCH_KEYS):
+        part = model_keys[start : start + MAX_BATCH_KEYS]
+        rows = resources.tables.batch_get_items(table, [(space.pk, head_sort_key(key)) for key in part])
+        heads |= _index_heads(show_rows(resources, space, rows.values()))
+    for name in changed:
+        prefix, names = f"d#{name}#", ("sk", "version", *MARK_ATTRIBUTES)
+        found = resources.tables.query_items(
+            table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", attributes=names, limit=MAX_PROJECT_DOCUMENTS + 1
+        )
+        heads |= _index_heads(show_rows(resources, space, found))
+    _check_count(heads)
+    return heads
+
+
+def _index_heads(rows: Sequence[Item]) -> dict[DocumentKey, Item]:
+    return {DocumentKey(*row["sk"].split("#", 2)[1:]): row for row in rows}
+
+
 def _refresh(
-    resources: Resources, space: SpaceKey, record: ContentSpace, heads: dict[DocumentKey, Item], known: WholeSpace
+    resources: Resources,
+    space: SpaceKey,
+    record: ContentSpace,
+    heads: dict[DocumentKey, Item],
+    known: WholeSpace,
+    marks: Mapping[str, ModelMark],
 ) -> WholeSpace:
     models: dict[str, ModelState] = {}
     versions: dict[DocumentKey, DocumentVersion] = {}
@@ -109,7 +181,7 @@ def _refresh(
     for start in range(0, len(changed), MAX_BATCH_KEYS):
         found = read_versions_at_once(resources, space, changed[start : start + MAX_BATCH_KEYS])
         versions |= {key: version for (key, _), version in found.items()}
-    return WholeSpace(record, models, versions)
+    return WholeSpace(record, models, {key: versions[key] for key in sorted(versions)}, dict(marks))
 
 
 def read_all_heads(resources: Resources, space: SpaceKey) -> dict[DocumentKey, Item]:
@@ -121,9 +193,13 @@ def read_all_heads(resources: Resources, space: SpaceKey) -> dict[DocumentKey, I
     rows = resources.tables.query_items(
         resources.settings.content_table, space.pk, min_sk="d#", max_sk="d#~", limit=MAX_PROJECT_DOCUMENTS + 1
     )
-    if len(rows) > MAX_PROJECT_DOCUMENTS:
+    _check_count(rows)
+    return _index_heads(show_rows(resources, space, rows))
+
+
+def _check_count(heads: Sized) -> None:
+    if len(heads) > MAX_PROJECT_DOCUMENTS:
         raise PayloadTooLarge(f"This works for spaces of up to {MAX_PROJECT_DOCUMENTS} documents.")
-    return {DocumentKey(*row["sk"].split("#", 2)[1:]): row for row in show_rows(resources, space, rows)}
 
 
 def make_project(whole: WholeSpace) -> ContentProject:

@@ -20,18 +20,24 @@ from fermata.content.documents.commit_errors import ContentMoved
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import commit_documents, make_way
 from fermata.content.documents.document_writes import DocumentStep
-from fermata.content.documents.read_document import ModelState, WriteBasis, read_newest_version, read_write_basis
+from fermata.content.documents.read_document import (
+    PROJECT_KEY,
+    ModelState,
+    WriteBasis,
+    read_newest_version,
+    read_write_basis,
+)
 from fermata.content.files.project_files import ContentProject
 from fermata.content.files.read_project import (
     HIDDEN_MODELS,
-    PROJECT_KEY,
     PROJECT_MODEL,
     VOCABULARY_KEY,
     WholeSpace,
     read_cached_space,
     read_whole_space,
 )
-from fermata.content.model_store import check_model_change, delete_model, model_to_content, put_model
+from fermata.content.model_changes import check_model_change, model_to_content
+from fermata.content.model_store import delete_model, put_model
 from fermata.content.validation.content_problem import ContentProblem
 from fermata.content.validation.validate_document import ContentRefused
 from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable

@@ -7,8 +7,9 @@ from fermata.content.change_sets.merge_contents import FieldConflict, Preference
 from fermata.content.change_sets.merge_documents import merge_documents
 from fermata.content.content_model import META_MODEL
 from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.files.project_files import ContentProject
-from fermata.content.files.read_project import PROJECT_KEY, VOCABULARY_KEY
+from fermata.content.files.read_project import VOCABULARY_KEY
 
 Conflicts = dict[DocumentKey, tuple[FieldConflict, ...]]
 _EMPTY_PROJECT = ContentProject(locales=(), config={})

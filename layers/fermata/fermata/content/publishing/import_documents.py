@@ -46,6 +46,7 @@ def import_content(
     documents: Sequence[Mapping[str, Any]],
     *,
     count_bytes: BytesCounter = leave_uncounted,
+    is_reviewed: bool = False,
 ) -> list[ImportedItem]:
     """Store models, and then documents under their own ids. One that is refused keeps the others from nothing.
 
@@ -56,6 +57,7 @@ def import_content(
         models: Definitions of models.
         documents: Documents as an export has them.
         count_bytes: As in `pack_content`.
+        is_reviewed: As in `ChangeOptions`.
 
     Raises:
         InvalidRequest: There are too many at once.
@@ -74,7 +76,8 @@ def import_content(
 
     try:
         found = [_import_model(resources, space, author, model, count) for model in models]
-        return found + [_import_document(resources, space, author, document, count) for document in documents]
+        options = ChangeOptions(count_bytes=count, is_reviewed=is_reviewed)
+        return found + [_import_document(resources, space, author, document, options) for document in documents]
     except _LimitReached as reached:
         raise reached.error from reached
 
@@ -106,7 +109,7 @@ def _import_document(
     space: SpaceKey,
     author: ContentAuthor,
     document: Mapping[str, Any],
-    count_bytes: BytesCounter,
+    options: ChangeOptions,
 ) -> ImportedItem:
     key = DocumentKey(str(document["model"]), str(document["id"]))
     said = {
@@ -124,8 +127,8 @@ def _import_document(
         if key.model == META_MODEL:
             raise InvalidRequest("Models are imported as 'models'.")
         added = list_section_models(DocumentContent().model_copy(update=said))
-        options = ChangeOptions(section_models=added, count_bytes=count_bytes)
-        return change_document(resources, space, key, author, decide, options).version
+        own = options._replace(section_models=added)
+        return change_document(resources, space, key, author, decide, own).version
 
     return _attempt(resources, space, key, store)
 

@@ -11,7 +11,7 @@ from typing import Any
 from fermata.content.change_sets.branch_names import BranchScope, build_branch_name
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
-from fermata.content.change_sets.merge_change_set import MergeRefused, merge_change_set
+from fermata.content.change_sets.merge_change_set import MergeOptions, MergeRefused, merge_change_set
 from fermata.content.documents.change_document import check_content
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.read_document import WriteBasis
@@ -141,7 +141,9 @@ def finish_branch(
     conflict: dict[str, Any] = {}
     if not merged and merges_at_once(tool, access.permissions, workflow=access.workflow, branch=name):
         try:
-            merge_change_set(opened.resources, opened.space, branch.id, opened.author)
+            # Who saves a model is told what it breaks, and has been asked before.
+            options = MergeOptions(allow_breaking=tool == "save_model")
+            merge_change_set(opened.resources, opened.space, branch.id, opened.author, options)
             merged = True
         except MergeRefused as refused:
             conflict = {"error": refused.message, **refused.details}

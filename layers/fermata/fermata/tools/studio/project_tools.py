@@ -4,19 +4,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from fermata.content.change_sets.change_set_store import change_in_change_set
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.content_space import LOCALE_CODE, change_space_locales
 from fermata.content.documents.change_document import change_document, delete_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.content.files.read_project import CONFIG_VERSION, PROJECT_KEY, PROJECT_MODEL
-from fermata.content.model_store import delete_model, model_to_content, put_model
+from fermata.content.documents.read_document import PROJECT_KEY
+from fermata.content.files.read_project import CONFIG_VERSION, PROJECT_MODEL
+from fermata.content.model_changes import list_breaking_changes, model_to_content
+from fermata.content.model_store import delete_model, put_model
 from fermata.content.validation.schema_health import iter_schema_warnings
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.tools.studio.branch_writes import ChangeContent, finish_branch, open_branch, write_documents
 from fermata.tools.studio.content_tools import copy_entry
 from fermata.tools.studio.studio_access import StudioAccess
 
-_DOCUMENTS_AT_ONCE = 16
+_DOCUMENTS_AT_ONCE = 100
 
 
 def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -61,7 +64,9 @@ def save_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[s
         return {"branch": "", "commitSha": "", "filesChanged": [], "valid": False, "errors": errors, "merged": False}
     opened = access.opened
     branch = open_branch(access, "model", model.id)
-    put_model(opened.resources, opened.space, model.to_wire(), opened.author, opened.build_options())
+    if branch.status == "open":
+        content, key = model_to_content(model), DocumentKey(META_MODEL, model.id)
+        change_in_change_set(opened.resources, opened.space, branch.id, key, lambda _before, _basis: content)
     written = finish_branch(access, "save_model", branch, [f"model/{model.id}"], [])
     breaking = list_breaking_changes(before.model, model) if before else []
     return written | ({"breakingChanges": breaking} if breaking else {})
@@ -70,26 +75,6 @@ def save_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[s
 def _parse_studio_model(definition: Mapping[str, Any]) -> ContentModel:
     members = {name: value for name, value in definition.items() if name != "name"}
     return parse_content_model({**members, "title": definition.get("name") or definition.get("title", "")})
-
-
-def list_breaking_changes(before: ContentModel, after: ContentModel) -> list[str]:
-    """Return what of a change may break readers of the content."""
-    found = []
-    if before.kind is not after.kind:
-        found.append("kind")
-    if before.i18n != after.i18n:
-        found.append("i18n")
-    for name, field in before.fields.items():
-        now = after.fields.get(name)
-        if now is None:
-            found.append(f"{name}: removed")
-        elif now.type is not field.type:
-            found.append(f"{name}: type")
-    for name, field in after.fields.items():
-        was = before.fields.get(name)
-        if field.required and (was is None or not was.required):
-            found.append(f"{name}: required")
-    return found
 
 
 def delete_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.content.files.read_project import HIDDEN_MODELS, PROJECT_KEY, WholeSpace, read_cached_space
+from fermata.content.documents.read_document import PROJECT_KEY
+from fermata.content.files.read_project import HIDDEN_MODELS, WholeSpace, read_cached_space
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import read_membership
 from fermata.domain.caller import Capability

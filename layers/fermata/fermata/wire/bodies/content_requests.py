@@ -73,9 +73,13 @@ class NewChangeSet(StrictBody):
 
 
 class ChangeSetMerge(StrictBody):
-    """Whose values count where others have changed the same fields; without it, these are conflicts."""
+    """Whose values count where others have changed the same fields; without it, these are conflicts.
+
+    With `allowBreaking`, models may change so that their documents may not fit any more.
+    """
 
     prefer: Literal["ours", "theirs"] | None = None
+    allow_breaking: bool = False
 
 
 class MemberRights(StrictBody):

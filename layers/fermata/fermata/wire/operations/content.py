@@ -244,7 +244,11 @@ MERGE_CHANGE_SET = Operation(
     responses=(SuccessResponse("The change set.", "ChangeSetResponse"),),
     errors=_NO_CHANGE_SET
     | _REFUSED
-    | {409: "`conflicts` has the fields that others have changed too; or a unique value is another document's."},
+    | {
+        403: "Changes of this space are merged by reviewers.",
+        409: "`conflicts` has the fields that others have changed too, `breakingChanges` what documents may not fit; "
+        "or a unique value is another document's.",
+    },
 )  # fmt: skip
 
 CONTENT_HANDLERS = (

@@ -130,7 +130,10 @@ class VersionListResponse(ResponseModel):
 
 
 class ChangeSetView(ResponseModel):
-    """A change set. `documents` counts what it changes. `branch` is its name in the studio; empty for none."""
+    """A change set. `documents` counts what it changes, `models` how many of them are models.
+
+    `branch` is its name in the studio; empty for none.
+    """
 
     id: str
     title: str
@@ -138,6 +141,7 @@ class ChangeSetView(ResponseModel):
     status: Literal["open", "merged", "discarded"]
     version: CountField
     documents: CountField
+    models: CountField
     created_at: InstantField
     closed_at: str
     user: str
