@@ -1,10 +1,9 @@
 """Decide what follows a write: its change set is merged at once, or waits for a person."""
 
 from fermata.content.change_sets.branch_names import PERMANENT_BRANCH, is_change_set
+from fermata.content.documents.review_workflow import AUTO_MERGE_WORKFLOW
 from fermata.tools.studio.project_permissions import ProjectPermissions
 from fermata.tools.studio.tool_rules import TOOL_RULES, StudioWorkflow
-
-AUTO_MERGE_WORKFLOW = "auto-merge"
 
 
 def merges_at_once(

@@ -26,7 +26,6 @@ from fermata.tools.studio.project_permissions import (
 from fermata.tools.studio.tool_rules import ProjectPhase
 from fermata.tools.tool import ToolContext, ToolFailure
 
-REVIEW_WORKFLOW = "review"
 NO_PERMISSIONS = resolve_member_permissions("member", None)
 
 
