@@ -215,7 +215,8 @@ def _find_connector_space(context: RequestContext, body: NewConnector) -> str:
     """Return the name of the space that a connector names, if what it is allowed lets it read the space."""
     if body.space is None:
         return ""
-    allowed = context.caller.model_copy(update={"capabilities": frozenset(body.capabilities)})
+    capabilities = context.caller.capabilities & frozenset(body.capabilities)
+    allowed = context.caller.model_copy(update={"capabilities": capabilities})
     return find_space_for_caller(context.resources, allowed, body.space)[0].name
 
 

@@ -71,6 +71,7 @@ CREATE_CONNECTOR = Operation(
     description="A token with which an assistant calls the MCP endpoint for the user. It may do no more than the user.",
     body=NewConnector,
     responses=(SuccessResponse("The connector, with its token.", "NewMcpConnectorResponse", 201),),
+    errors={404: "There is no such content space."},
 )
 REVOKE_CONNECTOR = Operation(
     name="revokeConnector",
