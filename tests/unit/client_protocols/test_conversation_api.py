@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.api_key_rows import make_api_key_user
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed
+from fermata.aws.dynamodb_items_and_writes import TransactionCanceled
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.read_document import read_document
@@ -18,7 +18,9 @@ from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import Forbidden, InvalidRequest, Unauthorized
 from fermata.domain.events import ToolResultEvent
 from fermata.domain.model_io import TextDelta
+from fermata.domain.workspace_plan import Subscription
 from fermata.limits.monthly_messages import MonthlyMessages
+from fermata.limits.plan_refusals import PlanLimitReached
 from fermata.wire.auth.api_key_store import authenticate_api_key, list_api_keys, revoke_api_key, rotate_api_key
 from fermata.wire.auth.conversation_key_store import (
     authenticate_conversation_key,
@@ -245,7 +247,7 @@ def test_a_key_has_a_limit_of_messages_a_month_which_repetitions_do_not_use(make
     for members in ({}, {"conversationId": conversation}):
         refused = program.post("Hello", **members)
         assert refused.status_code == 429
-        assert "(2)" in refused.json()["error"]
+        assert "has used its 2 messages by API of the month" in refused.json()["error"]
         assert int(refused.headers["retry-after"]) <= 31 * 86_400
     change_conversation_key(
         program.stage.resources, OWNER, program.key_id, lambda rules: rules.model_copy(update={"messages_per_month": 3})
@@ -257,12 +259,12 @@ def test_a_key_has_a_limit_of_messages_a_month_which_repetitions_do_not_use(make
 def test_of_many_messages_at_once_as_many_are_counted_as_there_is_room_for(make_key: MakeKey) -> None:
     program = make_key()
     resources, user = program.stage.resources, make_api_key_user(program.key_id)
-    month = MonthlyMessages(resources, "bakery", user, 7)
+    month = MonthlyMessages(resources, "bakery", user, Subscription(), "api", 7)
 
     def count(_: int) -> bool:
         try:
-            resources.tables.write_items(month.build_write())
-        except ConditionFailed:
+            resources.tables.write_items(*month.build_writes())
+        except (TransactionCanceled, PlanLimitReached):
             return False
         return True
 

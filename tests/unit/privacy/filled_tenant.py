@@ -29,6 +29,7 @@ from fermata.credentials import last_used, scope_defaults
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
 from fermata.domain.events import ApprovalRequestedEvent
+from fermata.domain.workspace_plan import Subscription
 from fermata.hosts import registry
 from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.planner_api.chat_store import store_chat
@@ -97,7 +98,7 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     last_used.record_use(resources, caller.tenant, stage.credential.id)
     key, _ = create_api_key(resources, caller, "Importer", ["ai.chat"])
     record_api_key_use(resources, key.to_caller())
-    resources.tables.write_items(MonthlyMessages(resources, caller.tenant, caller.user, 10).build_write())
+    resources.tables.write_items(*MonthlyMessages(resources, caller.tenant, caller.user, Subscription()).build_writes())
     store_user_label(resources, caller)
     put_upload(resources, caller, "snapshot", b'{"page": "page-of-ada"}')
     store_bundle(resources, caller.tenant, [PushedFile("menu.md", b"Bread")])

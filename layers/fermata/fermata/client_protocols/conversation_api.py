@@ -43,7 +43,8 @@ def send_conversation_message(resources: Resources, request: HttpRequest) -> Res
         notes=f"## Instructions of this key\n{rules.instructions}" if rules.instructions else "",
     )
     caller = context.caller
-    month = MonthlyMessages(resources, caller.tenant, caller.user, rules.messages_per_month)
+    subscription = context.tenant.subscription
+    month = MonthlyMessages(resources, caller.tenant, caller.user, subscription, "api", rules.messages_per_month)
     started = start_studio_turn(context, space, message, month)
     renderer = make_studio_renderer(context, started.turn, is_whole=True)
     entries = read_started_entries(resources, started)

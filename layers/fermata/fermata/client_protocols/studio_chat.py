@@ -19,6 +19,7 @@ from fermata.conversations import conversation_store
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import NotFound
 from fermata.domain.use_limits import DEFAULT_USER_LIMITS
+from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log
 from fermata.wire.bodies.studio_requests import StudioChatBody
@@ -44,7 +45,9 @@ def chat_in_studio(context: RequestContext) -> Response:
         model_id=body.model or "",
         ui_context=body.context.to_ui_context() if body.context else {},
     )
-    started = start_studio_turn(_limit_messages(context), project, message)
+    caller = context.caller
+    month = MonthlyMessages(context.resources, caller.tenant, caller.user, context.tenant.subscription)
+    started = start_studio_turn(_limit_messages(context), project, message, month)
     entries = read_started_entries(context.resources, started)
     return _send(context, started.turn, entries, is_returning=started.is_joined)
 

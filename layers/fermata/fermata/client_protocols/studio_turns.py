@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.aws.clock import new_id
-from fermata.client_protocols.chat_conversations import open_chat, switch_chat_model
+from fermata.client_protocols.chat_conversations import find_chat, open_chat, switch_chat_model
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
 from fermata.client_protocols.continue_turn import make_turn_fold
@@ -66,7 +66,7 @@ def read_project_name(name: str) -> str:
 
 
 def start_studio_turn(
-    context: RequestContext, project: SpaceKey, message: StudioMessage, month: MonthlyMessages | None = None
+    context: RequestContext, project: SpaceKey, message: StudioMessage, month: MonthlyMessages
 ) -> StartedTurn:
     """Start the turn of a message, or join the one that the same request has started.
 
@@ -74,10 +74,10 @@ def start_studio_turn(
         context: The request.
         project: The project that is worked on.
         message: The message.
-        month: How many messages the sender may send in a month; None for any number. This is the place where one more
-            message is allowed or refused.
+        month: What the workspace and the sender may send in a month. START allows one more message, or refuses it.
 
     Raises:
+        PaymentRequired: The plan of the workspace is locked, or has no such messages.
         TooManyRequests: The caller has reached a limit.
         ApiError: As `start_turn`.
     """
@@ -94,14 +94,13 @@ def start_studio_turn(
         has_browser_tools=False,
         notes=message.notes,
         space=project.name,
-        build_start_writes=lambda _turn_id: () if month is None else (month.build_write(),),
+        build_start_writes=lambda _turn_id: month.build_writes(),
     )
     snapshot = SnapshotBody(snapshot=dict(message.ui_context)) if message.ui_context else None
     try:
         return start_client_turn(context, snapshot, request)
     except ConversationBusy:
-        if month is not None and month.count_used() >= month.limit:  # others have sent the last ones meanwhile
-            raise month.build_refusal() from None
+        month.require_room()  # raises if others have sent the last ones meanwhile
         raise
 
 
@@ -137,7 +136,7 @@ def _list_changes(calls: Sequence[StudioCall]) -> dict[str, Any]:
 
 
 def _open_conversation(
-    context: RequestContext, project: SpaceKey, conversation_id: str, month: MonthlyMessages | None
+    context: RequestContext, project: SpaceKey, conversation_id: str, month: MonthlyMessages
 ) -> Conversation:
     """Return the conversation that a message goes on with, or a new one.
 
@@ -151,9 +150,9 @@ def _open_conversation(
             pass  # one of somebody else, or of another project: a new one begins
     key = context.request.headers.get("idempotency-key", "")
     name = f"{project.name} {hashlib.sha256(key.encode()).hexdigest()[:32]}" if key else new_id()
-    counter = UseCounter(context.resources, context.caller, context.caller_limits, name)
-    counter.require_room(Use(prompts=1, turn=name))
-    if month is not None:
+    if not find_chat(context.resources, context.caller, STUDIO_SCOPE, name):
+        counter = UseCounter(context.resources, context.caller, context.caller_limits, name)
+        counter.require_room(Use(prompts=1, turn=name))
         month.require_room()
     chat = open_chat(context.resources, context.caller, STUDIO_SCOPE, name, space=project.name)
     if chat.space != project.name:

@@ -36,7 +36,8 @@ _NO_CONVERSATION = {
 }
 _MESSAGE_ERRORS = {
     400: "The body or the path is not as described, or no model is chosen.",
-    402: "A budget has less left than the request may cost. The error says how much, and when the budget renews.",
+    402: "A budget has less left than the request may cost, or the plan of the workspace is locked or has no such "
+    "messages. The error says which.",
     404: "There is no such workspace or project.",
     409: "The conversation is busy with another message.",
     410: "The conversation of this Idempotency-Key was deleted.",

@@ -1,0 +1,72 @@
+"""Messages to the studio's agent count for the plan of their workspace when their turn starts (decision 0481)."""
+
+import pytest
+
+from fermata.domain.workspace_plan import PlanMeter, Subscription
+from fermata.limits.month_counts import build_months_key, list_month_counts
+from fermata.limits.plan_refusals import to_month
+from fermata.wire.auth.tenant_store import update_tenant
+from tests.unit.client_protocols.conftest import Requester
+from tests.unit.client_protocols.studio_clients import CONVERSATIONS, KeyClient, StudioClient, fill_project
+from tests.unit.turns.stage import Stage
+
+
+@pytest.fixture
+def client(stage: Stage, requester: Requester) -> StudioClient:
+    fill_project(stage)
+    return StudioClient(stage, requester)
+
+
+def choose_plan(client: StudioClient, plan: Subscription) -> None:
+    update_tenant(client.stage.resources, "bakery", subscription=plan)
+
+
+def count_messages(stage: Stage, meter: PlanMeter = PlanMeter.CHAT_MESSAGES) -> int:
+    key = build_months_key(stage.resources, "bakery", "", to_month(stage.resources.clock.time()))
+    return int(list_month_counts(stage.resources.tables.get_item_by_key(key))[meter])
+
+
+def test_g107_a_message_beyond_the_plan_is_refused_before_the_stream_opens(client: StudioClient) -> None:
+    choose_plan(client, Subscription(plan="starter", limits={"chatMessages": 2}))
+    client.stage.script_replies("Hello.", "Hello.")
+    key = {"idempotency-key": "one"}
+    first = client.post("Hello", key)
+    client.say("Hello")
+    refused = client.post("Hello")
+    assert (refused.status_code, refused.json()["code"]) == (429, "planLimitReached")
+    assert "its plan starter includes in a month" in refused.json()["error"]
+    assert refused.headers["content-type"] == "application/json"
+    client.conversation = ""
+    assert client.post("Hello").status_code == 429
+    assert len(client.get(CONVERSATIONS).json()["conversations"]) == 2, "A refused message leaves no conversation."
+    assert client.post("Hello", key).status_code == first.status_code == 200, "A repetition joins its turn."
+    assert count_messages(client.stage) == 2
+
+
+def test_a_locked_workspace_is_asked_to_pay_and_nothing_is_counted(client: StudioClient) -> None:
+    client.stage.script_replies("Hello.")
+    client.say("Hello")
+    choose_plan(client, Subscription(plan="pro", state="trial", until=int(client.stage.resources.clock.time())))
+    for conversation in (client.conversation, ""):
+        client.conversation = conversation
+        refused = client.post("Hello")
+        assert (refused.status_code, refused.json()["code"]) == (402, "planLocked")
+        assert "Choose a plan to go on." in refused.json()["error"]
+    assert count_messages(client.stage) == 1
+
+
+def test_a_plan_without_messages_says_so(client: StudioClient) -> None:
+    choose_plan(client, Subscription(plan="free"))
+    refused = client.post("Hello")
+    assert (refused.status_code, refused.json()["code"]) == (402, "planUpgradeRequired")
+
+
+def test_messages_of_keys_count_by_themselves(client: StudioClient) -> None:
+    choose_plan(client, Subscription(plan="pro", limits={"apiMessages": 1, "chatMessages": 1}))
+    program = KeyClient.with_rules(client.stage, client.requester)
+    client.stage.script_replies("Hello.", "Hello.")
+    assert [program.post("Hello").status_code for _ in range(2)] == [200, 429]
+    assert "The workspace has used the 1 messages by API" in program.post("Hello").json()["error"]
+    assert client.post("Hello").status_code == 200
+    counts = [count_messages(client.stage, meter) for meter in (PlanMeter.API_MESSAGES, PlanMeter.CHAT_MESSAGES)]
+    assert counts == [1, 1]
