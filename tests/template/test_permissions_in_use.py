@@ -59,7 +59,7 @@ from fermata.content.search.search_index import IndexSettings, set_index_setting
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
-from fermata.domain.blocks import ImageBlock, TextBlock
+from fermata.domain.blocks import AudioBlock, ImageBlock, TextBlock
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
 from fermata.domain.messages import Message
@@ -135,10 +135,12 @@ from functions.tool_result import app as tool_result
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.fixed_response_server import run_fixed_response_server
 from tests.images import make_image, open_image, to_base64
+from tests.recordings import WAV, encode_recording
 from tests.resources import TestClock, resources_of_new_process
 from tests.scripted_host import scripted_host
 from tests.scripted_tool_server import run_scripted_tool_server
 from tests.strict.model_lists import run_model_list_server
+from tests.strict.transcription import run_transcription_server
 from tests.template import iam
 from tests.template.iam import Role, Statement
 from tests.template.permission_guard import GuardedResources, NeededPermission, guard_resources
@@ -656,6 +658,26 @@ def test_webhooks_are_told_about_content(
         queue_change_set_step(functions["consume_content"], ChangeSetStep(space, opened.id, 1, "open"))
         deliver_webhook_message(functions["deliver_webhooks"], sent.pop())
         assert [call.body["type"] for call in receiver.calls] == ["content.documentCreated"]
+
+
+def test_a_recording_is_transcribed_before_its_turn_starts(resources: Resources, functions: dict[str, Any]) -> None:
+    stage: Stage = functions["stage"]
+    set_budgets(functions["api"], stage.caller, Budgets(tenant=BudgetLimits(monthly_usd=Decimal(500))))
+    stage.set_price(input_per_mtok=1, output_per_mtok=1)
+    with run_transcription_server() as server:
+        here = {"fermata_stage": "local", "provider_urls": json.dumps({"openai": server.url})}
+        settings = resources.settings.model_copy(update=here)
+        stage.resources = functions["credentials"]
+        made = credential_store.create_credential(stage.resources, stage.caller, "openai", "apiKey", "ears", server.key)
+        stage.resources = resources
+        conversation = conversation_store.create_conversation(resources, stage.caller, "site", None, made.id, "model-1")
+        stage.resources = _with_settings(functions["stream_turns"], settings)
+        stage.conversation = conversation
+        server.script_text("Hello.", seconds=1)
+        recording = AudioBlock(mime_type="audio/wav", data=encode_recording(WAV))
+        for key in ("first", "first"):
+            stage.start_turn("", pictures=(recording,), idempotency_key=key)
+        assert len(server.sent) == 1
 
 
 @pytest.mark.parametrize("kind", ["conversation", "user", "tenant"])

@@ -26,6 +26,7 @@ from fermata.wire.http.json_body import INVALID_BODY_PREFIX
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import BaseOperation
 from tests import images
+from tests.recordings import RECORDINGS
 from tests.unit.openapi.schemathesis_schema import AnyCase, check_stream_lines, schema
 from tests.unit.openapi.service import Service
 
@@ -66,14 +67,19 @@ def with_real_ids(case: AnyCase, known: dict[str, Any]) -> AnyCase:
     return case
 
 
-def with_real_images(case: AnyCase) -> AnyCase:
-    """Put an image that can be decoded into every image part, because a generated text is none."""
+def with_real_files(case: AnyCase) -> AnyCase:
+    """Put a picture or a recording into every part of one, because a generated text is none, and no address outside."""
     body: Any = case.body
     if isinstance(body, dict) and not is_wrong_on_purpose(case, ParameterLocation.BODY):
         for part in body.get("content") or []:
             if part.get("kind") == "image":
                 part.pop("uploadRef", None)
                 part["data"] = images.to_base64(IMAGES[part["mimeType"]])
+            elif part.get("kind") == "audio":
+                part.pop("uploadRef", None)
+                part["data"] = images.to_base64(RECORDINGS[part["mimeType"]])
+            elif part.get("kind") == "file":
+                part["url"] = "https://127.0.0.1/file"
     return case
 
 
@@ -106,7 +112,7 @@ def check_response(case: AnyCase, service: Service, unused_ids: list[dict[str, s
     ids = {} if case_hash % 2 == 0 else unused_ids.pop() if unused_ids else service.real_ids(operation)
     with_real_ids(case, ids)
     accepts = {"Accept": "application/json"} if case_hash % 3 == 0 else {}
-    response = with_real_images(case).call_and_validate(
+    response = with_real_files(case).call_and_validate(
         headers=service.headers(operation) | accepts, excluded_checks=[positive_data_acceptance, ignored_auth]
     )
     check_stream_lines(response)

@@ -19,6 +19,7 @@ from fermata.wire.bodies.requests import (
 from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody
 from fermata.wire.bodies.validation_errors import format_validation_errors
 from tests.images import make_gif_header, make_jpeg_header, make_png_header, make_webp_header, to_base64
+from tests.recordings import WAV, encode_recording
 
 JPEG = to_base64(make_jpeg_header())
 CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "cases.json").read_text())}
@@ -26,6 +27,7 @@ UNCANONICAL = to_base64(make_jpeg_header(filler=1))[:-2] + "l="
 """The same bytes, with bits set that no byte uses."""
 TEXT = {"kind": "text", "text": "  make it blue "}
 IMAGE = {"kind": "image", "mimeType": "image/jpeg", "data": JPEG}
+AUDIO = {"kind": "audio", "mimeType": "audio/wav", "data": encode_recording(WAV)}
 
 
 def get_error(model: Any, value: Any) -> str:
@@ -66,7 +68,7 @@ class TestChat:
             ({"content": [{"kind": "text", "text": 5}]}, "'content.0.text' must be a string."),
             ({"content": [{"kind": "text"}]}, "'content.0.text' is missing."),
             ({"content": "x"}, "'content' must be a list."),
-            ({"content": [{"kind": "video"}]}, "'content.0' must have a 'kind' of 'text', 'image'."),
+            ({"content": [{"kind": "video"}]}, "'content.0' must have a 'kind' of 'text', 'image', 'audio', 'file'."),
             ({"content": [{}]}, "'content.0' must have a 'kind'."),
             ({"content": [IMAGE | {"mimeType": "image/svg+xml"}]}, "must be 'image/jpeg', 'image/png'"),
             ({"content": [IMAGE | {"data": "%%%"}]}, "'content.0' must hold its image as base64."),
@@ -74,6 +76,13 @@ class TestChat:
             ({"content": [IMAGE | {"data": JPEG[:-3]}]}, "must hold its image as base64."),
             ({"content": [IMAGE | {"data": UNCANONICAL}]}, "does not hold the image/jpeg it says it does."),
             ({"content": [IMAGE | {"data": to_base64(b"<svg/>")}]}, "does not hold the image/jpeg it says it does."),
+            ({"content": [AUDIO | {"data": "UklG"}]}, "does not hold the audio/wav it says it does."),
+            ({"content": [AUDIO | {"data": "!"}]}, "must hold its recording as base64"),
+            ({"content": [AUDIO | {"uploadRef": "x"}]}, "must hold its recording: either 'data' or 'uploadRef'"),
+            ({"content": [AUDIO] * 5}, "may have 4 recordings at most"),
+            ({"content": [AUDIO | {"mimeType": "audio/flac"}]}, "'content.0.mimeType' must be 'audio/mpeg'"),
+            ({"content": [{"kind": "file", "url": "ftp://a/b"}]}, "must have an https address as its 'url'"),
+            ({"content": [{"kind": "file", "url": "https://a/b"}] * 9}, "may have 8 files at most"),
             ({"prompt": 5}, "'prompt' must be a string."),
             ({"prompt": "x" * 400_001}, "'prompt' may have at most 400000 characters."),
             ({"prompt": "x", "conversationId": ""}, "'conversationId' must not be empty."),

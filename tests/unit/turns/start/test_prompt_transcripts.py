@@ -122,7 +122,7 @@ def test_two_recordings_are_named_beside_what_was_written(stage: Stage, server: 
     )
 
 
-def test_one_file_is_sent_once_inline_or_uploaded_and_again_only_a_day_later(
+def test_one_file_is_sent_once_inline_or_uploaded_and_again_only_when_it_was_forgotten(
     stage: Stage, server: TranscriptionServer
 ) -> None:
     server.script_text("Hello.")
@@ -248,11 +248,11 @@ def test_the_same_file_at_once_waits_for_the_first_and_a_dead_function_blocks_it
 def test_a_claim_of_a_dead_function_is_taken_over(
     stage: Stage, server: TranscriptionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(*_key: str, **_how: Any) -> Any:
+    def die(*_names: Any) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr("fermata.turns.start.prompt_transcripts.Delete", die)
+        dying.setattr(prompt_transcripts.PromptTranscripts, "_replace", die)
         server.script(TranscriptionAnswer(500))
         with pytest.raises(KeyboardInterrupt):
             say(stage, recording())

@@ -1,8 +1,8 @@
 """Put what is said in the recordings of a prompt into its text, before anything is stored (decision 0500).
 
-A file is sent to a provider once: its transcript is kept for a day, under the digest of the file, in the partition of
-the user's Idempotency-Keys and in the folder of the user's uploads. Both go when the user is erased. The row is there
-before the request, so that of two prompts with one file at once the second has to wait.
+A file is sent to a provider once: its transcript is kept as long as a prompt may wait, under the digest of the file, in
+the partition of the user's Idempotency-Keys and in the user's folder of what prompts bring. Both go when the user is
+erased. The row is there before the request, so that of two prompts with one file at once the second has to wait.
 """
 
 import base64
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from fermata.aws import uploads
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, ItemKey, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put
 from fermata.aws.resources import Resources
 from fermata.domain.audio_header import MAX_AUDIO_BYTES, MAX_PROMPT_AUDIO, MAX_TRANSCRIPT_CHARACTERS, read_audio_type
 from fermata.domain.blocks import AudioBlock, Block, TextBlock
@@ -26,8 +26,8 @@ from fermata.limits.count_use import count_upload
 from fermata.turns.generate.transcribe_recording import TRANSCRIPTION_SECONDS, Transcriber, transcribe_recording
 from fermata.turns.start.idempotency import idempotency_partition
 
-KEPT_TRANSCRIPT_SECONDS = 24 * 3600
-"""How long a transcript is kept for the same file sent again."""
+KEPT_TRANSCRIPT_SECONDS = 8 * 86_400
+"""How long a transcript is kept for the same file sent again. A queued prompt starts without the provider."""
 _CLAIM_SECONDS = int(TRANSCRIPTION_SECONDS) + 30
 NO_SPEECH_MESSAGE = "No speech was recognized in the recording. Record it again, or write what you want."
 
@@ -38,6 +38,7 @@ class PromptTranscripts:
 
     Attributes:
         scope: As which the ledger lists the requests.
+        folder: Where transcripts are kept.
         limits: Each request counts as an upload of these.
         find_transcriber: Returns the model; it is called if there is a recording.
     """
@@ -45,6 +46,7 @@ class PromptTranscripts:
     resources: Resources
     caller: Caller
     scope: str
+    folder: str
     limits: CallerLimits
     find_transcriber: Callable[[], Transcriber]
 
@@ -98,9 +100,7 @@ class PromptTranscripts:
             count_upload(self.resources, self.caller, self.limits, claim["claim"], 0)
             text = transcribe_recording(self.resources, self.caller, self.scope, transcriber, file)
         except BaseException:
-            with suppress(ConditionFailed):  # it took so long that another request has taken over
-                values = {":claim": claim["claim"]}
-                self.resources.tables.write_items(Delete(*key, condition="claim = :claim", values=values))
+            self._replace(key, claim, {**claim, "ttl": 0})
             raise
         self._keep(key, claim, text)
         return text
@@ -143,11 +143,13 @@ class PromptTranscripts:
         return item
 
     def _keep(self, key: ItemKey, claim: Item, text: str) -> None:
-        folder = uploads.upload_folder(self.caller.tenant, self.caller.user)
-        blob = self.resources.blobs.put_json(folder, {"transcript": text})
-        item = {**claim, "blob": blob, "ttl": int(self.resources.clock.time()) + KEPT_TRANSCRIPT_SECONDS}
+        blob = self.resources.blobs.put_json(self.folder, {"transcript": text})
+        ttl = int(self.resources.clock.time()) + KEPT_TRANSCRIPT_SECONDS
+        self._replace(key, claim, {**claim, "blob": blob, "ttl": ttl})
+
+    def _replace(self, key: ItemKey, claim: Item, item: Item) -> None:
         put = Put(key.table, item, condition="claim = :claim", values={":claim": claim["claim"]})
-        with suppress(ConditionFailed):  # another request has taken over, and keeps its own
+        with suppress(ConditionFailed):  # it took so long that another request has taken over
             self.resources.tables.write_items(put)
 
 

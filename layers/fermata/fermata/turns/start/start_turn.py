@@ -141,8 +141,9 @@ class _TurnStart:
         from fermata.turns.start.prompt_transcripts import PromptTranscripts
 
         find_transcriber = partial(choose_transcriber, self.resources, self.caller.tenant, agent, model)
-        prompt = self.prompt
-        transcripts = PromptTranscripts(self.resources, self.caller, prompt.scope, prompt.limits, find_transcriber)
+        prompt, caller = self.prompt, self.caller
+        folder = prompt_folder(caller.tenant, caller.user, prompt.conversation_id, self.turn_id)
+        transcripts = PromptTranscripts(self.resources, caller, prompt.scope, folder, prompt.limits, find_transcriber)
         return transcripts.add_to(content)
 
     def _load_conversation(self, read_item: ReadItem | None = None) -> Conversation:

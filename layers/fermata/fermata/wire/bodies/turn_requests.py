@@ -133,7 +133,11 @@ class FilePart(LenientBody):
     """
 
     kind: Literal["file"]
-    url: Annotated[str, StringConstraints(min_length=1, max_length=MAX_FILE_URL_CHARACTERS)]
+    url: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=MAX_FILE_URL_CHARACTERS),
+        Field(json_schema_extra={"pattern": "^[hH][tT][tT][pP][sS]?:"}),
+    ]
     name: Annotated[str, StringConstraints(max_length=200)] = ""
     mime_type: Annotated[str, StringConstraints(max_length=100)] = ""
 
