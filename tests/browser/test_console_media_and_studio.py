@@ -128,5 +128,15 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     dialog.get_by_role("button", name="Add").click()
     expect(page.get_by_role("row", name="bob editor all de")).to_be_visible()
     expect_accessible(console)
+    page.get_by_role("link", name="Keys").click()
+    page.get_by_role("button", name="New key").click()
+    dialog.locator("input[name=label]").fill("Kiosk")
+    dialog.get_by_label("Only these models").fill("bread")
+    dialog.get_by_role("button", name="New key").click()
+    page.get_by_role("dialog", name="The key").get_by_role("button", name="I have stored it").click()
+    expect(page.get_by_role("row", name="Kiosk")).to_contain_text("10 a minute, 1,000 a month")
+    page.get_by_role("button", name="Revoke Kiosk").click()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("row", name="Kiosk")).to_contain_text("revoked")
     assert [one for one in console.complaints if "status of 4" not in one] == []
     assert console.read_violations() == []

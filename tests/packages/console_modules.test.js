@@ -8,6 +8,7 @@ import { findRefusal, UploadQueue } from "../../console/src/content/upload-queue
 import { compareWords } from "../../console/src/content/word-difference.js";
 import { decodeText } from "../../console/src/sites/decode-text.js";
 import { fileNameOf, toHtmlFile } from "../../console/src/sites/page-files.js";
+import { describeRules, listKeysOfSpace, parseKeyRules } from "../../console/src/studio/key-rules.js";
 import { parseRights } from "../../console/src/studio/member-rights.js";
 import { readHeaderLines, readRegistration } from "../../console/src/tool-registration.js";
 import { roundsOf } from "../../console/src/turn-timeline.js";
@@ -223,4 +224,24 @@ test("a member without a named model or language may reach all of them", () => {
   });
   const { rights } = parseRights(form({ user: "bob", role: "viewer", models: "faq, faq post", locales: "de" }));
   assert.deepEqual(rights, { role: "viewer", models: ["faq", "post"], locales: ["de"] });
+});
+
+test("keys of a project are those of its space, and a new one has the rules of its form", () => {
+  const key = (id, project, revokedAt = null) => ({ id, revokedAt, conversation: project && { project } });
+  const keys = [key(1, "a/main", "2026-01-01"), key(2, "b/main"), key(3, null), key(4, "a/main")];
+  assert.deepEqual(
+    listKeysOfSpace(keys, "a/main").map(({ id }) => id),
+    [4, 1],
+  );
+  assert.deepEqual(describeRules({ models: ["faq", "post"], locales: null }), ["faq, post"]);
+  const form = new Map(
+    Object.entries({ role: "viewer", models: "faq", instructions: " ", perMinute: "5", perMonth: "9" }),
+  );
+  assert.deepEqual(parseKeyRules(form, "a/main"), {
+    project: "a/main",
+    role: "viewer",
+    models: ["faq"],
+    messagesPerMinute: 5,
+    messagesPerMonth: 9,
+  });
 });

@@ -4,6 +4,7 @@ import { showChangeSet, showChangeSets } from "../content/change-sets.js";
 import { showDocument } from "../content/document-page.js";
 import { showModel, showModels } from "../content/models.js";
 import { showSpacePage } from "../content/space-page.js";
+import { showConversationKeys } from "../studio/conversation-keys.js";
 import { showEntries } from "../studio/entry-list.js";
 import { showHealth } from "../studio/health.js";
 import { showMembers } from "../studio/members.js";
@@ -37,6 +38,7 @@ function listParts() {
     },
     { name: names.health, path: "health", show: showHealth },
     { name: names.members, path: "members", show: showMembers },
+    { name: names.keys, path: "keys", show: showConversationKeys },
     { name: names.plan, path: "plan", show: showPlanUsage },
   ];
 }

@@ -114,6 +114,16 @@ export function makeApiKeys(service) {
      */
     create: (body, options) => service.request("POST", pathOf("api-keys"), { body, ...options }),
     /**
+     * Change the label or the rules of a key of the Conversation API. Members that are left out stay.
+     *
+     * @param {string} id
+     * @param {{label?: string, conversation?: Json}} change
+     * @param {CallOptions} [options]
+     * @returns {Promise<Json>}
+     */
+    update: (id, change, options) =>
+      memberOf("apiKey", service.request("PATCH", pathOf("api-keys", id), { body: change, ...options })),
+    /**
      * Give a key a new text. The old one stays valid for a day, or so many seconds.
      *
      * @param {string} id
