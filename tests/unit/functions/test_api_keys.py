@@ -239,7 +239,7 @@ def test_of_two_rotations_at_once_one_is_told_so(
     key, _ = create_api_key(resources, MANAGER, "Importer", ["ai.chat"])
     other = resources_of_new_process(resources)
     act_before_the_next_write(resources, monkeypatch, lambda: rotate_api_key(other, MANAGER, key.id))
-    with pytest.raises(Conflict, match="rotated by another request"):
+    with pytest.raises(Conflict, match="changed by another request"):
         rotate_api_key(resources, MANAGER, key.id)
 
 
