@@ -23,6 +23,7 @@ from fermata.wire.operations import (
     planner,
     privacy,
     remote_tools,
+    studio,
     webhooks,
 )
 from fermata.wire.operations.operation import BaseOperation
@@ -39,6 +40,7 @@ SHARED_OPERATIONS = (
     credentials.LIST_MODELS,
     generate.GENERATE,
     defaults.SET_DEFAULT,
+    api_keys.CHANGE_API_KEY,
     api_keys.ROTATE_API_KEY,
     api_keys.REVOKE_API_KEY,
     remote_tools.CHANGE_REMOTE_TOOL,
@@ -59,9 +61,12 @@ SHARED_OPERATIONS = (
     agent_definitions.SHOW_AGENT_DEFINITION,
     agent_definitions.REMOVE_AGENT_DEFINITION,
     agent_definitions.REMOVE_SECRET,
+    studio.CHAT_IN_STUDIO,
+    studio.LIST_STUDIO_CONVERSATIONS,
 )
 """A tenant's credentials and content may be used by all of its users; its API keys and exports belong to its
-administrators, and whoever may approve decides about the calls of others."""
+administrators, and whoever may approve decides about the calls of others. A project of the studio is shared content,
+about which each user has conversations of their own."""
 
 
 _PATHS_OF_OWN_NAMES = (planner.PLANNER_PATH, openai.OPENAI_PATH, "/api/agent", "/agui/")
