@@ -13,6 +13,7 @@ from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, DEFAULT_USER_LIMITS, CallerLimits
+from fermata.domain.workspace_plan import PlanMeter, PlanQuota
 from fermata.wire.auth import tenant_store
 from fermata.wire.auth.authentication import authenticate
 from fermata_client.commands.deployment.tenants import tenant
@@ -178,3 +179,18 @@ def test_the_template_has_every_output_the_command_reads() -> None:
     assert set(STACK_OUTPUT_BY_SETTING.values()) <= set(outputs)
     needed = {name for name, field in Settings.model_fields.items() if field.is_required()}
     assert needed <= set(STACK_OUTPUT_BY_SETTING)
+
+
+def test_a_tenant_is_given_a_plan_with_a_limit_of_its_own(resources: Resources, stack: str) -> None:
+    at_stack = ("--stack", stack, "--region", REGION)
+    run(*ADD, *at_stack)
+    options = ("--state", "trial", "--until", "2027-01-15", "--limit", "chatMessages=7", "--limit", "forms=unlimited")
+    changed = run("plan", "bakery", "starter", *options, *at_stack)
+    assert changed.exit_code == 0, changed.output
+    stored = tenant_store.get_tenant(resources_of_new_process(resources), "bakery").subscription
+    assert (stored.get_limit(PlanMeter.CHAT_MESSAGES), stored.get_limit(PlanQuota.FORMS)) == (7, None)
+    assert [stored.is_locked(stored.until + step) for step in (-1, 0)] == [False, True] if stored.until else False
+    assert json.loads(changed.output)["subscription"]["plan"] == "starter"
+    for wrong in ("chatMessages=-1", "messages=1", "chatMessages="):
+        refused = run("plan", "bakery", "starter", "--limit", wrong, *at_stack)
+        assert (refused.exit_code, "is none of NAME=NUMBER" in refused.output) == (2, True)

@@ -12,6 +12,7 @@ import click
 from fermata_client.commands.common.errors import report_errors
 from fermata_client.commands.common.options import json_anyway_option
 from fermata_client.commands.deployment.stack_options import stack_options
+from fermata_client.commands.deployment.tenant_plan import choose_plan
 from fermata_client.stack.resources import open_operator_resources
 
 DIALECTS = click.Choice(["fermata", "instatic"])
@@ -51,6 +52,9 @@ def tenant() -> None:
     A tenant is one customer's site or workspace: its server signs tokens, and its pages send them.
     A change takes effect in running functions within a minute.
     """
+
+
+tenant.add_command(choose_plan)
 
 
 @tenant.command("add")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.content.content_model import MODEL_ID
 from fermata.content.content_space import SpaceKey
@@ -25,7 +25,8 @@ MAX_LISTED_SUBMISSIONS = 100
 MAX_COUNTED = 1000
 """Submissions of a list that are counted. Of a longer one, this is its total."""
 _ID = re.compile(SUBMISSION_ID_PATTERN)
-_DELETED_AT_ONCE = 200
+_DELETED_AT_ONCE = 50
+"""With their places in lists, they fit into one transaction."""
 _CHANGED_MEANWHILE = "Somebody else has just decided about this submission. Look at it again."
 
 
@@ -184,7 +185,7 @@ def delete_submissions_of_model(resources: Resources, space: SpaceKey, model: st
             table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", limit=_DELETED_AT_ONCE, attributes=("sk",)
         ):
             ids = [row["sk"].removeprefix(prefix) for row in rows]
-            resources.tables.batch_delete(table, [(space.pk, submission_sort_key(one)) for one in ids])
-            resources.tables.batch_delete(table, [(space.pk, prefix + one) for one in ids])
+            keys = [key for one in ids for key in (submission_sort_key(one), prefix + one)]
+            resources.tables.write_items(*(Delete(table, space.pk, key) for key in keys))
             count += len(ids)
     return count
