@@ -80,14 +80,13 @@ def test_every_change_of_content_is_consumed_or_in_the_queue(deployed: Template)
     assert mapping["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["ContentDeadLetters", "Arn"]}
     assert mapping["MaximumRecordAgeInSeconds"] < 86_400, "a stream forgets after a day"
     patterns = [json.loads(one["Pattern"]) for one in mapping["FilterCriteria"]["Filters"]]
-    wanted = {pattern["dynamodb"]["NewImage"]["sk"]["S"][0]["prefix"]: pattern["eventName"] for pattern in patterns}
+    wanted = [(pattern["dynamodb"]["NewImage"]["sk"]["S"][0]["prefix"], pattern["eventName"]) for pattern in patterns]
     rye = DocumentKey("post", "rye")
-    passed = {prefix for prefix in wanted if version_sort_key(rye, 1).startswith(prefix)}
-    assert {prefix: wanted[prefix] for prefix in passed} == {"h#": ["INSERT"]}
-    passed = {prefix for prefix in wanted if change_set_sort_key("a1").startswith(prefix)}
-    assert {prefix: wanted[prefix] for prefix in passed} == {"c#": ["INSERT", "MODIFY"]}
+    assert ["INSERT"] in [events for prefix, events in wanted if version_sort_key(rye, 1).startswith(prefix)]
+    steps = [events for prefix, events in wanted if change_set_sort_key("a1").startswith(prefix)]
+    assert steps == [["INSERT", "MODIFY"]]
     for other in (head_sort_key(rye), changed_document_sort_key("a1", rye)):
-        assert not any(other.startswith(prefix) for prefix in wanted)
+        assert not any(other.startswith(prefix) for prefix, _ in wanted)
 
 
 def test_the_filter_passes_only_ledger_rows(resources: Resources, mapping: Template) -> None:
