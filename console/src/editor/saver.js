@@ -6,7 +6,7 @@
 
 import { putSite } from "./make-editor.js";
 
-/** @import { SiteStore } from "../sites/site-store.js" */
+/** @import { Site, SiteStore } from "../sites/site-store.js" */
 /** @typedef {"saved" | "changed" | "full" | "deleted" | "failed" | "temporary"} SaveState */
 
 const DELAY_MS = 600;
@@ -14,21 +14,25 @@ const EVENTS = "update undo redo rte:disable page:add page:remove page:update fe
 
 export class Saver {
   #timer = 0;
-  #isDirty = false;
-  #isLoading = false;
+  /** How many changes GrapesJS has told of. It also tells of some, a moment after a site is loaded, that change nothing. */
+  #changes = 0;
+  #savedChanges = 0;
+  /** The project that is stored, as JSON. */
+  #stored;
   #channel = new BroadcastChannel("fermata-sites");
 
   /**
    * @param {any} editor
    * @param {SiteStore} store
-   * @param {string} siteId
+   * @param {Site} site
    * @param {(state: SaveState) => void} onState
    */
-  constructor(editor, store, siteId, onState) {
+  constructor(editor, store, site, onState) {
     this.editor = editor;
     this.store = store;
-    this.siteId = siteId;
+    this.siteId = site.id;
     this.onState = onState;
+    this.#stored = site.project ? this.#read().text : "";
     editor.on(EVENTS, () => this.plan());
     editor.Css.getAll().on("add remove change", () => this.plan());
     this.#channel.onmessage = ({ data }) => this.#showOther(data.siteId);
@@ -40,8 +44,7 @@ export class Saver {
   }
 
   plan() {
-    if (this.#isLoading) return;
-    this.#isDirty = true;
+    this.#changes += 1;
     this.onState("changed");
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => this.save(), DELAY_MS);
@@ -50,26 +53,43 @@ export class Saver {
   async save() {
     clearTimeout(this.#timer);
     if (!this.#isDirty || this.editor.getEditing()) return;
-    this.#isDirty = false;
+    const changes = this.#changes;
+    const { project, text } = this.#read();
     try {
-      const isThere = await this.store.update(this.siteId, { project: this.editor.getProjectData() });
-      this.#channel.postMessage({ siteId: this.siteId });
+      const isThere = text === this.#stored || (await this.#store(project));
+      if (isThere) this.#stored = text;
+      this.#savedChanges = changes; // until here the page may go away, and has something to save
       if (!isThere) this.onState("deleted");
       else if (!this.#isDirty) this.onState(this.store.isKept ? "saved" : "temporary");
     } catch (error) {
-      this.#isDirty = true;
       const { cause } = /** @type {Error} */ (error);
       this.onState(cause instanceof DOMException && cause.name === "QuotaExceededError" ? "full" : "failed");
     }
   }
 
+  get #isDirty() {
+    return this.#changes > this.#savedChanges;
+  }
+
+  #read() {
+    const project = this.editor.getProjectData();
+    return { project, text: JSON.stringify(project) };
+  }
+
+  /** @param {any} project */
+  async #store(project) {
+    const isThere = await this.store.update(this.siteId, { project });
+    this.#channel.postMessage({ siteId: this.siteId });
+    return isThere;
+  }
+
   /** Save while the page goes away. All steps follow each other at once: whatever waited for an event would not be done. */
   async #flush() {
-    const editing = this.editor.getEditing();
-    if (!editing && !this.#isDirty) return;
-    await editing?.view?.syncContent?.();
-    this.#isDirty = false;
-    this.store.putAtOnce(this.siteId, { project: this.editor.getProjectData() });
+    const isChanged = this.#hasChanges();
+    await this.editor.getEditing()?.view?.syncContent?.();
+    const { project } = this.#read();
+    if (isChanged || this.store.isUpdating(this.siteId))
+      this.store.putAtOnce(this.siteId, isChanged ? { project } : {});
   }
 
   async close() {
@@ -80,15 +100,20 @@ export class Saver {
     this.#channel.close();
   }
 
-  /** @param {string} siteId */
+  /**
+   * Show what another tab has saved, unless this one has changes of its own.
+   *
+   * @param {string} siteId
+   */
   async #showOther(siteId) {
-    if (siteId !== this.siteId || this.#isDirty || this.editor.getEditing()) return;
+    if (siteId !== this.siteId || this.#hasChanges()) return;
     const site = await this.store.get(siteId);
-    if (!site?.project || this.#isDirty) return;
-    this.#isLoading = true;
+    if (!site?.project || this.#hasChanges()) return;
     putSite(this.editor, site);
-    setTimeout(() => {
-      this.#isLoading = false;
-    }, 50); // GrapesJS reports the changes of a load after it
+    this.#stored = this.#read().text;
+  }
+
+  #hasChanges() {
+    return Boolean(this.editor.getEditing()) || (this.#isDirty && this.#read().text !== this.#stored);
   }
 }

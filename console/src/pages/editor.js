@@ -98,7 +98,7 @@ class EditorView {
       return;
     }
     this.editor = editor;
-    this.saver = new Saver(this.editor, this.store, this.site.id, (state) => this.#showState(state));
+    this.saver = new Saver(this.editor, this.store, this.site, (state) => this.#showState(state));
     this.context.signal.addEventListener("abort", () => this.#close());
     this.#fillToolbar(pageChooser(editor));
     this.#mountPanel();

@@ -40,6 +40,8 @@ export class SiteStore {
   #database;
   /** What was read or stored last, by id. @type {Map<string, Site>} */
   #known = new Map();
+  /** The ids of updates that are not stored yet. @type {string[]} */
+  #updating = [];
 
   /** @param {IDBDatabase} database */
   constructor(database) {
@@ -77,6 +79,23 @@ export class SiteStore {
    * @returns {Promise<boolean>} Whether the site is still there.
    */
   async update(id, change) {
+    const known = this.#known.get(id);
+    if (known) this.#known.set(id, { ...known, ...change });
+    this.#updating.push(id);
+    try {
+      return await this.#update(id, change);
+    } finally {
+      this.#updating.splice(this.#updating.indexOf(id), 1);
+    }
+  }
+
+  /** Whether a change of a site is not stored yet. @param {string} id */
+  isUpdating(id) {
+    return this.#updating.includes(id);
+  }
+
+  /** @param {string} id @param {Partial<Site>} change */
+  async #update(id, change) {
     /** @type {Site | undefined} */
     let changed;
     await this.write((store) => {

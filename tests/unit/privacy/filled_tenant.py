@@ -62,6 +62,7 @@ from tests.unit.privacy.filled_workspace import (
     leave_change_open,
     leave_editor_open,
     leave_plan_waiting,
+    leave_transcript,
 )
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 from tests.uploads import put_upload
@@ -107,6 +108,7 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     write_content(resources, caller)
     fill_workspace(resources, caller)
     leave_editor_open(resources, caller, LARGE)
+    leave_transcript(resources, caller, ModelChoice(credential_id=stage.credential.id, version=1, provider="openai", model="m"))
     conversation_store.create_conversation(resources, caller, "agent:helper", None, None, "")
     conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
     run_edited_turn(stage)

@@ -1,13 +1,18 @@
 """Fill a tenant with what stands beside its conversations: an open editor, connectors, tools, webhooks, plans."""
 
+import pytest
+
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from fermata.agents.policy_store import set_policy
+from fermata.aws.blob_store import prompt_folder
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.credentials.credential_store import create_credential, delete_credential
 from fermata.credentials.known_capabilities import store_listed_capabilities
+from fermata.credentials.model_choice import ModelChoice
+from fermata.domain.blocks import AudioBlock
 from fermata.domain.caller import Caller
 from fermata.domain.dialect import NEWEST_GENERATION
 from fermata.domain.tools import ToolOutput
@@ -23,9 +28,12 @@ from fermata.plans.drafts.pending_plan import PendingPlan, store_pending_plan
 from fermata.plans.drafts.site_registry import register_site
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.remote_tools.tool_registry import register_tool
+from fermata.turns.generate.transcribe_recording import Transcriber
 from fermata.turns.read.reader_presence import mark_reader_departed
+from fermata.turns.start import prompt_transcripts
 from fermata.webhooks.webhook_registry import add_webhook
 from fermata.wire.auth.mcp_connector_store import create_connector
+from tests.recordings import WAV, encode_recording
 from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
@@ -44,6 +52,17 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     unused = create_credential(resources, caller, "ollama", "baseUrl", "Unused", None, PUBLIC_URL)
     delete_credential(resources, caller, unused.id)
     reserve_message(resources, caller.tenant, caller.user, Subscription(), "message-of-ada")
+
+
+def leave_transcript(resources: Resources, caller: Caller, choice: ModelChoice) -> None:
+    """Leave what was said in a recording, which is kept for the same file sent again."""
+    folder = prompt_folder(caller.tenant, caller.user, "conversation", "turn")
+    transcripts = prompt_transcripts.PromptTranscripts(
+        resources, caller, "site", folder, DEFAULT_CALLER_LIMITS, lambda: Transcriber(choice, pytest.fail)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prompt_transcripts, "transcribe_recording", lambda *_: WORDS)
+        transcripts.add_to([AudioBlock(mime_type="audio/wav", data=encode_recording(WAV))])
 
 
 def leave_editor_open(resources: Resources, caller: Caller, words: str) -> None:

@@ -33,6 +33,7 @@ NOT_IN_THE_TENANT = {
     "known-tools": "Digests of tools that were approved, in the partition of the trail. It names nobody.",
     "s#*#": "Messages of sub-agents, in the partition of their conversation: test_what_sub_agents_leave.py.",
     "at#*": OF_LEASES,
+    "slow#*": OF_LEASES,
     "mcp-delivered": "A mark without words, in the partition of its turn.",
     "x#*": OF_LEASES,
     "x#*#*#*": OF_LEASES,
