@@ -16,7 +16,7 @@ async ({url, token}) => {
   const api = `${url}/admin/api/ai`, headers = {authorization: `Bearer ${token}`, "content-type": "application/json"};
   const post = (path, body) => fetch(api + path, {method: "POST", headers, body: JSON.stringify(body)});
   const created = await (await post("/conversations", {scope: "site"})).json();
-  const raw = new TextEncoder().encode(JSON.stringify({pages: [], site: {updatedAt: 1}}));
+  const raw = new TextEncoder().encode(JSON.stringify({pages: [], site: {from: origin}}));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", raw));
   const sha256 = Array.from(digest, byte => byte.toString(16).padStart(2, "0")).join("");
   const announced = await (await post("/uploads", {kind: "snapshot", bytes: raw.length, sha256})).json();

@@ -56,6 +56,7 @@ from fermata.content.documents.settle_commit import settle_commit
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import ChangeSetStep, ContentChange
 from fermata.content.search.search_index import IndexSettings, set_index_settings
+from fermata.content.space_members import SpaceMember, delete_member_list, put_member
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
@@ -538,6 +539,8 @@ def test_content_is_written_merged_deleted_and_restored(
     delete_document(api, space, key, author)
     restore_document(api, space, key, 1, author)
     assert len(list_documents(api, space, "recipe").documents) == 1
+    put_member(functions["api"], space, SpaceMember("bob", "viewer"))
+    delete_member_list(functions["api"], space)
     assert list(read_versions_at_once(api, space, [(key, 6)])) == [(key, 6)]
 
 

@@ -108,7 +108,7 @@ def fill_tenant(resources: Resources, stage: Stage) -> None:
     write_content(resources, caller)
     fill_workspace(resources, caller)
     leave_editor_open(resources, caller, LARGE)
-    leave_transcript(resources, caller, ModelChoice(credential_id=stage.credential.id, version=1, provider="openai", model="m"))
+    leave_transcript(resources, caller, stage.credential.id)
     conversation_store.create_conversation(resources, caller, "agent:helper", None, None, "")
     conversation_store.update_conversation(resources, caller, stage.conversation.id, title="title-of-ada")
     run_edited_turn(stage)

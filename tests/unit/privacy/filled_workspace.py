@@ -54,8 +54,9 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     reserve_message(resources, caller.tenant, caller.user, Subscription(), "message-of-ada")
 
 
-def leave_transcript(resources: Resources, caller: Caller, choice: ModelChoice) -> None:
+def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -> None:
     """Leave what was said in a recording, which is kept for the same file sent again."""
+    choice = ModelChoice(credential_id=credential_id, version=1, provider="openai", model="hears")
     folder = prompt_folder(caller.tenant, caller.user, "conversation", "turn")
     transcripts = prompt_transcripts.PromptTranscripts(
         resources, caller, "site", folder, DEFAULT_CALLER_LIMITS, lambda: Transcriber(choice, pytest.fail)

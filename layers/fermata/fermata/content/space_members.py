@@ -28,6 +28,7 @@ from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound,
 MemberRole = Literal["viewer", "reviewer", "editor"]
 MEMBER_PREFIX = "who#"
 MAX_MEMBERS = 500
+_DELETED_AT_ONCE = 100
 MAX_USER_BYTES = 200
 _CHANGED_MEANWHILE = "Somebody else has just changed this member. Try again."
 
@@ -167,8 +168,10 @@ def remove_member(resources: Resources, space: SpaceKey, user: str) -> None:
 def delete_member_list(resources: Resources, space: SpaceKey) -> None:
     """Delete the list of a space, so that rights alone count again. That there is one is forgotten last."""
     table, rows = resources.settings.content_table, _query_rows(resources, space)
-    resources.tables.batch_delete(table, [(row["pk"], row["sk"]) for row in rows if row["sk"] != MEMBER_PREFIX])
-    resources.tables.batch_delete(table, [(space.pk, MEMBER_PREFIX)])
+    members = [Delete(table, row["pk"], row["sk"]) for row in rows if row["sk"] != MEMBER_PREFIX]
+    for start in range(0, len(members), _DELETED_AT_ONCE):
+        resources.tables.write_items(*members[start : start + _DELETED_AT_ONCE])
+    resources.tables.write_items(Delete(table, space.pk, MEMBER_PREFIX))
 
 
 def _query_rows(resources: Resources, space: SpaceKey) -> list[Item]:

@@ -12,13 +12,18 @@ import pytest
 from fermata.conversations import conversation_store
 from fermata.domain.caller import Caller
 from fermata.domain.events import EditPlanEvent, ToolResultEvent
+from fermata.drivers.registry import get_model_traits
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.remote_tools.built_in import image_generation
 from fermata.remote_tools.deferred_image_generation import DeferredCall, find_deferred_calls, replace_placeholders
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
+from fermata.turns import accounting
+from fermata.turns.start import build_turn
 from fermata.turns.start.start_turn import start_turn
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.usage.budgets.budget_status import load_budget_status
 from tests.images import make_image
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
 from tests.tenant_tokens import make_tenant
@@ -93,6 +98,24 @@ def test_the_model_reads_a_placeholder_at_once_and_the_plan_gets_the_images(
     assert all(f"conversations/bakery/{planner.conversation.id}/" in props[f"imageUrl{number}"] for number in (0, 1))
     costs = [row["cost"] for row in planner.ledger_rows() if row["provider"] == "openai"]
     assert costs == [Decimal("0.04")] * 2
+
+
+@pytest.mark.parametrize(("usd", "made"), [("0.1", 0), ("0.3", 1), ("0.55", 2)])
+def test_no_more_images_of_a_plan_are_made_than_the_budget_covers_together(
+    planner: Stage, provider: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch, usd: str, made: int
+) -> None:
+    free = replace(get_model_traits("anthropic"), are_free=True)
+    for module in (build_turn, accounting):
+        monkeypatch.setattr(module, "get_model_traits", lambda _provider: free)
+    set_budgets(planner.resources, planner.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(usd))))
+    provider.script_answer(IMAGE)
+    run(planner, ask_for_images(2), submit(FIRST, SECOND))
+    assert {call.body["prompt"] for call in provider.calls} == {f"loaf {number}" for number in range(made)}
+    assert [bool(read_props(planner)[f"imageUrl{number}"]) for number in (0, 1)] == [made > 0, made > 1]
+    [plan] = [event for event in planner.events() if isinstance(event, EditPlanEvent)]
+    assert str(plan.outcome["changes"]).count("An image is missing") == 2 - made
+    today = load_budget_status(planner.resources, "bakery")["tenant"]["today"]
+    assert (today["spentUsd"], today["heldUsd"]) == (pytest.approx(0.04 * made), 0)
 
 
 def test_an_image_that_no_plan_uses_is_not_generated(planner: Stage, provider: ScriptedToolServer) -> None:

@@ -1,6 +1,6 @@
 """Generate the images that a submitted plan uses, in the place of their placeholders (decision 0400)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from fermata.remote_tools.deferred_image_generation import DeferredCall, find_de
 from fermata.tools.calls.pipeline import AdmittedCall
 
 if TYPE_CHECKING:
+    from fermata.turns.round.image_budget import ImageRequest
     from fermata.turns.round.remote_calls import TurnRemoteTools
 
 MAX_IMAGES = 8
@@ -27,7 +28,11 @@ def find_image_seconds(call_input: Any) -> float:
 
 
 def add_deferred_images(
-    resources: Resources, tools: "TurnRemoteTools", admitted: AdmittedCall, messages: Sequence[Message], turn: str
+    resources: Resources,
+    tools: "TurnRemoteTools",
+    admitted: AdmittedCall,
+    messages: Sequence[Message],
+    effect_key: str,
 ) -> AdmittedCall:
     """Return the call of a plan with the images that it uses. The plan says which could not be generated.
 
@@ -36,13 +41,16 @@ def add_deferred_images(
         tools: Of the turn.
         admitted: The call that submits the plan.
         messages: Of the turn's conversation.
-        turn: The id of the turn.
+        effect_key: Of that call.
     """
     calls = find_deferred_calls(admitted.arguments)
     if not calls:
         return admitted
-    generate = _find_generators(tools, calls[:MAX_IMAGES], messages, turn)
-    outputs = _run_at_once(resources, generate)
+    images = _find_images(tools, calls[:MAX_IMAGES], messages, effect_key.partition("/")[0])
+    refused = tools.hold_deferred(list(images.values()), effect_key)
+    allowed = {call: image for call, image in images.items() if image.effect_key not in refused}
+    outputs = {call: refused[image.effect_key] for call, image in images.items() if call not in allowed}
+    outputs |= _generate_at_once(resources, tools, allowed)
     urls = {call: str(output.data["imageUrl"]) for call, output in outputs.items() if output.ok}
     arguments = replace_placeholders(admitted.arguments, urls)
     missing = [outputs.get(call) for call in calls if call not in urls]
@@ -52,10 +60,10 @@ def add_deferred_images(
     return replace(admitted, arguments=arguments, tool_input=type(admitted.tool_input).model_validate(arguments))
 
 
-def _find_generators(
+def _find_images(
     tools: "TurnRemoteTools", calls: Sequence[DeferredCall], messages: Sequence[Message], turn: str
-) -> dict[DeferredCall, Callable[[], ToolOutput]]:
-    """Return what generates each image: the call that the model has made, with its arguments."""
+) -> dict[DeferredCall, "ImageRequest"]:
+    """Return the image of each call that the model has made, with its arguments."""
     blocks = {
         DeferredCall(message.round, index): block
         for message in messages
@@ -63,20 +71,20 @@ def _find_generators(
         for index, block in enumerate(one for one in message.content if isinstance(one, ToolCallBlock))
     }
     found = {call: tools.find_deferred(blocks[call], call) for call in calls if call in blocks}
-    return {call: generate for call, generate in found.items() if generate is not None}
+    return {call: image for call, image in found.items() if image is not None}
 
 
-def _run_at_once(
-    resources: Resources, generate: Mapping[DeferredCall, Callable[[], ToolOutput]]
+def _generate_at_once(
+    resources: Resources, tools: "TurnRemoteTools", images: Mapping[DeferredCall, "ImageRequest"]
 ) -> dict[DeferredCall, ToolOutput]:
     outputs: dict[DeferredCall, ToolOutput] = {}
 
-    def run(call: DeferredCall, work: Callable[[], ToolOutput]) -> None:
-        outputs[call] = work()
+    def run(call: DeferredCall, image: "ImageRequest") -> None:
+        outputs[call] = tools.generate_deferred(image)
 
     threads = [
-        resources.clock.start_side_thread(partial(run, call, work), f"image-{call.number}")
-        for call, work in generate.items()
+        resources.clock.start_side_thread(partial(run, call, image), f"image-{call.number}")
+        for call, image in images.items()
     ]
     for thread in threads:
         thread.join()

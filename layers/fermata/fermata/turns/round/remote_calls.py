@@ -1,10 +1,10 @@
 """Connect the remote tools of a turn to its round: what they are told, and what they have answered before."""
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fermata.agents.definitions.configured_agent import ConfiguredAgent
 from fermata.agents.tool_sources.endpoint_tools import ENDPOINT_PREFIX
@@ -38,6 +38,9 @@ from fermata.turns.turn_agent import open_turn_agent
 from fermata.turns.turn_toolset import open_turn_toolset
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes
+
+if TYPE_CHECKING:
+    from fermata.turns.round.image_budget import ImageRequest
 
 UNCOMMITTED_NUMBERS = 1000
 """Greater than the number of any call of a round."""
@@ -91,43 +94,57 @@ class TurnRemoteTools:
             return refusal
         return self._caller.call(definition, arguments, effect_key, is_deferred=is_deferred)
 
-    def find_deferred(self, block: ToolCallBlock, call: DeferredCall) -> Callable[[], ToolOutput] | None:
-        """Return what generates the image of a call that was deferred; None for any other call.
-
-        An image is generated once, although the plan may be submitted again with corrections.
+    def find_deferred(self, block: ToolCallBlock, call: DeferredCall) -> "ImageRequest | None":
+        """Return the image of a call that was deferred; None for any other call.
 
         Args:
             block: The call as the model has made it.
             call: Its place in the turn.
         """
+        from fermata.turns.round.image_budget import ImageRequest  # few turns make images
+
         tool = open_turn_toolset(self._resources, self._turn).find_tool(block.tool_name)
         handler = tool.handler if tool else None
         definition = self.definitions.get(handler.definition) if isinstance(handler, RemoteToolHandler) else None
         if definition is None or not self._is_deferred(definition):
             return None
-        effect_key = f"{self._turn.id}/{call.round}/{call.number}"
+        return ImageRequest(definition, block.input, f"{self._turn.id}/{call.round}/{call.number}")
 
-        def generate() -> ToolOutput:
-            output = self._generated.get(effect_key) or self._hold_image(definition, block.input, effect_key)
-            output = output or self._caller.call(definition.id, block.input, effect_key)
-            if output.ok:
-                self._generated[effect_key] = output
-            return output
+    def hold_deferred(self, images: "Sequence[ImageRequest]", effect_key: str) -> dict[str, ToolOutput]:
+        """Hold the cost of the images of a plan together, and return why some may not be made, by their effect keys.
 
-        return generate
+        Args:
+            images: The ones that matter most come first.
+            effect_key: Of the call that submits the plan.
+        """
+        wanted = [image for image in images if image.effect_key not in self._generated]
+        allowed, failure = self._hold_images(wanted, effect_key)
+        return {image.effect_key: failure for image in wanted[allowed:] if failure}
+
+    def generate_deferred(self, image: "ImageRequest") -> ToolOutput:
+        """Generate an image whose cost is held: once, although its plan may be submitted again with corrections."""
+        output = self._generated.get(image.effect_key)
+        output = output or self._caller.call(image.definition.id, image.arguments, image.effect_key)
+        if output.ok:
+            self._generated[image.effect_key] = output
+        return output
 
     def _hold_image(
         self, definition: ToolDefinition, arguments: Mapping[str, Any], effect_key: str
     ) -> ToolOutput | None:
         """Hold what an image may cost where a budget applies, or return why it allows none; None if it may be made."""
-        is_image = definition.is_built_in and is_deferrable(definition.parsed_manifest.name)
-        if not (is_image and self._turn.has_tool_budget):
+        if not (definition.is_built_in and is_deferrable(definition.parsed_manifest.name)):
             return None
-        from fermata.turns.round.image_budget import hold_image_budget  # few turns make images
+        from fermata.turns.round.image_budget import ImageRequest
 
-        return hold_image_budget(
-            self._resources, self._turn, definition.options, arguments, effect_key, self.build_usages()
-        )
+        return self._hold_images([ImageRequest(definition, arguments, effect_key)], effect_key)[1]
+
+    def _hold_images(self, images: "Sequence[ImageRequest]", effect_key: str) -> tuple[int, ToolOutput | None]:
+        if not (images and self._turn.has_tool_budget):
+            return len(images), None
+        from fermata.turns.round.image_budget import hold_image_budget
+
+        return hold_image_budget(self._resources, self._turn, images, effect_key, self.build_usages())
 
     def _is_deferred(self, definition: ToolDefinition) -> bool:
         """Return whether a tool's work is done when a plan needs it."""

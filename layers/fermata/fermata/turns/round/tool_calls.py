@@ -269,12 +269,14 @@ def _ask_about_plans(context: TurnContext, call: RoundCall, events: Sequence[Eve
     return build_plan_requests(events, call.tool_call_id, context.resources.clock.now_iso())
 
 
-def _add_deferred_images(context: TurnContext, tools: "TurnRemoteTools", admitted: AdmittedCall) -> AdmittedCall:
+def _add_deferred_images(
+    context: TurnContext, tools: "TurnRemoteTools", admitted: AdmittedCall, effect_key: str
+) -> AdmittedCall:
     from fermata.turns.round.deferred_images import add_deferred_images  # few turns generate images
 
     context.load_history()
     messages = context.history.stored_messages if context.history else ()
-    return add_deferred_images(context.resources, tools, admitted, messages, context.turn.id)
+    return add_deferred_images(context.resources, tools, admitted, messages, effect_key)
 
 
 def _run(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolOutput:
@@ -284,7 +286,7 @@ def _run(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolO
         open_draft=partial(context.open_draft, call.tool_call_id),
     )
     if admitted.tool.ends_turn and context.remote_tools:
-        admitted = _add_deferred_images(context, context.remote_tools, admitted)
+        admitted = _add_deferred_images(context, context.remote_tools, admitted, call.effect_key)
     output = run_tool(admitted, tool_context, clock=context.resources.clock)
     if admitted.tool.build_events is not None:
         events = admitted.tool.build_events(output, context.log.state.refused_plans)
