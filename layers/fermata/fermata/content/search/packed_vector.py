@@ -35,7 +35,7 @@ def pack_vector(vector: Sequence[float]) -> PackedVector | None:
 
 def unpack_numbers(text: str) -> list[int]:
     """Return the numbers of `PackedVector.to_text`."""
-    return [byte - 256 if byte > _LARGEST_BYTE else byte for byte in base64.b64decode(text)]
+    return memoryview(base64.b64decode(text)).cast("b").tolist()
 
 
 def compare_directions(first: Sequence[int], second: Sequence[int]) -> float:

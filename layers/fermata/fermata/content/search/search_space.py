@@ -93,11 +93,12 @@ def _score_spellings(chosen: list[SearchEntry], query: str) -> dict[DocumentKey,
     scores = {entry.key: score for entry in chosen if wanted in entry.folded and (score := _score_part(entry, wanted))}
     grams = frozenset(list_trigrams(normalize_words(query)))
     mask = mask_grams(grams)
+    matcher = SequenceMatcher(None, b=wanted, autojunk=False)  # it indexes its second text once
     shared = [(entry.gram_mask & mask).bit_count() for entry in chosen]
     for place in heapq.nlargest(_COMPARED_SPELLINGS, range(len(chosen)), key=shared.__getitem__):
         entry = chosen[place]
         if common := len(grams & entry.grams):
-            alike = max(2 * common / (len(grams) + len(entry.grams)), _compare_short_texts(entry, wanted))
+            alike = max(2 * common / (len(grams) + len(entry.grams)), _compare_short_texts(entry, matcher))
             scores[entry.key] = max(scores.get(entry.key, 0.0), _SPELLED * alike)
     return scores
 
@@ -111,16 +112,20 @@ def _score_part(entry: SearchEntry, wanted: str) -> float:
     return _CONTAINED + (_EQUAL - _CONTAINED) * 0.99 * len(wanted) / len(containing[0]) if containing else 0.0
 
 
-def _compare_short_texts(entry: SearchEntry, wanted: str) -> float:
-    if len(wanted) > _MAX_SHORT_CHARS:
+def _compare_short_texts(entry: SearchEntry, matcher: SequenceMatcher[str]) -> float:
+    if len(matcher.b) > _MAX_SHORT_CHARS:
         return 0.0
-    return max(_compare_letters(wanted, text) for text in entry.folded.split("\n", 2)[:2])
+    return max(_compare_letters(matcher, text) for text in entry.folded.split("\n", 2)[:2])
 
 
-def _compare_letters(wanted: str, text: str) -> float:
+def _compare_letters(matcher: SequenceMatcher[str], text: str) -> float:
     """Return how much of two short texts is equal and in the same order; 0 if they have little in common."""
-    alike = SequenceMatcher(None, text[:_MAX_SHORT_CHARS], wanted, autojunk=False).ratio()
-    return alike if alike >= _LEAST_EQUAL_LETTERS else 0.0
+    matcher.set_seq1(text[:_MAX_SHORT_CHARS])
+    for measure in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio):  # each is a bound of the next one
+        alike = measure()
+        if alike < _LEAST_EQUAL_LETTERS:
+            return 0.0
+    return alike
 
 
 def _score_meanings(
