@@ -186,7 +186,7 @@ def test_errors_are_those_that_the_client_knows(
     assert wrong_key.value.code == "invalid_api_key"
     with pytest.raises(openai.NotFoundError):
         client.chat.completions.create(model="nobody", messages=hello)
-    with pytest.raises(openai.BadRequestError, match="input_audio"):
+    with pytest.raises(openai.BadRequestError, match="cannot be read"):
         client.chat.completions.create(
             model="site",
             messages=[{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}],  # type: ignore[typeddict-item,list-item]

@@ -129,6 +129,7 @@ def test_provider_keys_are_decrypted_only_where_providers_are_requested(function
         "round",
         "credentials",
         "consume_content",
+        "stream_turns",  # it transcribes recordings before a turn starts (decision 0500)
     }
 
 

@@ -65,6 +65,7 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
 from fermata.domain.messages import Message
 from fermata.domain.one_shot_generation import GenerateRequest
+from fermata.domain.workspace_plan import Subscription
 from fermata.hosts import registry
 from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.plans.drafts.draft_history import import_pages
@@ -503,9 +504,9 @@ def test_a_key_of_the_conversation_api_is_made_admitted_counted_and_asked_by_too
     key, text = create_conversation_key(functions["credentials"], manager, "Site", rules)
     change_conversation_key(functions["credentials"], manager, key.id, lambda rules: rules, label="Shop")
     assert authenticate_conversation_key(functions["stream_turns"], text).user == key.user
-    month = MonthlyMessages(functions["stream_turns"], "bakery", key.user, 1)
+    month = MonthlyMessages(functions["stream_turns"], "bakery", key.user, Subscription(), "api", own_limit=1)
     month.require_room()
-    functions["stream_turns"].tables.write_items(month.build_write())
+    functions["stream_turns"].tables.write_items(*month.build_writes())
     for function in ("stream_turns", "round"):
         asking = read_asking_key(functions[function], space, key.user)
         assert asking is not None

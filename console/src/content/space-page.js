@@ -11,6 +11,7 @@ import { askForSpace } from "./space-dialog.js";
 /** @import { ContentScope } from "./assistant-pane.js" */
 /**
  * @typedef {object} SpaceView What a part of a page needs of its space.
+ * @property {ContentClient} client
  * @property {import("@fermata/client/content").ContentSpace} content
  * @property {string} space `site/environment`
  * @property {string[]} locales The first one is the default.
@@ -96,7 +97,7 @@ function spaceView(client, space, path, context, page) {
   const linkTo = (/** @type {string[]} */ ...to) =>
     `#/${[page.path, site, environment, ...to].map(encodeURIComponent).join("/")}`;
   /** @type {SpaceView} */
-  const view = { content: client.space(site, environment), space: nameOf(space), locales, context, linkTo };
+  const view = { client, content: client.space(site, environment), space: nameOf(space), locales, context, linkTo };
   const [name, ...rest] = path;
   const shown = page.parts.find((part) => part.path === name) ?? page.parts[0];
   const links = page.parts.map((part) => {

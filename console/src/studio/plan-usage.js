@@ -9,11 +9,11 @@ import { words } from "../words/index.js";
 const MEGABYTE = 1_000_000;
 
 /** @param {HTMLElement} target @param {SpaceView} view */
-export function showPlanUsage(target, { context }) {
+export function showPlanUsage(target, { client, context }) {
   const load = () =>
     showLoaded(
       target,
-      () => context.client.audit.plan({ signal: context.signal }),
+      () => client.plan({ signal: context.signal }),
       (plan) => planView(plan),
     );
   return load();

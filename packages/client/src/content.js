@@ -44,6 +44,16 @@ export class ContentClient {
   space(site, environment = "main") {
     return makeSpace(this.#service, site, environment);
   }
+
+  /**
+   * See what the workspace has used of its plan in this month.
+   *
+   * @param {CallOptions} [options]
+   * @returns {Promise<Json>}
+   */
+  plan(options) {
+    return this.#service.request("GET", "/content/plan", options);
+  }
 }
 
 /** @param {Service} service */

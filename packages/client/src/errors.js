@@ -102,7 +102,7 @@ export class NotFoundError extends RefusedError {
 }
 export class ConflictError extends RefusedError {
   name = "ConflictError";
-  hint = "Something else came first. Look at the current state, then try again.";
+  hint = "Something else came first. Load it again, and try again.";
 }
 export class ExpiredError extends RefusedError {
   name = "ExpiredError";
@@ -122,7 +122,7 @@ export class RateLimitError extends RefusedError {
 }
 export class ServiceError extends RefusedError {
   name = "ServiceError";
-  hint = "The service has a problem. Try again in a moment.";
+  hint = "The service has a problem. Wait a moment, and try again.";
 }
 
 /** @type {Record<number, new (message: string) => RefusedError>} */

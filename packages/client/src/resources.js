@@ -49,13 +49,6 @@ export function makeResources(service) {
         const from = since instanceof Date ? since.toISOString() : since;
         return service.request("GET", pathOf("audit"), { query: { since: from, tz, billable }, signal });
       },
-      /**
-       * See what the workspace has used of its plan in this month.
-       *
-       * @param {CallOptions} [options]
-       * @returns {Promise<Json>}
-       */
-      plan: (options) => service.request("GET", pathOf("content", "plan"), options),
     },
     agents: makeAgents(service),
     approvals: makeApprovals(service),
