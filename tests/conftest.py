@@ -10,10 +10,12 @@ from hypothesis import HealthCheck, settings
 from tests.cloud import cloud, service
 from tests.loopback_guard import install_guard, pytest_runtest_call
 from tests.suite_parts import is_in_part, is_left_out, list_exhaustive_cases
+from tests.timer_guard import install_timer_guard, pytest_runtest_teardown
 
-__all__ = ["cloud", "pytest_runtest_call", "service"]
+__all__ = ["cloud", "pytest_runtest_call", "pytest_runtest_teardown", "service"]
 
 install_guard()
+install_timer_guard()
 # Every client of httpx reads all root certificates, although no test connects by TLS (decision 0293).
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else a client without credentials asks 169.254.169.254 for them

@@ -19,7 +19,7 @@ import pytest
 from botocore.loaders import create_loader
 from moto import mock_aws
 
-from fermata.aws.clock import CancellableTimer, Clock, JoinableThread, MapArgument, MapResult
+from fermata.aws.clock import Clock, JoinableThread, MapArgument, MapResult
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.drivers.registry import list_providers
@@ -71,7 +71,6 @@ class TestClock(Clock):
         self.runs_threads = True
         self._moving = threading.Lock()
         """Threads that move it at the same time lose no second."""
-        self._timers: list[CancellableTimer] = []
 
     def time(self) -> float:
         return self.now
@@ -85,16 +84,6 @@ class TestClock(Clock):
     def advance(self, seconds: float) -> None:
         with self._moving:
             self.now += seconds
-
-    def start_timer(self, seconds: float, act: Callable[[], object]) -> CancellableTimer:
-        timer = super().start_timer(seconds, act)
-        self._timers.append(timer)
-        return timer
-
-    def cancel_timers(self) -> None:
-        """Keep what a test left waiting from acting in a later test, where its tables are gone."""
-        for timer in self._timers:
-            timer.cancel()
 
     def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
         return super().start_thread(target, name) if self.runs_threads else WaitingThread()
@@ -206,4 +195,3 @@ def resources(monkeypatch: pytest.MonkeyPatch, clock: TestClock) -> Iterator[Res
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     with mock_aws():
         yield make_resources(clock=clock)
-        clock.cancel_timers()

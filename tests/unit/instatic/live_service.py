@@ -1,7 +1,7 @@
 """The service in this process: all functions behind one address, on moto, with a workflow that runs by itself."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from typing import Any
 import uvicorn
 from moto.core.botocore_stubber import BotocoreStubber
 
-from fermata.aws.clock import CancellableTimer, Clock
+from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
 from fermata.turns.round.invocation import Invocation, build_epoch
 from fermata.turns.round.run_turn_steps import run_turn_steps
@@ -29,17 +29,6 @@ class AdjustableClock(Clock):
 
     def __init__(self) -> None:
         self.ahead = 0.0
-        self._timers: list[CancellableTimer] = []
-
-    def start_timer(self, seconds: float, act: Callable[[], object]) -> CancellableTimer:
-        timer = super().start_timer(seconds, act)
-        self._timers.append(timer)
-        return timer
-
-    def cancel_timers(self) -> None:
-        """Keep what a test left waiting from acting in a later test."""
-        for timer in self._timers:
-            timer.cancel()
 
     def time(self) -> float:
         return super().time() + self.ahead

@@ -229,7 +229,10 @@ class Service:
         """Return a project, and a conversation about it, in which a turn runs where one is followed."""
         project = self._write_content(operation, status)
         space = f"{project['site']}/{project['environment']}"
-        conversation = create_conversation(self.resources, self.stage.caller, "studio", None, None, "", space=space).id
+        credential = self.stage.credential.id  # other tests delete the default of the scope
+        conversation = create_conversation(
+            self.resources, self.stage.caller, "studio", None, credential, "model-1", space=space
+        ).id
         if operation is studio.FOLLOW_STUDIO_CHAT and status == 200:
             limits = WIDE_LIMITS.apply_to(DEFAULT_CALLER_LIMITS)
             prompt = replace(

@@ -65,7 +65,6 @@ def staged(
     yield make
     for one in made:
         one.close()
-    clock.cancel_timers()
 
 
 @pytest.fixture

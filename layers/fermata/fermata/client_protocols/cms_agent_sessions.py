@@ -31,7 +31,10 @@ LOGGED_MESSAGES = 200
 
 def list_cms_sessions(context: RequestContext) -> Response:
     """Answer with sessions, those that are archived or the others. A page may have fewer than its limit."""
-    is_archived = context.request.query.get("archived") == "true"
+    archived = context.request.query.get("archived") or "false"
+    if archived not in ("true", "false"):
+        raise InvalidRequest("'archived' must be true or false.")
+    is_archived = archived == "true"
     limit = read_integer_parameter(context.request, "limit", SESSIONS_PER_PAGE, maximum=MAX_SESSIONS_PER_PAGE)
     page = conversation_store.list_conversations(
         context.resources,

@@ -10,7 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refusal
 from fermata.client_protocols.log_response import handler_pool
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.errors import ApiError, Forbidden, InvalidRequest, Unauthorized
+from fermata.domain.errors import Forbidden, InvalidRequest, Unauthorized
 from fermata.editor_bridge.editor_call import list_new_calls
 from fermata.editor_bridge.open_editors import (
     EDITOR_RENEWAL_SECONDS,
@@ -75,11 +75,8 @@ def _stream_calls(context: RequestContext, scope: str) -> Response:
     tool_names = select_tool_names(context)
     generation = detect_editor_generation(context, tool_names, has_content="scope" in context.request.query)
     lease = ReaderLease.take(resources, context.caller, context.caller_limits)
-    try:
+    with lease.released_on_failure():
         editor = register_editor(resources, context.caller, scope, tool_names, generation)
-    except ApiError:
-        lease.release()
-        raise
     is_closed: list[bool] = []
 
     def close() -> None:

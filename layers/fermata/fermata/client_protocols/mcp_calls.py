@@ -15,7 +15,6 @@ from fermata.client_protocols.mcp_tools import EditorTool, find_agent_of_tool, f
 from fermata.conversations.conversation_store import create_conversation
 from fermata.domain.blocks import TextBlock, ToolCallBlock
 from fermata.domain.caller import Caller
-from fermata.domain.errors import InvalidRequest
 from fermata.domain.events import DoneEvent, ErrorEvent, RoundRetractedEvent, TerminalEvent, TextEvent, ToolCallEvent
 from fermata.domain.tools import ToolOutput
 from fermata.editor_bridge.editor_call import EditorCall, read_editor_call, request_editor_call
@@ -170,14 +169,15 @@ class EditorToolCall:
         tool, resources = admitted.tool, context.resources
         lease = ReaderLease.take(resources, context.caller, context.caller_limits)
         vision = {tool.vision_flag: True} if tool.vision_flag else {}
-        call = request_editor_call(
-            resources,
-            editor,
-            get_wire_name(tool, ToolNaming(editor.tool_names)),
-            {**admitted.arguments, **tool.extra_browser_input, **vision},
-            is_edit=tool.access is Access.WRITE,
-            seconds=get_timeout_seconds(tool, resources.settings.browser_wait_seconds),
-        )
+        with lease.released_on_failure():
+            call = request_editor_call(
+                resources,
+                editor,
+                get_wire_name(tool, ToolNaming(editor.tool_names)),
+                {**admitted.arguments, **tool.extra_browser_input, **vision},
+                is_edit=tool.access is Access.WRITE,
+                seconds=get_timeout_seconds(tool, resources.settings.browser_wait_seconds),
+            )
         if call is None:
             lease.release()
             return SettledCall(ToolOutput.failure(NO_EDITOR_MESSAGE.format(editor.scope)))
@@ -223,11 +223,8 @@ def _ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any]
         runs_confirmed_tools=True,
     )
     lease = ReaderLease.take(resources, caller, context.caller_limits)
-    try:
+    with lease.released_on_failure():
         started = start_client_turn(context, None, request)
-    except InvalidRequest:
-        lease.release()
-        raise
     return AgentCall(resources, started.turn, lease)
 
 

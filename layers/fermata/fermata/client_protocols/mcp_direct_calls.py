@@ -21,7 +21,6 @@ from fermata.client_protocols.mcp_calls import build_mcp_result
 from fermata.conversations.message_store import read_newest_messages
 from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import ApiError
 from fermata.domain.events import (
     ApprovalDecidedEvent,
     ApprovalRequestedEvent,
@@ -60,11 +59,8 @@ def open_direct_call(context: RequestContext, direct: DirectTool, arguments: Map
     """
     text = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
     lease = ReaderLease.take(context.resources, context.caller, context.caller_limits)
-    try:
+    with lease.released_on_failure():
         turn = _find_or_start(context, direct, dict(arguments), text)
-    except ApiError:
-        lease.release()
-        raise
     return DirectToolCall(context.resources, turn, lease)
 
 

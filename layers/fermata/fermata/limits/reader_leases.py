@@ -1,7 +1,7 @@
 """Count the readers that follow turns: each has a lease, which it renews while it reads (decision 0263)."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from fermata.aws import observability
@@ -46,6 +46,15 @@ class ReaderLease:
         counter = UseCounter(resources, caller, limits, reader, counts=ReaderCounters)
         counter.commit(Use(reader=reader), partial(write_counts, resources))
         return cls(resources, counter.keys, reader)
+
+    @contextmanager
+    def released_on_failure(self) -> Iterator[None]:
+        """Release it if the block raises: then nobody reads."""
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Count the reader no more. Safe to repeat. If this fails, its lease expires."""

@@ -155,6 +155,11 @@ STUDIO_TOOLS = (
         submission_tools.approve_studio_submission,
         Risk.HIGH,
     ),
-    _make_tool("reject_submission", "Rejects a submission.", submission_tools.reject_studio_submission, Risk.MODERATE),
+    _make_tool(
+        "reject_submission",
+        "Rejects a submission of a form, which then becomes no entry.",
+        submission_tools.reject_studio_submission,
+        Risk.MODERATE,
+    ),
 )
 STUDIO_TOOLSET = Toolset("studio", STUDIO_TOOLS)
