@@ -31,7 +31,7 @@ LOGGED_MESSAGES = 200
 
 def list_cms_sessions(context: RequestContext) -> Response:
     """Answer with sessions, those that are archived or the others. A page may have fewer than its limit."""
-    archived = context.request.query.get("archived") or "false"
+    archived = context.request.query.get("archived", "false")
     if archived not in ("true", "false"):
         raise InvalidRequest("'archived' must be true or false.")
     is_archived = archived == "true"

@@ -93,12 +93,14 @@ def _score_spellings(chosen: list[SearchEntry], query: str) -> dict[DocumentKey,
     scores = {entry.key: score for entry in chosen if wanted in entry.folded and (score := _score_part(entry, wanted))}
     grams = frozenset(list_trigrams(normalize_words(query)))
     mask = mask_grams(grams)
-    matcher = SequenceMatcher(None, b=wanted, autojunk=False)  # it indexes its second text once
+    matcher = _match_letters(wanted)
     shared = [(entry.gram_mask & mask).bit_count() for entry in chosen]
     for place in heapq.nlargest(_COMPARED_SPELLINGS, range(len(chosen)), key=shared.__getitem__):
         entry = chosen[place]
         if common := len(grams & entry.grams):
-            alike = max(2 * common / (len(grams) + len(entry.grams)), _compare_short_texts(entry, matcher))
+            alike = max(
+                2 * common / (len(grams) + len(entry.grams)), _compare_short_texts(entry, matcher) if matcher else 0.0
+            )
             scores[entry.key] = max(scores.get(entry.key, 0.0), _SPELLED * alike)
     return scores
 
@@ -112,9 +114,12 @@ def _score_part(entry: SearchEntry, wanted: str) -> float:
     return _CONTAINED + (_EQUAL - _CONTAINED) * 0.99 * len(wanted) / len(containing[0]) if containing else 0.0
 
 
+def _match_letters(wanted: str) -> SequenceMatcher[str] | None:
+    """Return what compares short texts with a query. It indexes the query once. None for a query that is no short text."""
+    return SequenceMatcher(None, b=wanted, autojunk=False) if len(wanted) <= _MAX_SHORT_CHARS else None
+
+
 def _compare_short_texts(entry: SearchEntry, matcher: SequenceMatcher[str]) -> float:
-    if len(matcher.b) > _MAX_SHORT_CHARS:
-        return 0.0
     return max(_compare_letters(matcher, text) for text in entry.folded.split("\n", 2)[:2])
 
 
