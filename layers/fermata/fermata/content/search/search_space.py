@@ -115,7 +115,7 @@ def _score_part(entry: SearchEntry, wanted: str) -> float:
 
 
 def _match_letters(wanted: str) -> SequenceMatcher[str] | None:
-    """Return what compares short texts with a query. It indexes the query once. None for a query that is no short text."""
+    """Return what compares short texts with a query, which it indexes once; None for a query that is no short text."""
     return SequenceMatcher(None, b=wanted, autojunk=False) if len(wanted) <= _MAX_SHORT_CHARS else None
 
 
