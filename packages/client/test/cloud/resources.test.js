@@ -131,7 +131,7 @@ test("every operation of the service has a method, and every method an operation
     for (const method of Object.values(resource)) await callWithIds(method);
   }
   const content = new ContentClient({ ...service.options, wait: async () => {} });
-  await content.plan();
+  await content.plan().catch(() => {});
   for (const resource of [content.spaces, ...Object.values(content.space("x", "x"))]) {
     for (const method of Object.values(resource))
       await callWithIds(method, [["x", {}], ["x", "x", {}], ["x", "x", "x", {}], [{}]]);
