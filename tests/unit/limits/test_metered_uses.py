@@ -1,4 +1,4 @@
-"""Test what is reserved of a workspace's plan: once for a repetition, never past the limit, and given back."""
+"""Test what is reserved of a workspace's plan: once for a repetition, and never past the limit."""
 
 import threading
 from dataclasses import replace
@@ -15,12 +15,9 @@ from fermata.limits.metered_uses import (
     REPEATED_SECONDS,
     MeteredUse,
     UseReservation,
-    release_use,
-    reserve_message,
     reserve_metered_use,
-    settle_use,
 )
-from fermata.limits.month_counts import build_months_key, list_message_tokens, list_month_counts
+from fermata.limits.month_counts import build_months_key, list_month_counts
 from fermata.limits.plan_refusals import (
     PlanLimitReached,
     PlanLocked,
@@ -38,7 +35,7 @@ FIVE = Subscription(plan="starter", limits={"chatMessages": 5, "apiMessages": 3}
 
 
 def reserve(resources: Resources, use_id: str, user: str = "ada", plan: Subscription = FIVE) -> UseReservation:
-    return reserve_message(resources, BAKERY, user, plan, use_id)
+    return reserve_metered_use(resources, BAKERY, plan, MeteredUse(PlanMeter.CHAT_MESSAGES, use_id, user))
 
 
 def count(resources: Resources, user: str = "", meter: PlanMeter = PlanMeter.CHAT_MESSAGES, month: str = "") -> int:
@@ -136,19 +133,7 @@ def test_a_request_whose_answer_was_lost_counts_once(resources: Resources, monke
     assert count(resources) == 1
 
 
-def test_a_failed_start_gives_its_message_back_and_may_try_again(resources: Resources) -> None:
-    failed = reserve(resources, "1")
-    release_use(resources, failed)
-    release_use(resources, failed)
-    assert (count(resources), count(resources, "ada")) == (0, 0)
-    assert not reserve(resources, "1").is_repeated
-    release_use(resources, failed)
-    assert count(resources) == 1, "The second attempt is not the first one's to give back."
-
-
-def test_a_late_copy_of_what_was_given_back_does_not_count(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_late_copy_of_a_reservation_does_not_count(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     write = resources.tables.write_items
     sent: list[Any] = []
 
@@ -157,35 +142,23 @@ def test_a_late_copy_of_what_was_given_back_does_not_count(
         write(*writes)
 
     monkeypatch.setattr(resources.tables, "write_items", record)
-    release_use(resources, reserve(resources, "1"))
-    reserved, released = sent
+    reserve(resources, "1")
+    [reserved] = sent
     assert isinstance(reserved[0], Put)
-    for copy in (reserved, released):
-        with pytest.raises(TransactionCanceled):
-            write(*copy)
-    assert count(resources) == 0
-
-
-def test_tokens_are_added_once_and_what_is_settled_stays(resources: Resources) -> None:
-    reservation = reserve(resources, "1")
-    settle_use(resources, reservation, 1200, 80)
-    settle_use(resources, reservation, 1200, 80)
-    release_use(resources, reservation)
-    key = build_months_key(resources, BAKERY, "ada", reservation.month)
-    row = resources.tables.get_item_by_key(key)
-    assert list_message_tokens(row, PlanMeter.CHAT_MESSAGES) == (1200, 80)
+    with pytest.raises(TransactionCanceled):
+        write(*reserved)
     assert count(resources) == 1
 
 
 def test_a_month_ends_at_midnight_in_utc(resources: Resources, clock: TestClock) -> None:
     clock.now = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-    old = [reserve(resources, str(number)) for number in range(5)]
+    for number in range(5):
+        reserve(resources, str(number))
     with pytest.raises(PlanLimitReached, match="renew on 2027-01-01"):
         reserve(resources, "late")
     clock.now += 1
     assert not reserve(resources, "new year").is_repeated
-    release_use(resources, old[0])
-    assert (count(resources, month="2026-12"), count(resources, month="2027-01")) == (4, 1)
+    assert (count(resources, month="2026-12"), count(resources, month="2027-01")) == (5, 1)
 
 
 def test_a_message_of_december_that_is_sent_again_in_january_counts_in_december(
@@ -200,7 +173,8 @@ def test_a_message_of_december_that_is_sent_again_in_january_counts_in_december(
 
 def test_a_key_has_a_limit_of_its_own(resources: Resources) -> None:
     def send(use_id: str, key: str) -> UseReservation:
-        return reserve_message(resources, BAKERY, key, FIVE, use_id, source="api", own_limit=2)
+        use = MeteredUse(PlanMeter.API_MESSAGES, use_id, key, "api", own_limit=2)
+        return reserve_metered_use(resources, BAKERY, FIVE, use)
 
     send("1", "apikey:a"), send("2", "apikey:a")
     with pytest.raises(PlanLimitReached, match="This key has used its 2 messages by API"):

@@ -17,10 +17,10 @@ from fermata.domain.caller import Caller
 from fermata.domain.dialect import NEWEST_GENERATION
 from fermata.domain.tools import ToolOutput
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
-from fermata.domain.workspace_plan import Subscription
+from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.editor_bridge.editor_call import answer_editor_call, request_editor_call
 from fermata.editor_bridge.open_editors import register_editor
-from fermata.limits.metered_uses import reserve_message
+from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
 from fermata.limits.reader_leases import ReaderLease
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.multi_step_request import begin_chain
@@ -51,7 +51,8 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     store_listed_capabilities(resources, own_server, ())
     unused = create_credential(resources, caller, "ollama", "baseUrl", "Unused", None, PUBLIC_URL)
     delete_credential(resources, caller, unused.id)
-    reserve_message(resources, caller.tenant, caller.user, Subscription(), "message-of-ada")
+    use = MeteredUse(PlanMeter.CHAT_MESSAGES, "message-of-ada", caller.user)
+    reserve_metered_use(resources, caller.tenant, Subscription(), use)
 
 
 def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -> None:

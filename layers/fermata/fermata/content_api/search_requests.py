@@ -12,9 +12,9 @@ from fermata.content_api.request_parts import count_body, locate_space, respond_
 from fermata.domain.errors import InvalidRequest, ProviderError, ServiceUnavailable
 from fermata.limits.count_use import count_single_use
 from fermata.limits.usage_counters import Use
-from fermata.turns.generate.ask_model import to_answer_error
 from fermata.turns.generate.describe_asset import describe_asset
 from fermata.turns.generate.embed_texts import open_embedder
+from fermata.turns.generate.unstored_turn import to_answer_error
 from fermata.turns.index_content import choose_search_model, index_space_part
 from fermata.wire.bodies.content_requests import AssetDescription, IndexStep, SearchModel
 from fermata.wire.http.messages import Response, read_integer_parameter

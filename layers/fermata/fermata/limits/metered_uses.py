@@ -1,20 +1,17 @@
-"""Reserve what a request uses of its workspace's plan, settle it with its tokens, or give it back (decision 0481).
+"""Reserve what a request uses of its workspace's plan (decision 0481).
 
     <partition of the user or the workspace>   use#<digest>   a reservation
 
-Under the same id a use is reserved once, however often its request is sent. A reservation that is given back stays as a
-mark, so that a late copy of the write that has made it changes nothing.
+Under the same id a use is reserved once, however often its request is sent.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_client import draw_pause
 from fermata.aws.dynamodb_items_and_writes import (
-    ConditionFailed,
     Item,
     ItemKey,
     Put,
@@ -28,14 +25,11 @@ from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.month_counts import (
     MonthUse,
     build_months_key,
-    build_token_update,
     months_partition,
     read_month_count,
 )
 from fermata.limits.plan_refusals import build_month_refusal, check_plan_is_open, to_month
 
-MessageSource = Literal["studio", "byoa", "api"]
-"""Where a message comes from: the studio's chat, the same with a model key of the workspace, or the API."""
 RESERVATION_PREFIX = "use#"
 REPEATED_SECONDS = 86_400
 """How long the same id means the same use."""
@@ -69,41 +63,9 @@ class UseReservation:
         is_repeated: Whether an earlier request with the same id has reserved it.
     """
 
-    tenant: str
-    use: MeteredUse
     month: str
     nonce: str
     is_repeated: bool = False
-
-
-def reserve_message(
-    resources: Resources,
-    tenant: str,
-    user: str,
-    subscription: Subscription,
-    use_id: str,
-    *,
-    source: MessageSource = "studio",
-    own_limit: int | None = None,
-) -> UseReservation:
-    """Reserve a message to the agent before its turn starts.
-
-    Args:
-        resources: Of the process.
-        tenant: The workspace.
-        user: The user, or the API key as `Caller.user` names it.
-        subscription: The plan of the workspace, as `Tenant.subscription`.
-        use_id: The same for every repetition of the request, as its Idempotency-Key; new for any other one.
-        source: Where the message comes from. Those of the API are counted by themselves.
-        own_limit: How many the API key may send in a month.
-
-    Raises:
-        PlanLocked: Nobody pays for the workspace (402).
-        PlanUpgradeRequired: The plan has no such messages (402).
-        PlanLimitReached: Those of the month are used (429).
-    """
-    meter = PlanMeter.API_MESSAGES if source == "api" else PlanMeter.CHAT_MESSAGES
-    return reserve_metered_use(resources, tenant, subscription, MeteredUse(meter, use_id, user, source, own_limit))
 
 
 def reserve_metered_use(
@@ -137,47 +99,7 @@ def reserve_metered_use(
             if (refused.reasons[0].item or {}).get("nonce") != nonce:
                 resources.clock.sleep(draw_pause(attempt))
                 continue  # it is there already if only the response of the write was lost
-        return UseReservation(tenant, use, counting.month, nonce)
-    raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
-
-
-def release_use(resources: Resources, reservation: UseReservation) -> None:
-    """Give back a reservation whose request has failed. Safe to repeat; nothing if it was settled, or given back."""
-    now, back = resources.clock.time(), MonthUse(reservation.use.meter, reservation.use.source, -1)
-    _finish(resources, reservation, "released", lambda key, row: back.build_update(key, row, None, now))
-
-
-def settle_use(resources: Resources, reservation: UseReservation, input_tokens: int, output_tokens: int) -> None:
-    """Add the tokens of a message once its turn has ended. Safe to repeat."""
-    meter = reservation.use.meter
-    _finish(
-        resources,
-        reservation,
-        "settled",
-        lambda key, row: build_token_update(key, row, meter, input_tokens, output_tokens),
-    )
-
-
-def _finish(
-    resources: Resources, reservation: UseReservation, state: str, build: Callable[[ItemKey, Item], Update]
-) -> None:
-    """Change the rows of a month together with the reservation, which is changed once."""
-    key = _build_reservation_key(resources, reservation.tenant, reservation.use)
-    values = {":state": state, ":reserved": "reserved", ":nonce": reservation.nonce}
-    condition = "#state = :reserved AND nonce = :nonce"
-    mark = Update(*key, "SET #state = :state", values, {"#state": "state"}, condition)
-    keys = _list_month_keys(resources, reservation.tenant, reservation.use, reservation.month)
-    for attempt in range(1, _MAX_ATTEMPTS + 1):
-        rows = resources.tables.batch_get_by_keys(keys)
-        try:
-            resources.tables.write_items(mark, *(build(key, rows[key]) for key in keys if key in rows))
-            return
-        except ConditionFailed:
-            return
-        except TransactionCanceled as refused:
-            if refused.reasons[0].condition_failed:
-                return
-            resources.clock.sleep(draw_pause(attempt))
+        return UseReservation(counting.month, nonce)
     raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
 
 
@@ -204,9 +126,9 @@ class UseCounting:
     def find_reserved(self) -> UseReservation | None:
         """Return the reservation of an earlier request with the same id."""
         row = self._reservation
-        if row is None or row["state"] == "released" or row["repeated_until"] <= self.now:
+        if row is None or row["repeated_until"] <= self.now:
             return None
-        return UseReservation(self.tenant, self.use, row["month"], row["nonce"], is_repeated=True)
+        return UseReservation(row["month"], row["nonce"], is_repeated=True)
 
     def require_room(self) -> None:
         """Return if the workspace and the user may use one more.
@@ -223,7 +145,7 @@ class UseCounting:
     def build_reservation(self, nonce: str) -> Put:
         """Build the write of the reservation, which is refused if the same use is reserved meanwhile."""
         key, row = self._reservation_key, self._reservation
-        item: Item = {"pk": key.pk, "sk": key.sk, "v": 1, "state": "reserved", "nonce": nonce, "month": self.month}
+        item: Item = {"pk": key.pk, "sk": key.sk, "v": 1, "nonce": nonce, "month": self.month}
         item |= {"meter": self.use.meter.value, "repeated_until": int(self.now) + REPEATED_SECONDS}
         item["ttl"] = int(self.now) + _ROW_SECONDS
         if row is None:

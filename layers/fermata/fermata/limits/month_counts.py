@@ -3,11 +3,10 @@
     t#<tenant>#limits#months        month#<2026-11>   all of the workspace
     t#<tenant>#limits#user#<hash>   month#<2026-11>   one user or API key
 
-A row has a number for each meter, the tokens of its messages, and how many came from where. A use counts in both rows
-in one transaction, on condition that each has room for it, so that any number at once stay within the limit.
+A row has a number for each meter, and how many came from where. A use counts in both rows in one transaction, on
+condition that each has room for it, so that any number at once stay within the limit.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from fermata.limits.limit_keys import user_limits_partition
 MONTH_PREFIX = "month#"
 MONTH_ROW_SECONDS = 400 * 86_400
 """How long a month can be looked at."""
-INPUT_TOKENS_PREFIX, OUTPUT_TOKENS_PREFIX, SOURCE_PREFIX = "inputTokens.", "outputTokens.", "from."
+SOURCE_PREFIX = "from."
 
 
 def months_partition(tenant: str) -> str:
@@ -53,13 +52,11 @@ class MonthUse:
     """One use that a month's row counts.
 
     Attributes:
-        source: Where it comes from: `studio`, `byoa` or `api` of messages.
-        number: How many it counts as; -1 takes one back.
+        source: Where it comes from: `studio` or `api` of messages.
     """
 
     meter: PlanMeter
     source: str = ""
-    number: int = 1
 
     def build_update(self, key: ItemKey, item: Item | None, limit: int | None, now: float) -> Update:
         """Build the write that counts it in a row. It fails if the row has no room.
@@ -72,20 +69,10 @@ class MonthUse:
         """
         update = CountRowUpdate(key)
         update.set("ttl", int(now) + MONTH_ROW_SECONDS)
-        _add(update, item or {}, self.meter.value, self.number, limit)
+        _add(update, item or {}, self.meter.value, limit)
         if self.source:
-            _add(update, item or {}, SOURCE_PREFIX + self.source, self.number, None)
+            _add(update, item or {}, SOURCE_PREFIX + self.source, None)
         return update.build()
-
-
-def build_token_update(
-    key: ItemKey, item: Item | None, meter: PlanMeter, input_tokens: int, output_tokens: int
-) -> Update:
-    """Build the write that adds the tokens of a message to a month's row."""
-    update = CountRowUpdate(key)
-    _add(update, item or {}, INPUT_TOKENS_PREFIX + meter, input_tokens, None)
-    _add(update, item or {}, OUTPUT_TOKENS_PREFIX + meter, output_tokens, None)
-    return update.build()
 
 
 def list_month_counts(item: Item | None) -> dict[str, Any]:
@@ -93,18 +80,11 @@ def list_month_counts(item: Item | None) -> dict[str, Any]:
     return {meter.value: read_month_count(item, meter.value) for meter in PlanMeter}
 
 
-def list_message_tokens(item: Mapping[str, Any] | None, meter: PlanMeter) -> tuple[int, int]:
-    """Return the input and output tokens of a month's messages."""
-    row = dict(item or {})
-    return read_month_count(row, INPUT_TOKENS_PREFIX + meter), read_month_count(row, OUTPUT_TOKENS_PREFIX + meter)
-
-
-def _add(update: CountRowUpdate, item: Item, name: str, number: int, limit: int | None) -> None:
-    stored = item.get(name)
-    if name in item and not is_count(stored):
+def _add(update: CountRowUpdate, item: Item, name: str, limit: int | None) -> None:
+    if name in item and not is_count(item[name]):
         update.require_as_read(item, [name])
-        update.set(name, max(0, number))
+        update.set(name, 1)
         return
-    update.add(name, number)
-    if limit is not None and number > 0:
-        update.require_at_most(name, limit - number)
+    update.add(name, 1)
+    if limit is not None:
+        update.require_at_most(name, limit - 1)

@@ -6,13 +6,17 @@ as there is room for. A turn that does not start counts nothing, and a repeated 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.domain.workspace_plan import PlanMeter, Subscription
-from fermata.limits.metered_uses import MessageSource, MeteredUse, UseCounting
+from fermata.limits.metered_uses import MeteredUse, UseCounting
 from fermata.limits.month_counts import build_months_key, read_month_count
 from fermata.limits.plan_refusals import check_plan_is_open, to_month
+
+MessageSource = Literal["studio", "api"]
+"""Where a message comes from: the studio's chat, or the Conversation API."""
 
 
 @dataclass(frozen=True)

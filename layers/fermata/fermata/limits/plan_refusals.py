@@ -4,7 +4,7 @@ import math
 from datetime import UTC, datetime
 
 from fermata.domain.errors import PaymentRequired, TooManyRequests
-from fermata.domain.workspace_plan import PlanFeature, PlanMeter, PlanQuota, Subscription
+from fermata.domain.workspace_plan import PlanMeter, PlanQuota, Subscription
 
 _NAMES: dict[str, str] = {
     PlanMeter.CHAT_MESSAGES: "messages to the agent",
@@ -16,13 +16,6 @@ _NAMES: dict[str, str] = {
     PlanQuota.MEDIA_BYTES: "bytes of media",
     PlanQuota.FILE_BYTES: "bytes of a file",
     PlanQuota.SEATS: "members",
-    PlanFeature.REVIEW_WORKFLOW: "reviews of changes",
-    PlanFeature.FORM_CAPTCHA: "captchas of forms",
-    PlanFeature.FORM_AUTO_APPROVE: "submissions that are approved by themselves",
-    PlanFeature.OWN_MODEL_KEY: "model keys of your own",
-    PlanFeature.CONVERSATION_API: "the conversation API",
-    PlanFeature.MEDIA_VARIANTS: "sizes of images of your own",
-    PlanFeature.MODEL_RESTRICTIONS: "members of some models only",
 }
 _LOCKED = {
     "trial": "The trial of this workspace has ended. Choose a plan to go on.",
@@ -58,19 +51,6 @@ def check_plan_is_open(subscription: Subscription, now: float) -> None:
     """
     if subscription.is_locked(now):
         raise PlanLocked(_LOCKED[subscription.state], reason="plan_locked")
-
-
-def check_plan_has(subscription: Subscription, feature: PlanFeature, now: float) -> None:
-    """Check that the plan of a workspace has a feature.
-
-    Raises:
-        PlanLocked: The plan is locked.
-        PlanUpgradeRequired: It has not.
-    """
-    check_plan_is_open(subscription, now)
-    if not subscription.has_feature(feature):
-        text = f"The plan {subscription.plan} has no {_NAMES[feature]}. Choose a larger plan to use them."
-        raise PlanUpgradeRequired(text, reason="plan_feature")
 
 
 def check_plan_quota(subscription: Subscription, quota: PlanQuota, wanted: int, now: float) -> None:

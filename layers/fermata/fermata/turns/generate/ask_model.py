@@ -3,31 +3,27 @@
 The request has a ledger row and a budget hold of its own, as the only request of a turn that is stored nowhere.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
 from fermata.aws.resources import Resources
-from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
+from fermata.credentials.model_choice import resolve_model_choice
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.blocks import TextBlock
 from fermata.domain.caller import Caller
-from fermata.domain.errors import ApiError, BadGateway, ProviderError, ServiceUnavailable, Unprocessable
+from fermata.domain.errors import ProviderError, Unprocessable
 from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse, TokenUsage
 from fermata.domain.one_shot_generation import GenerateRequest
-from fermata.drivers.registry import get_model_traits, get_provider
+from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.turns.accounting import (
-    ESTIMATED_CHARS_PER_TOKEN,
-    build_request_usage,
-    build_turn_outcome,
-    commit_with_budget_hold,
+from fermata.turns.generate.unstored_turn import (
+    UnstoredAccounting,
+    build_unstored_turn,
+    hold_budget_of_unstored_turn,
+    to_answer_error,
 )
 from fermata.turns.round.structured_answer import (
     INVALID_OUTPUT_CODE,
@@ -38,10 +34,7 @@ from fermata.turns.round.structured_answer import (
     read_structured_answer,
 )
 from fermata.turns.turn import Turn
-from fermata.turns.turn_state_from_log import TurnState
-from fermata.usage.budgets.budget_limits import get_budgets
 from fermata.usage.ledger.ledger_store import RequestUsage
-from fermata.usage.usage_writes import build_turn_end_writes
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class _Generation:
         self._turn = turn
         self._asked = asked
         self._connection = connection
-        self._usages: list[RequestUsage] = []
+        self._accounting = UnstoredAccounting(resources, turn)
 
     def run(self) -> GeneratedAnswer:
         request = self._build_request()
@@ -119,14 +112,14 @@ class _Generation:
             terminal = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable)
         elif problem:
             terminal = ErrorEvent(message=problem, code=INVALID_OUTPUT_CODE, retryable=False)
-        self._end(terminal)
+        self._accounting.end(terminal)
         if error is not None:
             raise to_answer_error(error)
         if problem:
             raise Unprocessable(f"The answer of {self._turn.model} does not have the required form: {problem}.")
         text = join_text(response)
         value = read_structured_answer(self._asked.output, text).value if self._asked.output else None
-        return GeneratedAnswer(text, value, response.stop.value, tuple(self._usages))
+        return GeneratedAnswer(text, value, response.stop.value, tuple(self._accounting.usages))
 
     def _build_request(self) -> ModelRequest:
         asked, turn = self._asked, self._turn
@@ -172,106 +165,11 @@ class _Generation:
             raise
         if response is None:
             raise ProviderError("provider_empty", "The provider ended its stream without an answer.", retryable=True)
-        self._add_usage(response.tokens, "ok", is_estimated=not response.tokens_known)
+        self._accounting.add(response.tokens, "ok", is_estimated=not response.tokens_known)
         return response
 
     def _note_failure(self, error: ProviderError) -> None:
-        self._add_usage(error.tokens or TokenUsage(), error.code)
-
-    def _add_usage(self, tokens: TokenUsage, outcome: str, *, is_estimated: bool = False) -> None:
-        usage = build_request_usage(
-            self._resources,
-            self._turn,
-            tokens,
-            round_=1,
-            attempt=1,
-            request_number=len(self._usages) + 1,
-            outcome=outcome,
-            billable=outcome == "ok",
-            estimated=is_estimated,
-        )
-        self._usages.append(usage)
+        self._accounting.add(error.tokens or TokenUsage(), error.code)
 
     def _find_problem(self, response: ModelResponse) -> str:
         return find_output_problem(self._asked.output, response) if self._asked.output else ""
-
-    def _end(self, terminal: TerminalEvent) -> None:
-        """Write the ledger rows of all requests and of their end. What was held and not used is released."""
-        outcome = build_turn_outcome(self._resources, self._turn, terminal, TurnState(round=1))
-        self._resources.tables.write_items(*build_turn_end_writes(self._resources, outcome, self._usages))
-
-
-def hold_budget_of_unstored_turn(resources: Resources, turn: Turn, chars: int, answer_tokens: int) -> None:
-    """Hold the highest possible cost of the only request of a turn that is stored nowhere.
-
-    Args:
-        resources: Of the process.
-        turn: The turn.
-        chars: How many characters are sent.
-        answer_tokens: The limit of the answer.
-
-    Raises:
-        PaymentRequired: A budget does not cover it.
-    """
-    commit = partial(write_unstored_hold, resources)
-    commit_with_budget_hold(resources, turn, chars // ESTIMATED_CHARS_PER_TOKEN, commit, answer_tokens=answer_tokens)
-
-
-def write_unstored_hold(resources: Resources, hold_writes: Sequence[Write]) -> None:
-    """Write a hold that goes along with nothing else.
-
-    Args:
-        resources: Of the process.
-        hold_writes: As `reserve_budget_and_commit` builds them.
-
-    Raises:
-        AccountsChanged: The accounts have changed since they were read.
-    """
-    if not hold_writes:
-        return
-    try:
-        resources.tables.write_items(*hold_writes)
-    except TransactionCanceled as refused:
-        from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
-
-        raise AccountsChanged from refused
-
-
-def build_unstored_turn(resources: Resources, caller: Caller, scope: str, choice: ModelChoice) -> Turn:
-    """Return the turn that a request without a conversation counts as. It is never stored.
-
-    Args:
-        resources: Of the process.
-        caller: Who asks, and for whom it counts.
-        scope: As which the ledger lists it.
-        choice: The model.
-    """
-    now = resources.clock.time()
-    budgets = get_budgets(resources, caller.tenant, refresh=True)
-    accounts = budgets.list_accounts(caller.tenant, caller.user, resources.clock.now_iso()[:7])
-    return Turn(
-        id=new_id(),
-        tenant=caller.tenant,
-        user=caller.user,
-        scope=scope,
-        conversation="",
-        provider=choice.provider,
-        model=choice.model,
-        credential=choice.credential_id,
-        credential_version=choice.version,
-        capabilities=(),
-        dialect="fermata",
-        prompt_version="",
-        situation="",
-        max_rounds=1,
-        has_budget=bool(accounts) and not get_model_traits(choice.provider).are_free,
-        started_ms=int(now * 1000),
-        expires=int(now) + resources.settings.turn_lifetime_seconds,
-    )
-
-
-def to_answer_error(error: ProviderError) -> ApiError:
-    """Return the error with which the API answers for a provider that has refused or failed."""
-    if error.retryable:
-        return ServiceUnavailable(error.message, retry_after=max(1, int(error.retry_after or 1)))
-    return BadGateway(error.message)

@@ -22,7 +22,7 @@ from fermata.drivers.registry import get_provider
 from fermata.drivers.text_embeddings import MAX_EMBEDDED_TEXTS, EmbeddedTexts, request_text_embeddings
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, build_request_usage, build_turn_outcome
-from fermata.turns.generate.ask_model import build_unstored_turn, hold_budget_of_unstored_turn
+from fermata.turns.generate.unstored_turn import build_unstored_turn, hold_budget_of_unstored_turn
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.usage_writes import build_turn_end_writes

@@ -8,7 +8,7 @@ from fermata.credentials.model_choice import resolve_model_choice
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, ProviderError
-from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
+from fermata.domain.events import DoneEvent, ErrorEvent
 from fermata.domain.model_decisions import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
 from fermata.domain.model_io import TokenUsage
 from fermata.domain.one_shot_generation import GenerateRequest
@@ -21,17 +21,14 @@ from fermata.drivers.option_probabilities import (
 from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.turns.accounting import build_request_usage, build_turn_outcome
-from fermata.turns.generate.ask_model import (
-    GeneratedAnswer,
+from fermata.turns.generate.ask_model import GeneratedAnswer
+from fermata.turns.generate.unstored_turn import (
+    UnstoredAccounting,
     build_unstored_turn,
     hold_budget_of_unstored_turn,
     to_answer_error,
 )
 from fermata.turns.turn import Turn
-from fermata.turns.turn_state_from_log import TurnState
-from fermata.usage.ledger.ledger_store import RequestUsage
-from fermata.usage.usage_writes import build_turn_end_writes
 
 MAX_EVALUATED_QUESTIONS = 20
 """Each is a request, and the API waits half a minute for all."""
@@ -73,7 +70,7 @@ class _Evaluation:
         self._turn = turn
         self._asked = asked
         self._connection = connection
-        self._usages: list[RequestUsage] = []
+        self._accounting = UnstoredAccounting(resources, turn)
 
     def run(self) -> dict[str, Any]:
         turn, questions = self._turn, self._asked.questions
@@ -85,11 +82,11 @@ class _Evaluation:
         try:
             found = {name: self._ask(endpoint, prompts[name], question) for name, question in questions.items()}
         except ProviderError as error:
-            self._account(error.tokens or TokenUsage(), error.code)
-            self._end(ErrorEvent(message=error.message, code=error.code, retryable=error.retryable))
+            self._accounting.add(error.tokens or TokenUsage(), error.code)
+            self._accounting.end(ErrorEvent(message=error.message, code=error.code, retryable=error.retryable))
             raise to_answer_error(error) from error
-        self._end(DoneEvent())
-        return {**found, RESERVED_QUESTION_ID: GeneratedAnswer("", None, "end", tuple(self._usages)).usage}
+        self._accounting.end(DoneEvent())
+        return {**found, RESERVED_QUESTION_ID: GeneratedAnswer("", None, "end", tuple(self._accounting.usages)).usage}
 
     def _ask(self, endpoint: AuthenticatedEndpoint, prompt: str, question: DecisionQuestion) -> dict[str, Any]:
         labels = OPTION_LABELS[: len(question.names or _YES_OR_NO)]
@@ -97,26 +94,8 @@ class _Evaluation:
         found = request_option_probabilities(
             provider, self._connection, endpoint, self._turn.model, _SYSTEM, prompt, labels
         )
-        self._account(found.tokens, "ok")
+        self._accounting.add(found.tokens, "ok")
         return _read_answer(question, found)
-
-    def _account(self, tokens: TokenUsage, outcome: str) -> None:
-        usage = build_request_usage(
-            self._resources,
-            self._turn,
-            tokens,
-            round_=1,
-            attempt=1,
-            request_number=len(self._usages) + 1,
-            outcome=outcome,
-            billable=outcome == "ok",
-        )
-        self._usages.append(usage)
-
-    def _end(self, ended: TerminalEvent) -> None:
-        """Write the ledger rows, and release what was held and not used."""
-        outcome = build_turn_outcome(self._resources, self._turn, ended, TurnState(round=1))
-        self._resources.tables.write_items(*build_turn_end_writes(self._resources, outcome, self._usages))
 
 
 def _check_sizes(asked: GenerateRequest) -> None:

@@ -28,7 +28,7 @@ from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.pricing.audio_cost import GEMINI_TOKENS_PER_SECOND, compute_audio_cost, compute_max_audio_cost
 from fermata.turns.accounting import MIN_HOLD_USD, build_request_usage, build_turn_outcome
-from fermata.turns.generate.ask_model import build_unstored_turn, to_answer_error, write_unstored_hold
+from fermata.turns.generate.unstored_turn import build_unstored_turn, to_answer_error, write_unstored_hold
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.usage_writes import build_turn_end_writes
