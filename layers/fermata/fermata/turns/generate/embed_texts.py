@@ -15,17 +15,14 @@ from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ProviderError
-from fermata.domain.events import DoneEvent, ErrorEvent
 from fermata.domain.model_io import TokenUsage
 from fermata.domain.one_shot_generation import DEFAULT_MODEL_SCOPE
 from fermata.drivers.registry import get_provider
 from fermata.drivers.text_embeddings import MAX_EMBEDDED_TEXTS, EmbeddedTexts, request_text_embeddings
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, build_request_usage, build_turn_outcome
-from fermata.turns.generate.unstored_turn import build_unstored_turn, hold_budget_of_unstored_turn
+from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN
+from fermata.turns.generate.unstored_turn import UnstoredAccounting, build_unstored_turn, hold_budget_of_unstored_turn
 from fermata.turns.turn import Turn
-from fermata.turns.turn_state_from_log import TurnState
-from fermata.usage.usage_writes import build_turn_end_writes
 
 EMBEDDING_SECONDS = 20.0
 INDEXING_USER = "search-index"
@@ -108,10 +105,6 @@ def _end_turn(resources: Resources, turn: Turn, tokens: int | None, chars: int, 
     """Write the ledger row of the request, and release what was held for it."""
     estimated = error is None and tokens is None
     prompt = (chars // ESTIMATED_CHARS_PER_TOKEN if estimated else tokens) or 0
-    usage = build_request_usage(
-        resources, turn, TokenUsage(prompt=prompt), round_=1, attempt=1, request_number=1,
-        outcome=error.code if error else "ok", billable=error is None, estimated=estimated,
-    )  # fmt: skip
-    ended = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable) if error else DoneEvent()
-    outcome = build_turn_outcome(resources, turn, ended, TurnState(round=1))
-    resources.tables.write_items(*build_turn_end_writes(resources, outcome, [usage]))
+    accounting = UnstoredAccounting(resources, turn)
+    accounting.add(TokenUsage(prompt=prompt), error.code if error else "ok", is_estimated=estimated)
+    accounting.end(error)

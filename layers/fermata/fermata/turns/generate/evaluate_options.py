@@ -8,7 +8,6 @@ from fermata.credentials.model_choice import resolve_model_choice
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, ProviderError
-from fermata.domain.events import DoneEvent, ErrorEvent
 from fermata.domain.model_decisions import RESERVED_QUESTION_ID, DecisionQuestion, read_decision
 from fermata.domain.model_io import TokenUsage
 from fermata.domain.one_shot_generation import GenerateRequest
@@ -83,9 +82,9 @@ class _Evaluation:
             found = {name: self._ask(endpoint, prompts[name], question) for name, question in questions.items()}
         except ProviderError as error:
             self._accounting.add(error.tokens or TokenUsage(), error.code)
-            self._accounting.end(ErrorEvent(message=error.message, code=error.code, retryable=error.retryable))
+            self._accounting.end(error)
             raise to_answer_error(error) from error
-        self._accounting.end(DoneEvent())
+        self._accounting.end()
         return {**found, RESERVED_QUESTION_ID: GeneratedAnswer("", None, "end", tuple(self._accounting.usages)).usage}
 
     def _ask(self, endpoint: AuthenticatedEndpoint, prompt: str, question: DecisionQuestion) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.audio_header import MIN_AUDIO_BYTES_PER_SECOND
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ProviderError
-from fermata.domain.events import DoneEvent, ErrorEvent
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.audio_transcription import (
     MAX_TRANSCRIPT_TOKENS,
@@ -27,11 +26,14 @@ from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.pricing.audio_cost import GEMINI_TOKENS_PER_SECOND, compute_audio_cost, compute_max_audio_cost
-from fermata.turns.accounting import MIN_HOLD_USD, build_request_usage, build_turn_outcome
-from fermata.turns.generate.unstored_turn import build_unstored_turn, to_answer_error, write_unstored_hold
+from fermata.turns.accounting import MIN_HOLD_USD
+from fermata.turns.generate.unstored_turn import (
+    UnstoredAccounting,
+    build_unstored_turn,
+    to_answer_error,
+    write_unstored_hold,
+)
 from fermata.turns.turn import Turn
-from fermata.turns.turn_state_from_log import TurnState
-from fermata.usage.usage_writes import build_turn_end_writes
 
 TRANSCRIPTION_SECONDS = 60.0
 """The deadline of one recording."""
@@ -122,13 +124,10 @@ def _end_turn(
     if is_estimated and turn.provider == "gemini":
         tokens = TokenUsage(prompt=int(seconds * GEMINI_TOKENS_PER_SECOND))
     cost = compute_audio_cost(resources, turn.provider, turn.model, tokens, seconds)
-    usage = build_request_usage(
-        resources, turn, tokens.model_copy(update={"reported_cost": cost}), round_=1, attempt=1, request_number=1,
-        outcome=error.code if error else "ok", billable=error is None, estimated=is_estimated,
-    )  # fmt: skip
-    ended = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable) if error else DoneEvent()
-    outcome = build_turn_outcome(resources, turn, ended, TurnState(round=1))
-    resources.tables.write_items(*build_turn_end_writes(resources, outcome, [usage]))
+    accounting = UnstoredAccounting(resources, turn)
+    reported = tokens.model_copy(update={"reported_cost": cost})
+    accounting.add(reported, error.code if error else "ok", is_estimated=is_estimated)
+    accounting.end(error)
 
 
 def _is_unknown(answer: TranscribedAudio | None, error: ProviderError | None) -> bool:

@@ -9,7 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, BadGateway, ProviderError, ServiceUnavailable
-from fermata.domain.events import TerminalEvent
+from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.registry import get_model_traits
 from fermata.turns.accounting import (
@@ -53,8 +53,16 @@ class UnstoredAccounting:
         )
         self.usages.append(usage)
 
-    def end(self, terminal: TerminalEvent) -> None:
-        """Write the ledger rows of all requests and of their end. What was held and not used is released."""
+    def end(self, terminal: TerminalEvent | ProviderError | None = None) -> None:
+        """Write the ledger rows of all requests and of their end. What was held and not used is released.
+
+        Args:
+            terminal: How the turn ends, or with which failure of its provider; None if it is done.
+        """
+        if terminal is None:
+            terminal = DoneEvent()
+        elif isinstance(terminal, ProviderError):
+            terminal = ErrorEvent(message=terminal.message, code=terminal.code, retryable=terminal.retryable)
         outcome = build_turn_outcome(self._resources, self._turn, terminal, TurnState(round=1))
         self._resources.tables.write_items(*build_turn_end_writes(self._resources, outcome, self.usages))
 
