@@ -1,34 +1,21 @@
 """Images and the studio in the console: each a walk of one person, over the real service."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from fermata_client import FermataClient
 from local.cloud import LocalCloud
 from local.console_sign_in import make_sign_in_link
 from local.open_studio_example import open_studio_example
-from tests.browser.chromium import Chromium
 from tests.browser.console_page import ConsolePage
-from tests.browser.test_console_content import Space, expect_accessible, open_part
+from tests.browser.console_space import Space, console, expect_accessible, open_part, space
 from tests.images import make_image
 
+__all__ = ["console", "space"]
+
 HOSTILE = "<img src=x onerror=alert(1)>\u202egnp.exe"
-
-
-@pytest.fixture(scope="module")
-def space(cloud: LocalCloud) -> Iterator[Space]:
-    headers = {"Authorization": f"Bearer {cloud.token}"}
-    with httpx.Client(base_url=f"{cloud.url}/admin/api/ai/content", headers=headers, timeout=60) as client:
-        yield Space(client)
-
-
-@pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
 
 
 def test_images_are_uploaded_described_and_deleted(console: ConsolePage, space: Space, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import urllib.request
 from collections.abc import Iterator
@@ -11,7 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from fermata.webhooks.webhook_event import WebhookEvent
 from fermata_client.cli import main
+from fermata_client.commands.workspace.webhooks import WEBHOOK_EVENTS
+from local.processes import ROOT
 from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
 
 WEBHOOK = {
@@ -106,3 +110,9 @@ def test_listen_removes_its_webhook_when_its_terminal_is_closed(service: Scripte
     result = run(service, "listen")
     assert result.exit_code == 130
     assert service.calls[-1].path == "/admin/api/ai/webhooks/w1"
+
+
+def test_the_command_and_the_console_know_the_events_of_the_service() -> None:
+    assert tuple(WebhookEvent) == WEBHOOK_EVENTS
+    lists = re.findall(r"_EVENTS = (\[.*?\]);", (ROOT / "console/src/pages/webhooks.js").read_text(), re.DOTALL)
+    assert [event for one in lists for event in re.findall('"(.+?)"', one)] == list(WebhookEvent)

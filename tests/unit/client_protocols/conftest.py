@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import pytest
@@ -72,6 +72,12 @@ def check_documented_responses(monkeypatch: pytest.MonkeyPatch) -> None:
         return dress(request, answer, **how)
 
     monkeypatch.setattr(dispatch, "add_response_headers", checked)
+
+
+class RequestSender(Protocol):
+    """Sends requests, as `httpx.Client.request` does."""
+
+    def send(self, method: str, path: str, **parts: Any) -> httpx.Response: ...
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import httpx
 import pytest
 
 from fermata.content.content_space import SpaceKey
@@ -24,20 +25,20 @@ class McpClient:
     def __init__(self, requester: Requester, path: str = "/mcp", token: str = "") -> None:
         self._requester, self._path, self._token = requester, path, token
 
-    def send(self, method: str, _path: str, headers: dict[str, str], **parts: Any) -> Any:
-        if self._token:
-            headers = headers | {"authorization": f"Bearer {self._token}"}
-        return self._requester.send(method, self._path, headers=headers, **parts)
+    def send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        """Send a request to the client's own address instead."""
+        token = {"authorization": f"Bearer {self._token}"} if self._token else {}
+        return self._requester.send(method, self._path, **parts | {"headers": parts.get("headers", {}) | token})
 
     def list_agents(self) -> set[str]:
-        found = ask(self, "tools/list")["tools"]  # type: ignore[arg-type]
+        found = ask(self, "tools/list")["tools"]
         return {tool["name"] for tool in found if tool["name"].startswith("ask_")}
 
     def ask_cms(self, prompt: str) -> tuple[bool, str]:
-        return call(self, "ask_cms", prompt=prompt)  # type: ignore[arg-type]
+        return call(self, "ask_cms", prompt=prompt)
 
     def read_error(self, **parameters: Any) -> str:
-        return str(ask(self, "tools/call", **parameters)["error"]["message"])  # type: ignore[arg-type]
+        return str(ask(self, "tools/call", **parameters)["error"]["message"])
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from fermata.turns.round import direct_call
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.scripted_host import HOST_SECRET, scripted_host
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
-from tests.unit.client_protocols.conftest import Requester
+from tests.unit.client_protocols.conftest import Requester, RequestSender
 from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.unit.turns.approvals.bakery import HEAD_BAKER
 from tests.unit.turns.stage import Stage
@@ -38,7 +38,7 @@ def vendor(stage: Stage, requester: Requester) -> Iterator[ScriptedToolServer]:
         yield server
 
 
-def ask(requester: Requester, method: str, **parameters: Any) -> Json:
+def ask(requester: RequestSender, method: str, **parameters: Any) -> Json:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
     response = requester.send("POST", "/mcp", json=message, headers={"accept": "application/json"})
     assert response.status_code == 200, response.text
@@ -52,7 +52,7 @@ def find_tool(requester: Requester) -> str:
     return str(name)
 
 
-def call(requester: Requester, name: str, **arguments: Any) -> tuple[bool, str]:
+def call(requester: RequestSender, name: str, **arguments: Any) -> tuple[bool, str]:
     result = ask(requester, "tools/call", name=name, arguments=arguments)
     return not result["isError"], result["content"][0]["text"]
 
