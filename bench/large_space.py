@@ -18,9 +18,11 @@ from fermata.content.documents.document import ContentAuthor, DocumentContent, D
 from fermata.content.documents.document_rows import head_sort_key, list_head_attributes
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.model_store import create_space
+from fermata.content.search.open_vector_stores import open_vector_stores
 from fermata.content.search.search_catalogue import OVERLAP_SECONDS
 from fermata.content.search.search_index import TextEmbedder, build_index_rows
 from fermata.content.search.search_space import search_space
+from fermata.content.search.vector_store import EmbeddedVersion
 from local import seed
 
 DOCUMENT_COUNT = 10_000
@@ -53,12 +55,14 @@ def _store_documents(resources: Resources) -> None:
     """Store heads and entries of the index, which is all that lists and searches read."""
     chosen = random.Random(14)
     rows: list[dict[str, Any]] = []
-    embedder = TextEmbedder()
+    embedder, (store,) = TextEmbedder(), open_vector_stores(resources)
     for number in range(DOCUMENT_COUNT):
         title = f"{' '.join(chosen.sample(_WORDS, 4))} {number}"
         version = _make_version(f"d{number:05d}", title)
         rows.append({"pk": _SPACE.pk, "sk": head_sort_key(version.key), "v": 1, **list_head_attributes(version)})
-        rows += build_index_rows(resources, _SPACE, version, "", embedder.embed([title])[0], embedder)
+        embedded = EmbeddedVersion(version, embedder.embed([title])[0])
+        (placed,) = store.place_vectors(_SPACE, [embedded], embedder.name)
+        rows += build_index_rows(resources, _SPACE, version, {}, placed)
     for start in range(0, len(rows), _PUTS_AT_ONCE):
         table = resources.settings.content_table
         resources.tables.write_items(*(Put(table, row) for row in rows[start : start + _PUTS_AT_ONCE]))

@@ -77,7 +77,8 @@ class LocalCloud(DeployedStack):
         self._is_listening = latencies is None and not set(LISTENING_TIMINGS) & set(parameters or {})
         timings = LOCAL_TIMINGS | (LISTENING_TIMINGS if self._is_listening else {})
         origins = ",".join(seed.EDITOR_ORIGINS)
-        self._parameters = timings | {"Stage": "local", "UploadOrigins": origins} | _to_strings(parameters)
+        own = {"Stage": "local", "UploadOrigins": origins, "SearchVectors": "dynamodb"}  # no emulator finds vectors
+        self._parameters = timings | own | _to_strings(parameters)
         self._environment = _to_strings(environment)
         self._function_limits = function_limits
         self._latencies = latencies

@@ -12,7 +12,7 @@ __all__ = ["clock", "resources", "shared_resources"]
 def source() -> templates.Template:
     """The template as it is written, for a stack with tables of its own."""
     written = templates.read_template(templates.TEMPLATE.read_text())
-    return dict(templates.resolve_conditions(written, templates.OWN_TABLES))
+    return dict(templates.resolve_conditions(written, templates.OWN_STORAGE))
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def transformed() -> templates.Template:
 @pytest.fixture(scope="session")
 def deployed(transformed: templates.Template) -> templates.Template:
     """What SAM makes of the template, for a stack with tables of its own."""
-    return dict(templates.resolve_conditions(transformed, templates.OWN_TABLES))
+    return dict(templates.resolve_conditions(transformed, templates.OWN_STORAGE))
 
 
 @pytest.fixture(scope="session")

@@ -71,9 +71,10 @@ def short_resource_name(value: Any) -> str:
         return f"{function_of_alias(value)}:live"
     if "Fn::GetAtt" in value:
         name, attribute = value["Fn::GetAtt"]
-        assert attribute in ("Arn", "StreamArn"), value
-        return str(name) if attribute == "Arn" else f"{name}/stream"
+        assert attribute in ("Arn", "StreamArn", "VectorBucketArn"), value
+        return f"{name}/stream" if attribute == "StreamArn" else str(name)
     text = str(value["Fn::Sub"]).rpartition("${AWS::AccountId}:")[2]
+    text = text.replace(".VectorBucketArn}", "}")
     return text.replace(".Arn}", "}").replace("${AWS::StackName}-", "").replace("${", "").replace("}", "")
 
 

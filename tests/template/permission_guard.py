@@ -143,6 +143,11 @@ def list_needed_permissions(service: str, operation: str, params: dict[str, Any]
             ]
         case "s3", _:
             return [NeededPermission(f"s3:{operation}", f"Bucket/{params['Key']}")]
+        case "s3vectors", "ListIndexes":
+            return [NeededPermission("s3vectors:ListIndexes", "VectorBucket")]
+        case "s3vectors", _:
+            actions = [operation, *(["GetVectors"] if "filter" in params else [])]
+            return [NeededPermission(f"s3vectors:{action}", "VectorBucket/index/any") for action in actions]
         case "kms", _:
             return [NeededPermission(f"kms:{operation}", "Key", params["EncryptionContext"]["purpose"])]
     raise NotImplementedError(f"permission_guard.py does not know {service}.{operation} yet.")

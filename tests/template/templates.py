@@ -20,6 +20,8 @@ OWN_TABLES = dict.fromkeys(
     ("OwnsConversations", "OwnsBridges", "OwnsPricing", "OwnsUsage", "OwnsSettings", "OwnsContent"), True
 )
 """Conditions of a stack that has made its own tables, as every first one does."""
+OWN_STORAGE = OWN_TABLES | {"HasVectorBucket": True}
+"""The same, in a Region that has vector buckets."""
 SUBSTITUTES = {
     "Partition": "aws",
     "RoundFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-round:live",

@@ -98,6 +98,7 @@ def test_only_blobs_executions_and_a_rollouts_functions_have_resource_wildcards_
         "Bucket/content/*",
         "Bucket/uploads/*",
         "Bucket/exports/*",
+        "VectorBucket/index/*",
         "execution:turn:*",
         "function:*",
     }
@@ -115,6 +116,25 @@ def test_uploads_are_presigned_by_one_function_read_where_they_are_used_and_expo
         "credentials",  # projects that are imported, files of agents
         "purge",
     }
+
+
+def test_vectors_are_stored_where_content_is_indexed_queried_where_it_is_searched_and_erased_by_one(
+    function_roles: dict[str, Role],
+) -> None:
+    of_index = {
+        action: functions_that_may(function_roles, f"s3vectors:{action}", "VectorBucket/index/any")
+        for action in ("CreateIndex", "PutVectors", "DeleteVectors", "QueryVectors", "ListVectors", "DeleteIndex")
+    }
+    indexing, searching = {"credentials", "consume_content"}, {"credentials", "round"}
+    assert of_index == {
+        "CreateIndex": indexing,
+        "PutVectors": indexing,
+        "DeleteVectors": indexing | {"purge"},
+        "QueryVectors": searching,
+        "ListVectors": {"purge"},
+        "DeleteIndex": {"purge"},
+    }
+    assert functions_that_may(function_roles, "s3vectors:DeleteVectorBucket", "VectorBucket") == set()
 
 
 def test_every_function_writes_only_its_own_log(deployed: Template, function_roles: dict[str, Role]) -> None:

@@ -24,6 +24,7 @@ from fermata.agents.policy_store import set_policy
 from fermata.aws import uploads
 from fermata.aws.message_queue import MessageQueue
 from fermata.aws.resources import Resources
+from fermata.aws.vector_bucket import VectorBucket
 from fermata.client_protocols.chat_conversations import open_chat
 from fermata.client_protocols.client_messages import ClientAnswer
 from fermata.client_protocols.continue_turn import ClientTurn
@@ -55,7 +56,14 @@ from fermata.content.documents.read_document import find_document_by_slug, read_
 from fermata.content.documents.settle_commit import settle_commit
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import ChangeSetStep, ContentChange
-from fermata.content.search.search_index import IndexSettings, set_index_settings
+from fermata.content.search.search_catalogue import forget_catalogues
+from fermata.content.search.search_index import (
+    IndexSettings,
+    TextEmbedder,
+    index_documents,
+    set_index_settings,
+)
+from fermata.content.search.search_space import search_space
 from fermata.content.space_members import SpaceMember, delete_member_list, put_member
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
@@ -75,6 +83,7 @@ from fermata.plans.page_model import Page
 from fermata.plans.submit_plan import apply_submitted_operations
 from fermata.pricing import catalogue_refresh
 from fermata.privacy.data_subject import DataSubject, SubjectKind
+from fermata.privacy.erase_space import make_space_subject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.privacy_job import create_privacy_job, get_privacy_job
 from fermata.privacy.run_jobs import run_open_jobs
@@ -142,6 +151,7 @@ from tests.resources import TestClock, resources_of_new_process
 from tests.scripted_host import scripted_host
 from tests.scripted_tool_server import run_scripted_tool_server
 from tests.strict.model_lists import run_model_list_server
+from tests.strict.s3_vectors import BUCKET_ARN, S3VectorsServer, run_s3_vectors_server
 from tests.strict.transcription import run_transcription_server
 from tests.template import iam
 from tests.template.iam import Role, Statement
@@ -640,6 +650,38 @@ def test_changes_of_content_are_indexed_with_the_model_that_their_space_has_chos
         delete_document(api, space, key, author)
         index_content_change(consumer, ContentChange(space, key, 3, "delete", ""))
         assert [request.path for request in server.requests] == ["/v1/embeddings"]
+
+
+def test_vectors_are_kept_in_a_bucket_found_and_erased(resources: Resources, functions: dict[str, Any]) -> None:
+    api, space, author = functions["api"], SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    create_space(api, space, ContentSpace(), author)
+    key = create_document(api, space, "page", author, DocumentContent(slug="rye", title="Rye")).version.key
+    with run_s3_vectors_server() as server:
+        connected = {name: _with_vector_bucket(functions[name], server) for name in functions if name != "stage"}
+        for indexing in ("consume_content", "credentials"):
+            server.reset()
+            index_documents(connected[indexing], space, [key], TextEmbedder(), again=True)
+            update_document(
+                api, space, key, author, lambda page: page.model_copy(update={"title": f"{page.title} bread"})
+            )
+            index_documents(connected[indexing], space, [key], TextEmbedder())
+        for searching in ("round", "credentials"):
+            forget_catalogues()
+            assert search_space(connected[searching], space, "bread", TextEmbedder())
+        create_privacy_job(connected["credentials"], "erasure", make_space_subject(space))
+        mark_space_deleted(connected["purge"], space)
+        run_open_jobs(connected["purge"])
+        assert server.keys == set()
+        assert connected["purge"].vector_bucket.delete_tenant(space.tenant) == 1
+
+
+def _with_vector_bucket(guarded: GuardedResources, server: S3VectorsServer) -> GuardedResources:
+    settings = guarded.settings.model_copy(update={"vector_bucket_arn": BUCKET_ARN})
+    object.__setattr__(guarded, "settings", settings)
+    client = server.make_client()
+    client.meta.events.register("before-parameter-build", guarded.guard.check_call)
+    guarded.__dict__["vector_bucket"] = VectorBucket(client, BUCKET_ARN)
+    return guarded
 
 
 def test_webhooks_are_told_about_content(

@@ -47,7 +47,7 @@ def test_a_table_is_encrypted_recoverable_and_paid_by_use(tables: dict[str, Temp
     assert keys(table["KeySchema"]) == ("pk", "sk")
 
 
-@pytest.mark.parametrize("name", sorted(TABLES | {"Bucket", "Key"}))
+@pytest.mark.parametrize("name", sorted(TABLES | {"Bucket", "VectorBucket", "Key"}))
 def test_tables_bucket_and_key_outlive_the_stack(deployed: Template, name: str) -> None:
     """RetainExceptOnCreate is Retain, except that a failed first deployment leaves nothing behind."""
     assert deployed["Resources"][name]["DeletionPolicy"] == "RetainExceptOnCreate"
@@ -91,6 +91,20 @@ def test_blobs_are_encrypted_at_rest_and_in_transit(deployed: Template, bucket: 
         statement = policy["PolicyDocument"]["Statement"][0]
         assert statement["Effect"] == "Deny"
         assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_vectors_are_encrypted_at_rest(deployed: Template) -> None:
+    (vectors,) = resources_of_type(deployed, "AWS::S3Vectors::VectorBucket").values()
+    assert vectors["EncryptionConfiguration"] == {"SseType": "AES256"}
+
+
+def test_a_stack_without_a_vector_bucket_grants_nothing_on_it(transformed: Template) -> None:
+    without = templates.resolve_conditions(transformed, templates.OWN_TABLES | {"HasVectorBucket": False})
+    del without["Resources"]["VectorBucket"]
+    assert "s3vectors:" not in json.dumps(without)
+    assert transformed["Resources"]["VectorBucket"]["Condition"] == "HasVectorBucket"
+    variables = resources_of_type(without, "AWS::Lambda::Function")["RoundFunction"]["Environment"]["Variables"]
+    assert variables["VECTOR_BUCKET_ARN"] == ""
 
 
 def test_a_turns_blobs_expire_with_the_turn_and_a_conversations_do_not(bucket: Template) -> None:

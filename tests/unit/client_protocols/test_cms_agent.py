@@ -114,6 +114,13 @@ def test_a_prompt_changes_content_and_is_answered_with_named_events(client: CmsC
     ]
     by_name = dict(events)
     ids = {"toolCallId": call.tool_call_id, "toolName": "cms_createPage"}
+    assert by_name["model-info"] == {"modelId": "model-1", "pricing": None}
+    finished = [data for name, data in events if name == "step-finish"]
+    assert [(one["stepNumber"], one["usage"]["totalTokens"], one["finishReason"]) for one in finished] == [
+        (1, 15, "tool-calls"),
+        (2, 15, "stop"),
+    ]
+    assert all(one["duration"] >= 0 for one in finished)
     assert by_name["tool-call"] == ids | {"args": {"name": "About"}}
     assert by_name["tool-result"]["result"]["page"]["id"] == page.id
     assert by_name["finish"] == {"finishReason": "stop", "usage": by_name["result"]["usage"], "toolCallsCount": 1}
@@ -170,6 +177,7 @@ def test_g282_a_denied_call_is_cancelled_with_the_reason_and_not_carried_out(cli
 def check_golden(stage: Stage, text: str) -> None:
     """Compare a stream with its file. A change of the file is a change of what deployed clients parse."""
     text = text.replace(stage.turn.id, "TURN").replace(stage.turn.conversation, "SESSION")
+    text = re.sub(r'"duration":\d+', '"duration":0', text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "INSTANT", text)
     assert text == GOLDEN_CMS.read_text("utf-8")
 
@@ -209,6 +217,30 @@ def test_a_refused_prompt_has_a_code_in_the_envelope(client: CmsClient, body: Js
         assert (response.status_code, response.json()["success"]) == (status, False)
         assert response.json()["error"]["code"] == code
         assert response.json()["meta"]["timestamp"]
+
+
+def test_a_client_reads_in_headers_how_many_prompts_it_has_left(
+    client: CmsClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = CallerLimits(user=replace(DEFAULT_USER_LIMITS, prompts_per_minute=2))
+    monkeypatch.setattr(RequestContext, "caller_limits", property(lambda _context: two))
+    client.stage.script_replies("Hello.", "Hello.")
+    for path, left in ((STREAM, 1), (GENERATE, 0), (GENERATE, 0)):
+        response = client.requester.send("POST", path, json={"prompt": "Hello"})
+        told = [response.headers[f"ratelimit-{name}"] for name in ("limit", "remaining", "policy")]
+        assert told == ["2", str(left), "2;w=60"]
+        assert 0 < int(response.headers["ratelimit-reset"]) <= 60
+    assert response.status_code == 429
+    assert response.headers["ratelimit-reset"] == response.headers["retry-after"]
+
+
+def test_the_price_of_the_model_is_told_before_it_answers(client: CmsClient) -> None:
+    client.stage.set_price(input_per_mtok=3, output_per_mtok=15)
+    client.stage.script_replies("Hello.")
+    by_name = dict(client.stream("Hi"))
+    assert by_name["model-info"]["pricing"] == {"inputPerMTok": 3, "outputPerMTok": 15, "currency": "USD"}
+    assert by_name["step-finish"]["usage"] == by_name["result"]["usage"]
+    assert by_name["step-finish"]["usage"]["costUsd"] > 0
 
 
 def test_who_has_used_up_a_limit_reads_so(client: CmsClient, monkeypatch: pytest.MonkeyPatch) -> None:

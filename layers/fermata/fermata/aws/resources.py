@@ -20,6 +20,7 @@ from fermata.aws.fault_injection import FaultInjector
 from fermata.aws.message_queue import MessageQueue
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
+from fermata.aws.vector_bucket import VectorBucket
 from fermata.aws.workflow import TurnWorkflow
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ class Resources:
     def vault(self) -> Vault:
         """The KMS key that seals API keys and the secrets of tenants and hosts."""
         return Vault(self._client("kms"), self.settings.key_id, self.clock.monotonic)
+
+    @cached_property
+    def vector_bucket(self) -> VectorBucket:
+        """The vectors of the search, where the settings name a vector bucket. Its client is created on first use."""
+        return VectorBucket(self._client("s3vectors"), self.settings.vector_bucket_arn)
 
     @cached_property
     def cache(self) -> TTLCache:

@@ -54,6 +54,8 @@ class Settings(BaseModel):
     fermata_stage: str = "dev"
     provider_urls: Annotated[str, AfterValidator(_check_url_object)] = "{}"
     """Base URLs by provider, as a JSON object; they override the URLs of drivers/providers."""
+    vector_bucket_arn: str = ""
+    """The S3 vector bucket of the search; without one, vectors are kept in rows (decision 0520)."""
     webhook_queue_url: str = ""
     """The SQS queue of events for webhooks; without one, nothing is delivered."""
     tool_manifest_path: str = ""

@@ -6,10 +6,13 @@ AWS_ERRORS = (BotoCoreError, ClientError)
 """Everything boto3 raises instead of a response. Other packages catch these, because only this one imports botocore."""
 _TRANSIENT_CODES = {
     "InternalServerError",
+    "InternalServerException",
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
+    "RequestTimeoutException",
     "ServiceUnavailable",
+    "ServiceUnavailableException",
     "SlowDown",
     "Throttling",
     "ThrottlingException",

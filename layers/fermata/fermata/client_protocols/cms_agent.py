@@ -1,6 +1,7 @@
 """Serve clients of the CMS agent's own protocol: prompts, their answers as named events or whole, and decisions."""
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from fermata.aws.clock import new_id
@@ -10,19 +11,21 @@ from fermata.client_protocols.client_turns import ClientRequest, read_started_en
 from fermata.client_protocols.cms_agent_sessions import CMS_SCOPE
 from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.client_protocols.log_response import send_chunks
+from fermata.credentials.model_list import find_list_price
 from fermata.domain.blocks import TextBlock
 from fermata.domain.errors import BadGateway, Conflict, InvalidRequest, NotFound, ServiceUnavailable
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.start.commit_start import StartedTurn
-from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, find_turn_for_caller
-from fermata.turns.turn_log import read_whole_log
+from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn, find_turn_for_caller
+from fermata.turns.turn_log import LogEntry, read_whole_log
 from fermata.wire.bodies.cms_agent_requests import CmsDecisionBody, CmsPromptBody
 from fermata.wire.http.cms_agent_envelope import build_cms_envelope
 from fermata.wire.http.json_body import parse_body
 from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, Response
+from fermata.wire.http.rate_limit_headers import build_rate_limit_headers
 from fermata.wire.http.routing import RequestContext
-from fermata.wire.renderers.cms_agent_stream import CmsAgentRenderer, CmsAnswerHead
+from fermata.wire.renderers.cms_agent_stream import CmsAgentRenderer, CmsAnswerHead, CmsProgress
 
 CMS_STREAM_HEADERS = {
     "Content-Type": EVENT_STREAM,
@@ -39,12 +42,13 @@ def stream_cms_answer(context: RequestContext) -> Response:
     return send_chunks(
         context,
         started.turn,
-        read_started_entries(context.resources, started),
+        _read_entries(context, started),
         renderer,
-        CMS_STREAM_HEADERS,
+        CMS_STREAM_HEADERS | _build_rate_headers(started),
         heartbeat=EVENT_STREAM_HEARTBEAT,
         is_returning=started.is_joined,
         render_end=renderer.render_end,
+        see_entry=partial(_show_progress, renderer),
     )
 
 
@@ -54,7 +58,10 @@ def generate_cms_answer(context: RequestContext) -> Response:
     started = _start(context, body)
     renderer = _make_renderer(context, started, body.prompt, is_whole=True)
     entries = read_started_entries(context.resources, started)
-    response = send_chunks(context, started.turn, entries, renderer, {}, heartbeat=b"", is_returning=started.is_joined)
+    headers = _build_rate_headers(started)
+    response = send_chunks(
+        context, started.turn, entries, renderer, headers, heartbeat=b"", is_returning=started.is_joined
+    )
     return replace(response, build_whole=partial(_build_whole, context, renderer))
 
 
@@ -64,17 +71,18 @@ def follow_cms_answer(context: RequestContext) -> Response:
     turn = find_turn_for_caller(resources, context.caller, context.path_parameters["traceId"])
     if turn.scope != CMS_SCOPE or turn.undone_turn:
         raise NotFound(TURN_NOT_FOUND_MESSAGE)
-    head = CmsAnswerHead(turn.id, turn.conversation, turn.model)
+    head = CmsAnswerHead(turn.id, turn.conversation, turn.model, price=_find_price(context, turn))
     renderer = CmsAgentRenderer(make_turn_fold(resources, turn), head, resources.clock.now_iso)
     return send_chunks(
         context,
         turn,
-        read_whole_log(resources, turn.pk),
+        read_whole_log(resources, turn.pk, with_states=True),
         renderer,
         CMS_STREAM_HEADERS,
         heartbeat=EVENT_STREAM_HEARTBEAT,
         is_returning=True,
         render_end=renderer.render_end,
+        see_entry=partial(_show_progress, renderer),
     )
 
 
@@ -114,9 +122,33 @@ def _make_renderer(
     context: RequestContext, started: StartedTurn, prompt: str, *, is_whole: bool = False
 ) -> CmsAgentRenderer:
     turn = started.turn
-    head = CmsAnswerHead(turn.id, turn.conversation, turn.model, prompt.strip())
+    price = None if is_whole else _find_price(context, turn)
+    head = CmsAnswerHead(turn.id, turn.conversation, turn.model, prompt.strip(), price)
     fold = make_turn_fold(context.resources, turn)
     return CmsAgentRenderer(fold, head, context.resources.clock.now_iso, is_whole=is_whole)
+
+
+def _read_entries(context: RequestContext, started: StartedTurn) -> list[LogEntry]:
+    """Return the entries that are known of a started turn, with what its steps are measured by."""
+    if started.is_joined:
+        return read_whole_log(context.resources, started.turn.pk, with_states=True)
+    return [started.entry]
+
+
+def _find_price(context: RequestContext, turn: Turn) -> tuple[float, float] | None:
+    price = find_list_price(context.resources, turn.provider, turn.model)
+    return (price.input_per_mtok, price.output_per_mtok) if price else None
+
+
+def _show_progress(renderer: CmsAgentRenderer, entry: LogEntry) -> None:
+    state = entry.state
+    used = (state.prompt_tokens, state.completion_tokens, Decimal(state.cost))
+    renderer.see_progress(CmsProgress(entry.at_ms, *used))
+
+
+def _build_rate_headers(started: StartedTurn) -> dict[str, str]:
+    """Return how many prompts are left; nothing for a repeated request, which counts none."""
+    return build_rate_limit_headers(*started.prompt_rate) if started.prompt_rate else {}
 
 
 def _build_whole(context: RequestContext, renderer: CmsAgentRenderer) -> Response:

@@ -44,6 +44,7 @@ def send_chunks(
     heartbeat: bytes,
     is_returning: bool,
     render_end: Callable[[], bytes] = no_last_bytes,
+    see_entry: Callable[[LogEntry], object] | None = None,
 ) -> Response:
     """Return the response that sends a log in the chunks of a client's protocol, which ends where the client acts.
 
@@ -56,6 +57,7 @@ def send_chunks(
         heartbeat: What is sent while nothing happens; empty for nothing.
         is_returning: Whether the turn may have had readers before. Such a stream counts as a reader.
         render_end: Returns what is sent after the last entry.
+        see_entry: Is told of each entry before it is rendered.
     """
     log_stream = LogStream(
         context.resources,
@@ -66,6 +68,7 @@ def send_chunks(
         after=0,
         is_silent_without_events=True,
         entry_renderer=renderer,
+        see_entry=see_entry,
     )
     return send_log(
         context,

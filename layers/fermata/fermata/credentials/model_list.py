@@ -96,6 +96,26 @@ def try_credential(resources: Resources, caller: Caller, credential_id: str) -> 
     return result
 
 
+def find_list_price(resources: Resources, provider: str, model: str) -> ListPrice | None:
+    """Return the catalogue's price of a model; None if it is unknown, or the provider does not make its models.
+
+    Args:
+        resources: Of the process.
+        provider: The provider's name.
+        model: The model's id.
+    """
+    prices = catalogue.get_catalogue(resources) if get_model_traits(provider).are_first_party else None
+    found = prices.find_model(provider, model) if prices else None
+    return _get_list_price(found)
+
+
+def _get_list_price(found: CatalogueModel | None) -> ListPrice | None:
+    if found is None or found.price is None:
+        return None
+    price = found.price
+    return ListPrice(input_per_mtok=float(price.input_per_mtok), output_per_mtok=float(price.output_per_mtok))
+
+
 def add_catalogue_data(resources: Resources, provider: str, models: tuple[ModelInfo, ...]) -> list[ModelInfo]:
     """Add prices: the catalogue's, if the provider makes its models, or else what the provider itself charges."""
     prices = catalogue.get_catalogue(resources) if get_model_traits(provider).are_first_party else None
@@ -103,11 +123,9 @@ def add_catalogue_data(resources: Resources, provider: str, models: tuple[ModelI
 
 
 def _add_price(model: ModelInfo, priced: CatalogueModel | None) -> ModelInfo:
-    if priced is None or priced.price is None:
+    pricing = _get_list_price(priced)
+    if priced is None or pricing is None:
         return model.model_copy(update={"pricing": _price_of_provider(model)})
-    pricing = ListPrice(
-        input_per_mtok=float(priced.price.input_per_mtok), output_per_mtok=float(priced.price.output_per_mtok)
-    )
     listed = {"vision_input": priced.can_read_images, "tool_calling": priced.can_call_tools}
     known = {name: value for name, value in listed.items() if value is not None}
     return model.model_copy(

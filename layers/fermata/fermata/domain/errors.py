@@ -137,7 +137,11 @@ class Unprocessable(ApiError):
 
 
 class TooManyRequests(ApiError):
+    """A limit is reached. `limit` is what may be used in `window_seconds`; both are 0 where it is not one of time."""
+
     status = 429
+    limit = 0
+    window_seconds = 0
 
 
 class BadGateway(ApiError):

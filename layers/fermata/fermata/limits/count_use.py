@@ -32,6 +32,7 @@ from fermata.limits.limit_keys import (
     select_tenant_shard,
 )
 from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
+from fermata.limits.prompt_bucket import PromptRate
 from fermata.limits.turn_count_removals import list_turn_keys
 from fermata.limits.usage_counters import (
     LimitReached,
@@ -125,6 +126,10 @@ class UseCounter:
                 self._items |= changed.items
                 self._resources.clock.sleep(draw_pause(attempt))
         raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
+
+    def describe_prompt_rate(self, use: Use) -> PromptRate:
+        """Return how many prompts of a minute the user has left behind the use, as far as this process knows."""
+        return self._user_counts.describe_prompt_rate(use)
 
     @property
     def _user_counts(self) -> UsageCounters:

@@ -42,7 +42,10 @@ def build_limit_refusal(reached: LimitReached, owner: LimitOwner) -> TooManyRequ
     """Return the error for a limit that is reached. Its `reason` is that of the security event."""
     seconds = _RETRY_SECONDS if reached.free_in is None else max(1, math.ceil(reached.free_in))
     words = _WORDS[reached.reason][owner].format(limit=f"{reached.limit:,}", wait=describe_wait(seconds))
-    return TooManyRequests(words, retry_after=seconds, reason=reached.reason)
+    refusal = TooManyRequests(words, retry_after=seconds, reason=reached.reason)
+    if reached.reason == "prompts":
+        refusal.limit, refusal.window_seconds = reached.limit, 60
+    return refusal
 
 
 def check_use_fits_limits(use: Use, limits: CallerLimits) -> None:

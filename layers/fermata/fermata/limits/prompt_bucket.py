@@ -10,6 +10,7 @@ is that the base is the one that was read or computed, and that not more is used
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.limits.count_row_update import CountRowUpdate
@@ -18,6 +19,14 @@ from fermata.limits.is_count import is_count
 _SECOND_US = 1_000_000
 _MINUTE_US = 60 * _SECOND_US
 _USED, _BASE, _FREE_AT = "used_us", "base_us", "free_at"
+
+
+class PromptRate(NamedTuple):
+    """The prompts of a minute, how many of them are left, and the seconds until all of them are free again."""
+
+    limit: int
+    remaining: int
+    reset_seconds: int
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,14 @@ class PromptBucket:
             return 60
         free_us = self._read_base() + self._read_used() + self._prompt_us - _MINUTE_US
         return 0 if free_us <= self._now_us else -(-free_us // _SECOND_US) - self.now
+
+    def describe_rate(self, prompts: int) -> PromptRate:
+        """Return what is left when so many more prompts are counted."""
+        if self.per_minute < 1:
+            return PromptRate(0, 0, 60)
+        used_us = max(0, self._read_base() + self._read_used() - self._now_us) + prompts * self._prompt_us
+        remaining = max(0, (_MINUTE_US - used_us) // self._prompt_us)
+        return PromptRate(self.per_minute, remaining, -(-used_us // _SECOND_US))
 
     def count(self, update: CountRowUpdate, prompts: int) -> None:
         """Count prompts, on condition that they are within the limit."""

@@ -19,7 +19,7 @@ from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.day_counts import STORED_BYTES, UPLOADS, DayCounts
 from fermata.limits.leases import READER_LEASE_SECONDS, ROW_TTL_SECONDS, Leases
 from fermata.limits.limit_keys import COUNTS_SORT_KEY
-from fermata.limits.prompt_bucket import PromptBucket
+from fermata.limits.prompt_bucket import PromptBucket, PromptRate
 from fermata.limits.refuse_late_copy import refuse_late_copy
 
 TURN_LEASE_SECONDS = 3600
@@ -93,6 +93,10 @@ class UsageCounters:
         if use.stored_bytes and day.get_count(STORED_BYTES) + use.stored_bytes > limits.bytes_per_day:
             return LimitReached("stored_bytes", limits.bytes_per_day, day.seconds_left)
         return None
+
+    def describe_prompt_rate(self, use: Use) -> PromptRate:
+        """Return how many prompts are left behind the use."""
+        return self._prompt_bucket.describe_rate(use.prompts)
 
     def build_update(self, use: Use) -> Update:
         """Build the write that counts the use. It fails if the row, as it is then, has no room for it."""

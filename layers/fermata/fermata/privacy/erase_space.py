@@ -1,10 +1,11 @@
-"""Erase a content space: its rows, with all versions, tokens and its index, then its files (decision 0454).
+"""Erase a content space: its rows, with all versions, tokens and its index, then its vectors and files (decision 0454).
 
 Its name is taken until the job is done, because later passes delete what late writers have stored under it.
 """
 
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey, forget_deleted_space, mark_space_deleted, parse_space_name
+from fermata.content.search.bucket_vectors import build_vector_key_prefix
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.privacy_job import HasTime, PrivacyJob, add_counts
 
@@ -30,6 +31,11 @@ def erase_space(resources: Resources, job: PrivacyJob, has_time: HasTime) -> tup
         job = _count(job, rows=len(rows))
         if not has_time():
             return job, False
+    if resources.settings.vector_bucket_arn:
+        for vectors in resources.vector_bucket.delete_keys_under(space.tenant, build_vector_key_prefix(space)):
+            job = _count(job, vectors=vectors)
+            if not has_time():
+                return job, False
     return _count(job, objects=resources.blobs.erase_folder(space.folder)), True
 
 

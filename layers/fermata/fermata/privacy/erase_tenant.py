@@ -1,4 +1,4 @@
-"""Erase a tenant: who it is first, then its turns, rows and blobs. Its ledger goes on under a pseudonym.
+"""Erase a tenant: who it is first, then its turns, rows, vectors and blobs. Its ledger goes on under a pseudonym.
 
 Rows are found by scanning every table, because no index lists all of them. A scan goes on where the last run stopped.
 """
@@ -44,6 +44,9 @@ def erase_tenant(resources: Resources, job: PrivacyJob, save: SaveJob, has_time:
             job = save(job.model_copy(update={"position": position}))
         if not has_time():
             return save(job), False
+    if resources.settings.vector_bucket_arn:
+        indexes = resources.vector_bucket.delete_tenant(tenant)
+        job = add_counts(job, {"vector_indexes": indexes}).model_copy(update={"found": job.found + indexes})
     objects = sum(resources.blobs.erase_folder(f"{folder}/{tenant}") for folder in STORED_FOLDERS)
     return save(add_counts(job, {"objects": objects}).model_copy(update={"position": ()})), True
 

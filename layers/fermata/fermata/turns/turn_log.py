@@ -130,12 +130,13 @@ def read_entries_from(resources: Resources, pk: str, first_number: int, limit: i
     return [log_entry_from_item(resources, item) for item in items]
 
 
-def read_whole_log(resources: Resources, pk: str) -> list[LogEntry]:
-    """Return all entries, oldest first; of all but the last one only what a reader sees, without the turn's state.
+def read_whole_log(resources: Resources, pk: str, *, with_states: bool = False) -> list[LogEntry]:
+    """Return all entries, oldest first.
 
     Args:
         resources: The table, and the bucket of large entries.
         pk: The partition of the turn.
+        with_states: Whether also the turn's state and the time of each entry are read, not of the last one only.
     """
     last_entry = read_last_entry(resources, pk)
     if last_entry is None:
@@ -145,8 +146,10 @@ def read_whole_log(resources: Resources, pk: str) -> list[LogEntry]:
         pk,
         min_sk="e#",
         max_sk=build_entry_key(last_entry.first_number - 1),
-        attributes=("sk", "count", "data", "blob"),
+        attributes=() if with_states else ("sk", "count", "data", "blob"),
     )
+    if with_states:
+        return [*(log_entry_from_item(resources, item) for item in items), last_entry]
     return [*(_build_shown_entry(resources, item) for item in items), last_entry]
 
 

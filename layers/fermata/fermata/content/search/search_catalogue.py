@@ -4,16 +4,15 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import NamedTuple
 from zlib import crc32
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey
+from fermata.content.search.index_keys import ENTRY_PREFIX
 from fermata.content.search.lexical_embedding import list_trigrams, normalize_words
-from fermata.content.search.search_index import ENTRY_PREFIX
-from fermata.content.search.searchable_text import SearchType
+from fermata.content.search.search_entry import SearchEntry
 
 MAX_CATALOGUES = 20
 """Of spaces that a process holds at once. One of 10,000 documents takes about 20 MB."""
@@ -22,23 +21,6 @@ OVERLAP_SECONDS = 10
 _MASK_BITS = 512
 _KEPT_SECONDS = 43_200
 """After this time everything is read anew: the marks of what is gone do not stay longer than a day."""
-
-
-class SearchEntry(NamedTuple):
-    """What a search knows of a document without reading it."""
-
-    key: DocumentKey
-    place: str
-    type: SearchType
-    title: str
-    slug: str
-    status: str
-    signature: int | None
-    embedder: str
-    grams: frozenset[str]
-    gram_mask: int
-    folded: str
-    """Title, slug and id in the form in which they are compared, a line each."""
 
 
 class SearchCatalogue:
@@ -87,7 +69,8 @@ def _parse_entry(key: DocumentKey, row: Item) -> SearchEntry:
     grams = frozenset(list_trigrams(normalize_words(f"{data['title']} {data['slug']}")))
     shown = (data["type"], data["title"], data["slug"], data["status"])
     folded = f"{' '.join(data['title'].casefold().split())}\n{data['slug']}\n{key.id.casefold()}"
-    return SearchEntry(key, row["sk"], *shown, signature, row.get("embedder", ""), grams, mask_grams(grams), folded)
+    vector = (signature, row.get("vectorKey", ""), row.get("embedder", ""))
+    return SearchEntry(key, row["sk"], *shown, *vector, grams, mask_grams(grams), folded)
 
 
 def mask_grams(grams: Iterable[str]) -> int:

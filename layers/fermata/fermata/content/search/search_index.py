@@ -1,11 +1,7 @@
 """Keep the search index of a space: an entry for each document, in the order in which they were indexed.
 
-    t#<tenant>#s#<site>#<environment>
-        i#<time in ms>#<model>#<id>   what a search compares first; it moves whenever its document is indexed
-        y#<model>#<id>                which version is indexed, where its entry is, and the vector
-        search-model                  with which model texts become vectors
-
-Whoever has read the entries until a moment reads only newer ones (decision 0461).
+Whoever has read the entries until a moment reads only newer ones (decision 0461). Vectors are in a store of their own
+(decision 0520): they are stored before the rows that name them, and those that no row names are deleted afterwards.
 """
 
 import json
@@ -18,12 +14,14 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.documents.read_document import read_newest_version
+from fermata.content.search.index_keys import ENTRY_PREFIX, pointer_sort_key
 from fermata.content.search.lexical_embedding import LEXICAL_MODEL, Vector, embed_lexically
-from fermata.content.search.packed_vector import pack_vector
+from fermata.content.search.open_vector_stores import open_vector_stores
+from fermata.content.search.row_vectors import RowVectors
 from fermata.content.search.searchable_text import build_searchable_text, get_search_type
+from fermata.content.search.vector_store import EmbeddedVersion, PlacedVector, VectorStore
 from fermata.domain.errors import Conflict
 
-ENTRY_PREFIX = "i#"
 _SETTINGS_SORT_KEY = "search-model"
 _GONE_SECONDS = 86_400
 """How long an entry says that its document is gone, for whoever has read the index before."""
@@ -51,11 +49,6 @@ class IndexSettings:
     def embedder_name(self) -> str:
         """The name of the model."""
         return f"{self.credential}/{self.model}" if self.model else LEXICAL_MODEL
-
-
-def pointer_sort_key(key: DocumentKey) -> str:
-    """Return the sort key of the row that says where a document's entry is."""
-    return f"y#{key.model}#{key.id}"
 
 
 def read_index_settings(resources: Resources, space: SpaceKey) -> IndexSettings:
@@ -106,29 +99,42 @@ def index_documents(
         ProviderError: The embedder failed. Nothing was written.
     """
     table = resources.settings.content_table
+    store = open_vector_stores(resources)[0]
     pointers = resources.tables.batch_get_items(table, [(space.pk, pointer_sort_key(key)) for key in keys])
     found: list[tuple[DocumentVersion, Item]] = []
+    replaced: list[str] = []
     for key in keys:
         version = read_newest_version(resources, space, key)
         pointer = pointers.get((space.pk, pointer_sort_key(key)), {})
-        if version and (again or not _is_current(pointer, version, embedder)):
+        if version and (again or not _is_current(pointer, version, embedder, store)):
             found.append((version, pointer))
-    vectors = _embed_versions([version for version, _ in found], embedder)
-    for (version, pointer), vector in zip(found, vectors, strict=True):
-        _store_entry(resources, space, version, pointer, vector, embedder)
+        elif "replaced" in pointer:  # whoever has written the row may have died before it was deleted
+            replaced.append(pointer["replaced"])
+    embedded = _embed_versions([version for version, _ in found], embedder)
+    placed = store.place_vectors(space, embedded, embedder.name)
+    try:
+        for (version, pointer), vector in zip(found, placed, strict=True):
+            row = _store_entry(resources, space, version, pointer, vector, store)
+            replaced += [row["replaced"]] if "replaced" in row else []
+    finally:
+        store.drop_vectors(space, replaced)
     return len(found)
 
 
-def _is_current(pointer: Item, version: DocumentVersion, embedder: TextEmbedder) -> bool:
+def _is_current(pointer: Item, version: DocumentVersion, embedder: TextEmbedder, store: VectorStore) -> bool:
     is_indexed = int(pointer.get("version", 0)) >= version.version
-    return is_indexed and (version.is_deleted or pointer.get("embedder") == embedder.name)
+    is_with_others = pointer.get("embedder") == embedder.name and pointer.get("store", RowVectors.name) == store.name
+    return is_indexed and (version.is_deleted or is_with_others)
 
 
-def _embed_versions(versions: Sequence[DocumentVersion], embedder: TextEmbedder) -> list[Vector]:
+def _embed_versions(versions: Sequence[DocumentVersion], embedder: TextEmbedder) -> list[EmbeddedVersion]:
     texts = [build_searchable_text(version) for version in versions]
     filled = [text for text in texts if text.strip()]
     vectors = iter(embedder.embed(filled) if filled else [])
-    return [next(vectors) if text.strip() else [] for text in texts]
+    return [
+        EmbeddedVersion(version, next(vectors) if text.strip() else [])
+        for version, text in zip(versions, texts, strict=True)
+    ]
 
 
 def _store_entry(
@@ -136,12 +142,16 @@ def _store_entry(
     space: SpaceKey,
     version: DocumentVersion,
     pointer: Item,
-    vector: Vector,
-    embedder: TextEmbedder,
-) -> None:
-    """Replace the entry of a document. Somebody who has indexed a newer version, or is faster, wins."""
+    vector: PlacedVector,
+    store: VectorStore,
+) -> Item:
+    """Replace the entry of a document. Somebody who has indexed a newer version, or is faster, wins.
+
+    Returns:
+        The row that says where the entry is.
+    """
     table, key = resources.settings.content_table, version.key
-    entry, row = build_index_rows(resources, space, version, pointer.get("entry", ""), vector, embedder)
+    entry, row = build_index_rows(resources, space, version, pointer, vector)
     before = pointer.get("entry")
     condition = "#entry = :before" if before else "attribute_not_exists(pk)"
     values, names = ({":before": before}, {"#entry": "entry"}) if before else ({}, {})
@@ -151,16 +161,22 @@ def _store_entry(
     try:
         resources.tables.write_items(*writes)
     except (TransactionCanceled, ConditionFailed):
+        _drop_unnamed_vector(resources, space, key, vector, store)
         raise IndexMoved(f"Somebody else has indexed {key.model}/{key.id} at the same moment.") from None
+    return row
+
+
+def _drop_unnamed_vector(
+    resources: Resources, space: SpaceKey, key: DocumentKey, vector: PlacedVector, store: VectorStore
+) -> None:
+    """Delete a vector whose rows were refused, unless those of somebody else name it."""
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, pointer_sort_key(key)) or {}
+    if vector.key and row.get("vectorKey") != vector.key:
+        store.drop_vectors(space, [vector.key])
 
 
 def build_index_rows(
-    resources: Resources,
-    space: SpaceKey,
-    version: DocumentVersion,
-    before: str,
-    vector: Vector,
-    embedder: TextEmbedder,
+    resources: Resources, space: SpaceKey, version: DocumentVersion, pointer: Item, vector: PlacedVector
 ) -> tuple[Item, Item]:
     """Return the entry of a version, and the row that says where it is.
 
@@ -168,24 +184,20 @@ def build_index_rows(
         resources: Of the process.
         space: The space.
         version: The version, which may be the mark of a deletion.
-        before: The sort key of the entry that is replaced; empty for none.
-        vector: Of its text.
-        embedder: Has made the vector.
+        pointer: The row that is replaced; empty for none.
+        vector: Where the vector of its text is.
     """
-    entry = _build_entry(resources, space, version, before)
-    packed = None if version.is_deleted else pack_vector(vector)
-    if packed:
-        entry |= {"signature": f"{packed.signature:x}", "embedder": embedder.name}
+    entry = _build_entry(resources, space, version, pointer.get("entry", "")) | vector.entry
     row = {
         "pk": space.pk,
         "sk": pointer_sort_key(version.key),
         "v": 1,
         "version": version.version,
         "entry": entry["sk"],
-        "embedder": embedder.name,
-        "vector": packed.to_text() if packed else "",
+        **vector.pointer,
     }
-    return entry, row
+    former = pointer.get("vectorKey", "")
+    return entry, row | ({"replaced": former} if former and former != vector.key else {})
 
 
 class IndexMoved(Exception):

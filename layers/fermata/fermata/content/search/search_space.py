@@ -5,7 +5,7 @@ and so do similar meanings. A document has the best of its scores.
 """
 
 import heapq
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -13,16 +13,16 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey
 from fermata.content.search.lexical_embedding import list_trigrams, normalize_words
-from fermata.content.search.packed_vector import compare_directions, pack_vector, unpack_numbers
-from fermata.content.search.search_catalogue import SearchEntry, mask_grams, open_catalogue
-from fermata.content.search.search_index import TextEmbedder, pointer_sort_key
+from fermata.content.search.open_vector_stores import open_vector_stores
+from fermata.content.search.search_catalogue import mask_grams, open_catalogue
+from fermata.content.search.search_entry import SearchEntry
+from fermata.content.search.search_index import TextEmbedder
 from fermata.content.search.searchable_text import SearchType
+from fermata.content.search.vector_store import MeaningQuery
 from fermata.domain.errors import InvalidRequest
 
 MAX_QUERY_CHARS = 500
 MAX_FOUND = 50
-_COMPARED_VECTORS = 100
-"""Documents whose vectors are compared: those whose signatures are nearest. One request reads them."""
 _COMPARED_SPELLINGS = 100
 _MAX_SHORT_CHARS = 60
 """Of texts that are compared letter by letter, which takes as long as the product of their lengths."""
@@ -82,7 +82,8 @@ def search_space(
     chosen = [entry for entry in catalogue.entries.values() if not types or entry.type in types]
     scores = _score_spellings(chosen, query)
     if embedder is not None and chosen:
-        for key, score in _score_meanings(resources, space, chosen, query, embedder).items():
+        meaning = MeaningQuery(space, embedder.embed([query])[0], embedder.name, types)
+        for key, score in _score_meanings(resources, chosen, meaning).items():
             scores[key] = max(score, scores.get(key, 0.0))
     found = [FoundDocument(catalogue.entries[key], score) for key, score in scores.items() if score >= MIN_SCORE]
     return heapq.nsmallest(limit, found, key=lambda one: (-one.score, one.entry.key))
@@ -134,21 +135,11 @@ def _compare_letters(matcher: SequenceMatcher[str], text: str) -> float:
 
 
 def _score_meanings(
-    resources: Resources, space: SpaceKey, chosen: list[SearchEntry], query: str, embedder: TextEmbedder
+    resources: Resources, chosen: Sequence[SearchEntry], query: MeaningQuery
 ) -> dict[DocumentKey, float]:
-    """Compare the vectors of the documents whose signatures have the fewest other bits than that of the query."""
-    packed = pack_vector(embedder.embed([query])[0])
-    if packed is None:
-        return {}
-    signed = [entry for entry in chosen if entry.signature is not None and entry.embedder == embedder.name]
-    other_bits = [((entry.signature or 0) ^ packed.signature).bit_count() for entry in signed]
-    places = heapq.nsmallest(_COMPARED_VECTORS, range(len(signed)), key=other_bits.__getitem__)
-    nearest = [signed[place].key for place in places]
-    table = resources.settings.content_table
-    rows = resources.tables.batch_get_items(table, [(space.pk, pointer_sort_key(key)) for key in nearest])
-    found = {key: rows.get((space.pk, pointer_sort_key(key))) for key in nearest}
+    """Return the scores of the documents whose vectors are nearest to that of the query, in any store."""
     return {
-        key: _MEANT * compare_directions(packed.numbers, unpack_numbers(row["vector"]))
-        for key, row in found.items()
-        if row is not None and row["embedder"] == embedder.name
+        key: _MEANT * cosine
+        for store in open_vector_stores(resources)
+        for key, cosine in store.find_meanings(query, chosen).items()
     }

@@ -42,6 +42,7 @@ class LogStream:
         heartbeat_seconds: None for `reader_heartbeat_seconds`.
         is_silent_without_events: Send nothing, instead of a heartbeat, for an entry that the client does not receive.
         entry_renderer: Renders entries in place of `render`, from the log's first one on.
+        see_entry: Is told of each entry before it is rendered.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class LogStream:
         heartbeat_seconds: float | None = None,
         is_silent_without_events: bool = False,
         entry_renderer: EntryRenderer | None = None,
+        see_entry: Callable[[LogEntry], object] | None = None,
     ) -> None:
         self.is_complete = False
         """False while lines are sent, and after the client has disconnected in the middle of them."""
@@ -69,6 +71,7 @@ class LogStream:
         self._poller = poller
         self._render = render
         self._entry_renderer = entry_renderer
+        self._see_entry = see_entry
         self._make_heartbeat = make_heartbeat
         self._is_silent_without_events = is_silent_without_events
         self._heartbeat_seconds = heartbeat_seconds or resources.settings.reader_heartbeat_seconds
@@ -133,6 +136,8 @@ class LogStream:
         return self._entry_renderer is not None and self._entry_renderer.is_response_over()
 
     def _render_entry(self, entry: LogEntry) -> bytes:
+        if self._see_entry is not None:
+            self._see_entry(entry)
         rendered = self._entry_renderer.render_events(entry.events) if self._entry_renderer else self._join(entry)
         self._last_sent_number = max(self._last_sent_number, entry.next_number - 1)
         self.has_sent_end = entry.state.phase == "ended"

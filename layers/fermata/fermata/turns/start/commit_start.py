@@ -11,6 +11,7 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.errors import Conflict
 from fermata.domain.events import BridgeReadyEvent
 from fermata.limits.count_use import UsageCountersChanged
+from fermata.limits.prompt_bucket import PromptRate
 from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE, ConversationBusy
 from fermata.turns.turn import Turn, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
@@ -30,6 +31,8 @@ class StartedTurn:
     entry: LogEntry
     is_joined: bool = False
     """Whether an earlier request with the same Idempotency-Key has started it."""
+    prompt_rate: PromptRate | None = None
+    """How many prompts the user has left; unknown of a turn that is joined, which counts nothing."""
 
 
 def commit_start(

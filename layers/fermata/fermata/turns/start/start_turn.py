@@ -215,9 +215,10 @@ class _TurnStart:
             )
 
         try:
-            return counter.commit(use, partial(commit_at, find_free_position(resources, conversation)))
+            started = counter.commit(use, partial(commit_at, find_free_position(resources, conversation)))
         except PositionTaken:
-            return counter.commit(use, partial(commit_at, find_position_behind_messages(resources, conversation)))
+            started = counter.commit(use, partial(commit_at, find_position_behind_messages(resources, conversation)))
+        return replace(started, prompt_rate=counter.describe_prompt_rate(use))
 
     def _claim(
         self, conversation: Conversation, turn: Turn, position: int, cuts: MessageCuts, content: Sequence[Block]

@@ -25,6 +25,7 @@ from fermata.wire.http.cms_agent_envelope import shape_cms_agent_error
 from fermata.wire.http.error_responses import response_from_error
 from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.openai_errors import shape_openai_error
+from fermata.wire.http.rate_limit_headers import RATE_LIMIT_HEADERS
 from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router, Routes, find_methods, find_routes
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -32,7 +33,7 @@ _ALLOWED_HEADERS = (
     "accept, authorization, content-type, fermata-tool-names, fermata-when-busy, idempotency-key, if-match, "
     "if-none-match, x-request-id"
 )
-_EXPOSED_HEADERS = "etag, retry-after, x-request-id"
+_EXPOSED_HEADERS = ", ".join(["etag", *map(str.lower, RATE_LIMIT_HEADERS), "retry-after", "x-request-id"])
 _PREFLIGHT_SECONDS = "600"
 _STANDARD_HEADERS = {
     "Content-Type": "application/json",

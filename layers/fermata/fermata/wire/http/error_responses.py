@@ -6,8 +6,9 @@ from typing import Any
 from fermata.aws import observability
 from fermata.aws.security_events import log_refusal
 from fermata.aws.transient_errors import is_transient_error
-from fermata.domain.errors import ApiError
+from fermata.domain.errors import ApiError, TooManyRequests
 from fermata.wire.http.messages import Response
+from fermata.wire.http.rate_limit_headers import build_rate_limit_headers
 
 DEFAULT_RETRY_AFTER_SECONDS = {429: 5, 503: 1}
 """Seconds in Retry-After where the error names none. Responses with these statuses always have the header. Others, such
@@ -33,7 +34,10 @@ def response_from_error(error: Exception, request_id: str) -> Response:
 def _response_from_api_error(error: ApiError) -> Response:
     log_refusal(error)
     members: dict[str, Any] = {} if error.code is None else {"code": error.code, **error.details}
-    return _build_error_response(error.status, error.message, error.retry_after, members)
+    response = _build_error_response(error.status, error.message, error.retry_after, members)
+    if isinstance(error, TooManyRequests) and error.window_seconds:
+        response.headers.update(build_rate_limit_headers(error.limit, 0, error.retry_after or error.window_seconds))
+    return response
 
 
 def _build_error_response(

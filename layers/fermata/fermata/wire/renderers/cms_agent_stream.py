@@ -3,7 +3,8 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeAlias
 
 from fermata.domain.events import ApprovalRequestedEvent, CancelledEvent, ErrorEvent, Event, UsageEvent
 from fermata.wire.renderers.turn_steps import (
@@ -29,12 +30,25 @@ _MAX_STEPS = "max-steps"
 
 @dataclass(frozen=True)
 class CmsAnswerHead:
-    """What is known of an answer before it begins. `prompt` is empty for a stream that is read again."""
+    """What is known of an answer before it begins. `prompt` is empty for a stream that is read again.
+
+    `price` is the list price of the model in dollars for a million tokens, of prompts and of answers, if it is known.
+    """
 
     trace_id: str
     session_id: str
     model: str
     prompt: str = ""
+    price: tuple[float, float] | None = None
+
+
+class CmsProgress(NamedTuple):
+    """When an entry was stored (epoch milliseconds), and what the turn had used until then."""
+
+    at_ms: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
 
 
 @dataclass
@@ -86,8 +100,13 @@ class CmsAgentRenderer:
         self._has_begun = False
         self._step_number = 0
         self._step_tools: list[str] = []
+        self._step_begun = self._progress = CmsProgress()
         self._is_limited = False
         self._held_until = ""
+
+    def see_progress(self, progress: CmsProgress) -> None:
+        """Take how far the turn was with the entry whose events are rendered next."""
+        self._progress = progress
 
     def render_events(self, events: Sequence[Event]) -> bytes:
         """Return the events of an entry."""
@@ -116,7 +135,9 @@ class CmsAgentRenderer:
     def _begin(self) -> Iterator[NamedEvent]:
         self._has_begun = True
         yield self._log("info", "The agent begins.")
-        yield "model-info", {"modelId": self.answer.head.model}
+        price = self.answer.head.price
+        shown = {"inputPerMTok": price[0], "outputPerMTok": price[1], "currency": "USD"} if price else None
+        yield "model-info", {"modelId": self.answer.head.model, "pricing": shown}
         if self.answer.head.prompt:
             yield "user-prompt", {"prompt": self.answer.head.prompt}
 
@@ -128,7 +149,7 @@ class CmsAgentRenderer:
         match step:
             case RoundBegun():
                 yield from self._end_step("tool-calls")
-                self._step_number = step.round
+                self._step_number, self._step_begun = step.round, self._progress
                 self.answer.text.clear()
                 yield "step-start", {"stepNumber": step.round}
             case TextPiece():
@@ -181,9 +202,15 @@ class CmsAgentRenderer:
 
     def _end_step(self, reason: str) -> Iterator[NamedEvent]:
         if self._step_number:
-            yield "step-finish", {"stepNumber": self._step_number, "finishReason": reason}
+            measured = {"duration": self._progress.at_ms - self._step_begun.at_ms, "usage": self._describe_step_usage()}
+            yield "step-finish", {"stepNumber": self._step_number, **measured, "finishReason": reason}
             yield "step-completed", {"toolsExecuted": self._step_tools, "finishReason": reason}
             self._step_number, self._step_tools = 0, []
+
+    def _describe_step_usage(self) -> dict[str, Any]:
+        begun, now = self._step_begun, self._progress
+        prompt, completion = now.prompt_tokens - begun.prompt_tokens, now.completion_tokens - begun.completion_tokens
+        return _describe_tokens(prompt, completion, float(now.cost_usd - begun.cost_usd))
 
     def _end(self, step: TurnOver) -> Iterator[NamedEvent]:
         match step.end:
@@ -231,5 +258,9 @@ def encode_named_events(events: Sequence[NamedEvent]) -> bytes:
 
 
 def _describe_usage(usage: UsageEvent) -> dict[str, Any]:
-    tokens = {"inputTokens": usage.prompt_tokens, "outputTokens": usage.completion_tokens}
-    return tokens | {"totalTokens": sum(tokens.values()), "costUsd": usage.cost_usd}
+    return _describe_tokens(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd)
+
+
+def _describe_tokens(prompt: int, completion: int, cost_usd: float) -> dict[str, Any]:
+    tokens = {"inputTokens": prompt, "outputTokens": completion, "totalTokens": prompt + completion}
+    return tokens | {"costUsd": cost_usd}
