@@ -36,7 +36,8 @@ from fermata.client_protocols.openai_conversations import (
 )
 from fermata.client_protocols.openai_transcript import TranscriptMessage
 from fermata.content.asking_key import read_asking_key
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import (

@@ -19,6 +19,7 @@ from fermata.content.media.asset_store import (
     store_asset,
 )
 from fermata.content.media.redraw_image import VARIANT_WIDTHS, RedrawnFile, redraw_image
+from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import InvalidImageError
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
 from tests.images import make_image, make_jpeg_header, make_png_header, open_image
@@ -28,7 +29,7 @@ TEXTS = AssetTexts("bread.jpg", "A loaf", ("bread",))
 
 
 def store_image_of(resources: Resources, space: SpaceKey, raw: bytes) -> DocumentVersion:
-    return store_asset(resources, space, ADA, raw, TEXTS).version
+    return store_asset(WorkingDocuments(resources, space, ADA), raw, TEXTS).version
 
 
 def list_keys(resources: Resources, space: SpaceKey) -> list[str]:
@@ -102,9 +103,9 @@ def test_the_same_upload_is_one_asset_and_is_drawn_once(
     resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = make_image(700, 30)
-    first = store_asset(resources, space, ADA, raw, TEXTS)
+    first = store_asset(WorkingDocuments(resources, space, ADA), raw, TEXTS)
     monkeypatch.setattr(asset_store, "redraw_image", None)
-    again = store_asset(resources, space, ADA, raw, AssetTexts("copy.jpg"))
+    again = store_asset(WorkingDocuments(resources, space, ADA), raw, AssetTexts("copy.jpg"))
     assert (first.is_new, again.is_new, again.version.id) == (True, False, first.version.id)
     assert len(list_keys(resources, space)) == 3
 
@@ -127,7 +128,7 @@ def test_of_two_uploads_of_one_image_at_the_same_moment_both_get_the_same_asset(
 def test_an_image_that_was_deleted_can_be_uploaded_again(resources: Resources, space: SpaceKey) -> None:
     first = store_image_of(resources, space, make_image())
     delete_document(resources, space, first.key, ADA)
-    again = store_asset(resources, space, ADA, make_image(), TEXTS)
+    again = store_asset(WorkingDocuments(resources, space, ADA), make_image(), TEXTS)
     assert again.is_new
     assert again.version.id != first.id
 

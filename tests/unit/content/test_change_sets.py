@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.content.change_sets import change_set_store
+from fermata.content.change_sets import change_set_documents
+from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import (
     begin_change_set,
-    change_in_change_set,
     discard_change_set,
     list_change_sets,
     read_change_set,
@@ -167,7 +167,7 @@ def test_a_discarded_change_set_leaves_nothing(resources: Resources, space: Spac
 def test_a_change_set_takes_so_many_documents_and_not_one_more(
     resources: Resources, space: SpaceKey, open_set: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_set_store, "MAX_CHANGED_DOCUMENTS", 6)
+    monkeypatch.setattr(change_set_documents, "MAX_CHANGED_DOCUMENTS", 6)
     for number in range(4):
         post = make_post(f"P{number}").model_copy(update={"slug": f"post-{number}"})
         change_in_change_set(

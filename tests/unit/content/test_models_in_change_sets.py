@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.change_sets.merge_change_set import MergeOptions, MergeRefused, merge_change_set
 from fermata.content.content_model import parse_content_model
 from fermata.content.content_space import SpaceKey

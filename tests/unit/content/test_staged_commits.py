@@ -12,9 +12,10 @@ from botocore.exceptions import EndpointConnectionError
 
 from fermata.aws.dynamodb_items_and_writes import Put, Update, serialize_item
 from fermata.aws.resources import Resources
-from fermata.content.change_sets import change_set_store
+from fermata.content.change_sets import change_set_documents
 from fermata.content.change_sets.change_set import ChangedDocument, change_set_to_item, changed_document_to_item
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set, read_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set, read_change_set
 from fermata.content.change_sets.merge_change_set import MergeRefused, merge_change_set
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents import document_commit, staged_commit
@@ -418,7 +419,7 @@ def test_a_hundred_documents_are_merged_within_the_limits_of_transactions(
     resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(change_set_store, "check_content", lambda content, _key, _basis: (content, ()))
+    monkeypatch.setattr(change_set_documents, "check_content", lambda content, _key, _basis: (content, ()))
     change_set = begin_change_set(resources, space, "Many", BOB)
     large = {"en": {"body": "x" * 30_000}}
     rows = [

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set, list_change_sets
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.content.documents.read_document import read_document

@@ -16,11 +16,15 @@ from fermata.content.documents.document import ContentAuthor, DocumentContent
 from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.files.read_project import PROJECT_MODEL
 from fermata.content.model_store import put_model
+from fermata.domain.caller import Caller
 from fermata.domain.use_limits import CallerLimits
 from fermata.wire.http.routing import RequestContext
 from functions.api import app
+from functions.redraw_images import app as redraw_images
+from tests.images import make_image
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import TokenSigner, make_tenant
+from tests.uploads import put_upload
 
 MANAGER = ["ai.content.manage"]
 PAGES = "shop/main/documents/page"
@@ -293,6 +297,33 @@ def test_changes_of_writers_wait_in_change_sets_where_the_workflow_is_review(
     assert client.send("PATCH", f"{PAGES}/about", {"title": "A manager's"}).status == 200
     store_workflow(resources, "auto-merge")
     assert writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"}).status == 200
+
+
+def test_images_of_writers_wait_in_a_change_set_where_the_workflow_is_review(
+    client: ContentClient, resources: Resources
+) -> None:
+    store_workflow(resources, "review")
+    writer = ContentClient(client.signer, ["ai.content.write"])
+    ada = Caller(tenant="bakery", user="ada", capabilities=frozenset(writer.capabilities))
+    body = {"uploadRef": put_upload(resources, ada, "image", make_image()), "filename": "rye.jpg"}
+    refused = store_image(writer, body)
+    assert (refused.status, refused.body["code"]) == (403, "reviewRequired")
+    assert store_image(writer, body | {"changeSet": "none"}).status == 404
+    name = writer.send("POST", "shop/main/change-sets", {}).body["changeSet"]["id"]
+    stored = [store_image(writer, body | {"changeSet": name}) for _ in range(2)]
+    assert [one.status for one in stored] == [201, 200]
+    file = f"shop/main/assets/{stored[0].body['document']['id']}/files/original"
+    assert writer.send("GET", file).status == 404
+    assert writer.send("GET", f"{file}?changeSet={name}", accept="application/json").status == 200
+    reviewer = ContentClient(client.signer, ["ai.content.write", "ai.content.review"])
+    assert reviewer.send("POST", f"shop/main/change-sets/{name}/merge").status == 200
+    assert writer.send("GET", file, accept="application/json").status == 200
+
+
+def store_image(client: ContentClient, body: dict[str, Any]) -> Answer:
+    sent = client.signer.bearer_headers(capabilities=client.capabilities)
+    answer = redraw_images.handler(make_proxy_event("POST", "/admin/api/ai/assets/shop/main", sent, body), None)
+    return Answer(answer["statusCode"], json.loads(answer["body"]), "")
 
 
 def store_workflow(resources: Resources, workflow: str) -> None:

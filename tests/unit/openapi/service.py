@@ -28,6 +28,7 @@ from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space, put_model
 from fermata.content.publishing.delivery_token import issue_delivery_token
 from fermata.content.space_members import SpaceMember, put_member
+from fermata.content.working_documents import WorkingDocuments
 from fermata.conversations.conversation_store import create_conversation
 from fermata.credentials import credential_store
 from fermata.credentials.scope_defaults import set_default
@@ -345,7 +346,7 @@ class Service:
     def _store_image(self, space: SpaceKey, author: ContentAuthor, status: int) -> dict[str, str]:
         """Return an asset, and an upload of another image, or of the same one for status 200."""
         raw = images.make_image()
-        stored = store_asset(self.resources, space, author, raw, AssetTexts("bread.jpg")).version
+        stored = store_asset(WorkingDocuments(self.resources, space, author), raw, AssetTexts("bread.jpg")).version
         other = put_upload(self.resources, self.stage.caller, "image", raw if status == 200 else images.make_image(41))
         return {"asset": stored.id, "file": "original", "uploadRef": other}
 

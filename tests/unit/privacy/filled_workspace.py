@@ -6,7 +6,8 @@ from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from fermata.agents.policy_store import set_policy
 from fermata.aws.blob_store import prompt_folder
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.credentials.credential_store import create_credential, delete_credential

@@ -11,6 +11,7 @@ from fermata.content.documents.document import ContentAuthor, DocumentContent
 from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space, put_model
 from fermata.content.publishing.delivery_token import issue_delivery_token
+from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.errors import Conflict, NotFound
 from fermata.privacy import erase_space
 from fermata.privacy.erase_space import make_space_subject
@@ -40,7 +41,7 @@ def fill_space(resources: Resources, space: SpaceKey) -> None:
         create_document(
             resources, space, "recipe", ADA_WRITES, DocumentContent(title="Rye", locales={"data": {"text": text}})
         )
-    store_asset(resources, space, ADA_WRITES, images.make_image(), AssetTexts("bread.jpg"))
+    store_asset(WorkingDocuments(resources, space, ADA_WRITES), images.make_image(), AssetTexts("bread.jpg"))
     issue_delivery_token(resources, space, "ada", "published")
 
 

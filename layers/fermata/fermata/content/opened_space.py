@@ -10,6 +10,7 @@ from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.document_rows import effect_sort_key
 from fermata.content.search.search_index import TextEmbedder
+from fermata.content.working_documents import WorkingDocuments
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class OpenedSpace:
     Attributes:
         effect_key: The same for every repetition of what is done with it, which writes one document.
         open_embedder: Returns the model of the space's search, whose requests count for the author.
+        conversation: The one for which the author works; empty for none.
+        is_reviewed: As in `WorkingDocuments`.
     """
 
     resources: Resources
@@ -26,6 +29,15 @@ class OpenedSpace:
     author: ContentAuthor
     effect_key: str = ""
     open_embedder: Callable[[], TextEmbedder] = TextEmbedder
+    conversation: str = ""
+    is_reviewed: bool = False
+
+    @cached_property
+    def documents(self) -> WorkingDocuments:
+        """The documents of the space, as the author works on them."""
+        return WorkingDocuments(
+            self.resources, self.space, self.author, self.effect_key, self.is_reviewed, self.conversation
+        )
 
     @cached_property
     def default_locale(self) -> str:

@@ -43,5 +43,13 @@ def list_spaces_for_caller(resources: Resources, caller: Caller) -> list[tuple[S
     return [(space, record) for space, record in found if _is_for_space(caller, space)]
 
 
+def is_reviewed(caller: Caller) -> bool:
+    """Return whether changes of a caller wait for a review where the workflow of a space says so.
+
+    They do not if the caller may manage content, as in the studio.
+    """
+    return not caller.has_capability(Capability.CONTENT)
+
+
 def _is_for_space(caller: Caller, space: SpaceKey) -> bool:
     return caller.space in ("", space.name)

@@ -1,7 +1,16 @@
 """Handle requests on assets: store an uploaded image, and lead to its files."""
 
 from fermata.aws import uploads
-from fermata.content.media.asset_store import ASSET_URL_SECONDS, AssetTexts, presign_asset_file, read_asset, store_asset
+from fermata.content.content_space import SpaceKey
+from fermata.content.media.asset_store import (
+    ASSET_URL_SECONDS,
+    AssetTexts,
+    make_asset_key,
+    presign_asset_file,
+    store_asset,
+)
+from fermata.content.space_access import is_reviewed
+from fermata.content.working_documents import WorkingDocuments
 from fermata.content_api.request_parts import count_body, locate_space, make_author, respond_with_version
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import NewAsset
@@ -17,9 +26,17 @@ def store_uploaded_asset(context: RequestContext) -> Response:
     upload = uploads.parse_upload_ref(body.upload_ref, "image")
     raw = uploads.fetch_upload(context.resources, context.caller, upload)
     texts = AssetTexts(*(to_storable_json(text) for text in (body.filename, body.alt, body.tags)))
-    stored = store_asset(context.resources, space, make_author(context), raw, texts)
+    stored = store_asset(_open_documents(context, space, body.change_set or ""), raw, texts)
     version = stored.version
     return respond_with_version(201 if stored.is_new else 200, version.version, {"document": version.to_view()})
+
+
+def _open_documents(context: RequestContext, space: SpaceKey, change_set: str) -> WorkingDocuments:
+    """Open the documents of a space for the caller: as they are, or as they are in a change set."""
+    author = make_author(context)
+    return WorkingDocuments(
+        context.resources, space, author, is_reviewed=is_reviewed(context.caller), change_set=change_set
+    )
 
 
 def redirect_to_asset_file(context: RequestContext) -> Response:
@@ -28,7 +45,8 @@ def redirect_to_asset_file(context: RequestContext) -> Response:
     Whoever asks for JSON is told the address instead: a script of a page can show a file there, and cannot follow.
     """
     space = locate_space(context)
-    version = read_asset(context.resources, space, context.path_parameters["asset"])
+    documents = _open_documents(context, space, context.request.query.get("changeSet", ""))
+    version = documents.read(make_asset_key(context.path_parameters["asset"]))
     url = presign_asset_file(context.resources, space, version, context.path_parameters["file"])
     headers = {"Cache-Control": "private, no-store", "Vary": "Accept"}
     if context.request.headers.get("accept", "").strip().lower() == JSON_MEDIA_TYPE:

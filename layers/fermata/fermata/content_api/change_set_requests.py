@@ -2,9 +2,9 @@
 
 from functools import partial
 
+from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import (
     begin_change_set,
-    change_in_change_set,
     discard_change_set,
     list_change_sets,
     read_change_set,
@@ -15,12 +15,12 @@ from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.document import DocumentContent, DocumentVersion
 from fermata.content.documents.read_document import WriteBasis, read_write_basis, waits_for_review
 from fermata.content.page_sections import list_section_models
+from fermata.content.space_access import is_reviewed
 from fermata.content.space_members import require_membership
 from fermata.content_api.document_requests import apply_change
 from fermata.content_api.request_parts import (
     count_body,
     count_content_bytes,
-    is_reviewed,
     locate_document,
     locate_space,
     make_author,
@@ -104,7 +104,7 @@ def _check_may_merge(context: RequestContext, space: SpaceKey) -> None:
     Raises:
         Forbidden: Somebody else has to.
     """
-    if not is_reviewed(context) or context.caller.has_capability(Capability.REVIEW_CONTENT):
+    if not is_reviewed(context.caller) or context.caller.has_capability(Capability.REVIEW_CONTENT):
         return
     if require_membership(context.resources, space, context.caller) is not None:  # a reviewer, or there is no way here
         return

@@ -21,7 +21,8 @@ from fermata.content.publishing.delivery_token import (
 )
 from fermata.content.publishing.export_space import describe_exported_space, export_documents, export_html
 from fermata.content.publishing.import_documents import import_content
-from fermata.content_api.request_parts import count_body, count_content_bytes, is_reviewed, locate_space
+from fermata.content.space_access import is_reviewed
+from fermata.content_api.request_parts import count_body, count_content_bytes, locate_space
 from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.domain.surrogates_and_infinities import to_storable_json
@@ -150,6 +151,6 @@ def import_into_space(context: RequestContext) -> Response:
         [to_storable_json(model) for model in body.models],
         [to_storable_json(document.model_dump(mode="json")) for document in body.documents],
         count_bytes=partial(count_content_bytes, context),
-        is_reviewed=is_reviewed(context),
+        is_reviewed=is_reviewed(context.caller),
     )
     return Response(200, {"items": [item.to_view() for item in items]})

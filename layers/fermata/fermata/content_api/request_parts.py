@@ -8,6 +8,7 @@ from fermata.aws.clock import new_id
 from fermata.content.content_space import SpaceKey, check_space_names
 from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor, DocumentKey
+from fermata.content.space_access import is_reviewed
 from fermata.content.space_members import MemberRole, SpaceMember, require_membership
 from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden, InvalidRequest, VersionMismatch
@@ -80,15 +81,7 @@ def read_options(context: RequestContext) -> ChangeOptions:
     effect = f"http/{context.caller.user}/{context.request.method} {context.request.path}/{key}" if key else ""
     expected = _parse_etag(match) if match not in ("", "*") else None
     count_bytes = partial(count_content_bytes, context)
-    return ChangeOptions(expected, effect, count_bytes=count_bytes, is_reviewed=is_reviewed(context))
-
-
-def is_reviewed(context: RequestContext) -> bool:
-    """Return whether changes of the caller wait for a review where the workflow of a space says so.
-
-    They do not if the caller may manage content, as in the studio.
-    """
-    return not context.caller.has_capability(Capability.CONTENT)
+    return ChangeOptions(expected, effect, count_bytes=count_bytes, is_reviewed=is_reviewed(context.caller))
 
 
 def require_model_right(context: RequestContext) -> None:

@@ -14,6 +14,7 @@ from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import PageSection, add_page_section
 from fermata.content.search.search_catalogue import forget_catalogues
 from fermata.content.search.search_index import TextEmbedder, index_documents
+from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.errors import ProviderError
 from fermata.tools.cms.toolset import CMS_TOOLSET
 from fermata.tools.tool import Approval
@@ -48,7 +49,7 @@ class ImageAgent(CmsAgent):
         index_documents(resources, SPACE, [key, DocumentKey("model", "banner")], TextEmbedder())
 
     def _store(self, raw: bytes, filename: str, alt: str) -> str:
-        version = store_asset(self.resources, SPACE, AUTHOR, raw, AssetTexts(filename, alt)).version
+        version = store_asset(WorkingDocuments(self.resources, SPACE, AUTHOR), raw, AssetTexts(filename, alt)).version
         index_documents(self.resources, SPACE, [version.key], TextEmbedder())
         return version.id
 

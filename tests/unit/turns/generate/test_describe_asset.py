@@ -9,6 +9,7 @@ from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.document import ContentAuthor, DocumentVersion
 from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import create_space
+from fermata.content.working_documents import WorkingDocuments
 from fermata.credentials.known_capabilities import KnownCapabilities
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.errors import InvalidRequest, NotFound, Unprocessable
@@ -27,7 +28,9 @@ def scripted(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def add_image(stage: Stage, alt: str = "") -> str:
-    return store_asset(stage.resources, SPACE, AUTHOR, make_image(1200, 800), AssetTexts("rye.jpg", alt)).version.id
+    return store_asset(
+        WorkingDocuments(stage.resources, SPACE, AUTHOR), make_image(1200, 800), AssetTexts("rye.jpg", alt)
+    ).version.id
 
 
 def describe(stage: Stage, asset: str, *replies: Any) -> DocumentVersion:

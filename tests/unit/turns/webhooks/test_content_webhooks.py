@@ -8,7 +8,8 @@ import pytest
 
 from fermata.aws.dynamodb_items_and_writes import Put, Update, serialize_item
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set, discard_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set, discard_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_consumers import tell_content_consumers
 from fermata.content.content_space import ContentSpace, SpaceKey, forget_deleted_space, mark_space_deleted

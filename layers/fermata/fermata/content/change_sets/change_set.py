@@ -11,7 +11,13 @@ from typing import Any, Literal
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.document import (
+    ContentAuthor,
+    DocumentContent,
+    DocumentKey,
+    DocumentVersion,
+    VersionAction,
+)
 from fermata.content.documents.document_rows import BytesCounter, leave_uncounted, pack_content, unpack_content
 from fermata.domain.base import RecordModel
 from fermata.domain.errors import NotFound
@@ -75,6 +81,33 @@ class ChangedDocument(RecordModel):
         """Return the JSON form for people."""
         content = {} if self.content is None else self.content.model_dump(mode="json", by_alias=True)
         return {**self.to_known(exclude=frozenset({"content"})), **content, "deleted": self.content is None}
+
+
+def show_changed_document(
+    changed: ChangedDocument, at: str = "", author: ContentAuthor | None = None
+) -> DocumentVersion:
+    """Return a document as it is in a change set, as if it were stored. It has the number of its base.
+
+    Args:
+        changed: The document in the change set.
+        at: When it was changed; empty if that does not matter.
+        author: Who has changed it.
+    """
+    by = author or ContentAuthor("")
+    action: VersionAction = "delete" if changed.content is None else "update" if changed.base_version else "create"
+    return DocumentVersion(
+        model=changed.model,
+        id=changed.id,
+        version=changed.base_version,
+        action=action,
+        at=at,
+        created_at=at if action == "create" else "",
+        user=by.user,
+        source=by.source,
+        turn=by.turn,
+        call=by.call,
+        content=changed.content,
+    )
 
 
 def change_set_sort_key(change_set_id: str) -> str:

@@ -1,10 +1,15 @@
 """Begin, fill, read and discard change sets. Readers of the space see nothing of them."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, ItemKey, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Delete,
+    Put,
+    TransactionCanceled,
+    Write,
+)
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set import (
     ChangedDocument,
@@ -14,22 +19,14 @@ from fermata.content.change_sets.change_set import (
     change_set_to_item,
     changed_document_from_item,
     changed_document_sort_key,
-    changed_document_to_item,
     changed_documents_prefix,
 )
 from fermata.content.change_sets.change_set_backlog import require_healthy
-from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey, read_space
-from fermata.content.documents.change_document import DecideContent, check_content
-from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
+from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.document_commit import MAX_WRITES
-from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
-from fermata.content.documents.read_document import WriteBasis, read_newest_version, read_write_basis
-from fermata.content.model_changes import check_model_deletion, normalize_model_content, overlay_models
-from fermata.domain.errors import Conflict, NotFound, PayloadTooLarge, ServiceUnavailable
+from fermata.domain.errors import Conflict, NotFound
 
-MAX_CHANGED_DOCUMENTS = 500
-"""They are merged in a staged commit, which takes about 20 ms of a processor for each."""
 MAX_CLOSING_DELETES = 30
 """Of the documents of a change set, together with the row that closes it. More are deleted behind it."""
 MAX_CHANGE_SET_ATTEMPTS = 5
@@ -76,9 +73,11 @@ def begin_change_set(
     require_healthy(sum(one.status == "open" for one in known))
     now = resources.clock.now_iso()
     change_set = ChangeSet(id=change_set_id or new_id(), title=title, branch=branch, created_at=now, user=author.user)
-    resources.tables.write_items(
-        Put(resources.settings.content_table, change_set_to_item(space, change_set), if_absent=True)
-    )
+    put = Put(resources.settings.content_table, change_set_to_item(space, change_set), if_absent=True)
+    try:
+        resources.tables.write_items(put)
+    except ConditionFailed:  # a copy of the request has begun it at the same moment
+        return read_change_set(resources, space, change_set.id).change_set
     return change_set
 
 
@@ -111,98 +110,6 @@ def read_change_set(resources: Resources, space: SpaceKey, change_set_id: str) -
     return ChangeSetContents(change_set, tuple(changed_document_from_item(resources, one) for one in rows))
 
 
-def change_in_change_set(
-    resources: Resources,
-    space: SpaceKey,
-    change_set_id: str,
-    key: DocumentKey,
-    decide: DecideContent,
-    *,
-    section_models: tuple[str, ...] = (),
-    count_bytes: BytesCounter = leave_uncounted,
-) -> ChangedDocument:
-    """Change a document in a change set only. The first change remembers the version that it has begun with.
-
-    Args:
-        resources: Of the process.
-        space: The space.
-        change_set_id: The change set.
-        key: The document.
-        decide: As in `change_document`. What it is given is the document as it is in the change set.
-        section_models: Section models that the change adds to a page.
-        count_bytes: As in `pack_content`.
-
-    Raises:
-        NotFound: There is no such change set, model or document.
-        Conflict: The change set is closed.
-        ContentRefused: The content breaks the rules of its model.
-        PayloadTooLarge: The change set has as many documents as are merged together.
-        ServiceUnavailable: Others were faster in each of `MAX_CHANGE_SET_ATTEMPTS` attempts.
-    """
-    key.check()
-    for _ in range(MAX_CHANGE_SET_ATTEMPTS):
-        change_set, before = _read_for_change(resources, space, change_set_id, key)
-        shown = _show_document(resources, space, key, before)
-        parts = shown.content.parts if shown and shown.content else {}
-        models = {key.id if key.model == META_MODEL else key.model, *section_models, *parts}
-        basis = read_write_basis(resources, space, models)
-        live = None if shown is None or shown.is_deleted else shown
-        content = decide(live, basis)
-        if key.model == META_MODEL:
-            content = _check_model_content(content, key, basis)
-        else:
-            own = overlay_models(basis, _read_changed_models(resources, space, change_set, models))
-            content, _warnings = check_content(content, key, own.checked)
-        begun = before or ChangedDocument(
-            model=key.model, id=key.id, base_version=live.version if live else 0, version=0
-        )
-        after = begun.model_copy(update={"content": content, "version": begun.version + 1})
-        try:
-            _store_changed_document(resources, space, change_set, before, after, count_bytes)
-        except (TransactionCanceled, ConditionFailed):
-            continue
-        return after
-    raise ServiceUnavailable("Other requests are changing this change set. Try again.", retry_after=1)
-
-
-def _check_model_content(
-    content: DocumentContent | None, key: DocumentKey, basis: WriteBasis
-) -> DocumentContent | None:
-    if content is None:
-        # Its documents may be deleted in the change set, too. Whether they are is checked when it is merged.
-        state = basis.models.get(key.id)
-        check_model_deletion(state, key.id, state.documents if state else 0)
-        return None
-    return normalize_model_content(content, key, basis)
-
-
-def _read_changed_models(
-    resources: Resources, space: SpaceKey, change_set: ChangeSet, models: Collection[str]
-) -> dict[str, DocumentContent | None]:
-    """Return what a change set makes of some models, by which its documents are checked."""
-    if not change_set.models:
-        return {}
-    keys = [changed_document_sort_key(change_set.id, DocumentKey(META_MODEL, model)) for model in models]
-    rows = resources.tables.batch_get_items(resources.settings.content_table, [(space.pk, key) for key in keys])
-    found = [changed_document_from_item(resources, row) for row in rows.values()]
-    return {one.id: one.content for one in found}
-
-
-def _read_for_change(
-    resources: Resources, space: SpaceKey, change_set_id: str, key: DocumentKey
-) -> tuple[ChangeSet, ChangedDocument | None]:
-    table = resources.settings.content_table
-    own_key = ItemKey(table, space.pk, change_set_sort_key(change_set_id))
-    document_key = ItemKey(table, space.pk, changed_document_sort_key(change_set_id, key))
-    items = resources.tables.batch_get_by_keys([own_key, document_key])
-    if own_key not in items:
-        raise NotFound("There is no such change set.")
-    change_set = change_set_from_item(items[own_key])
-    require_open(change_set)
-    row = items.get(document_key)
-    return change_set, changed_document_from_item(resources, row) if row else None
-
-
 def require_open(change_set: ChangeSet) -> None:
     """Check that a change set is neither merged nor discarded.
 
@@ -211,49 +118,6 @@ def require_open(change_set: ChangeSet) -> None:
     """
     if change_set.status != "open":
         raise Conflict(f"The change set was {change_set.status}.")
-
-
-def _show_document(
-    resources: Resources, space: SpaceKey, key: DocumentKey, changed: ChangedDocument | None
-) -> DocumentVersion | None:
-    """Return a document as it is in the change set."""
-    if changed is None:
-        return read_newest_version(resources, space, key)
-    return DocumentVersion(
-        model=key.model,
-        id=key.id,
-        version=changed.base_version,
-        action="update",
-        at="",
-        created_at="",
-        content=changed.content,
-    )
-
-
-def _store_changed_document(
-    resources: Resources,
-    space: SpaceKey,
-    change_set: ChangeSet,
-    before: ChangedDocument | None,
-    after: ChangedDocument,
-    count_bytes: BytesCounter,
-) -> None:
-    if before is None and change_set.documents >= MAX_CHANGED_DOCUMENTS:
-        raise PayloadTooLarge(f"A change set has at most {MAX_CHANGED_DOCUMENTS} documents. Merge this one first.")
-    counts = {
-        "documents": change_set.documents + (before is None),
-        "models": change_set.models + (before is None and after.model == META_MODEL),
-    }
-    counted = change_set.model_copy(update={**counts, "version": change_set.version + 1})
-    put = Put(
-        resources.settings.content_table,
-        changed_document_to_item(resources, space, change_set.id, after, count_bytes),
-        if_absent=before is None,
-        condition="" if before is None else "#version = :read",
-        values={} if before is None else {":read": before.version},
-        names={} if before is None else {"#version": "version"},
-    )
-    resources.tables.write_items(build_change_set_put(resources, space, change_set, counted), put)
 
 
 def build_change_set_put(resources: Resources, space: SpaceKey, before: ChangeSet, after: ChangeSet) -> Put:

@@ -164,9 +164,16 @@ def check_expected_version(live: DocumentVersion | None, expected: int | None) -
 
 
 def read_made_change(resources: Resources, space: SpaceKey, effect: dict[str, Any]) -> WrittenDocument:
-    """Return what an earlier copy of a change has stored."""
+    """Return what an earlier copy of a change has stored.
+
+    Raises:
+        ReviewRequired: It has stored it in a change set.
+    """
     model, document_id, version = json.loads(effect["made"])[0]
-    return WrittenDocument(read_document_version(resources, space, DocumentKey(model, document_id), version))
+    key = DocumentKey(model, document_id)
+    if not version:
+        raise ReviewRequired
+    return WrittenDocument(read_document_version(resources, space, key, version))
 
 
 def check_content(

@@ -210,8 +210,9 @@ def _plan_claims(
     for step in steps:
         state = basis.models.get(step.after.model)
         model, owner = state.model if state else None, name_owner(step.after.key)
-        freed |= dict.fromkeys(list_claims(step.before, model), owner)
-        for claim in list_claims(step.after, model):
+        former_content = step.before.content if step.before else None
+        freed |= dict.fromkeys(list_claims(step.after.key, former_content, model), owner)
+        for claim in list_claims(step.after.key, step.after.content, model):
             if taken.setdefault(claim, owner) != owner:
                 raise ValueTaken(claim, taken[claim])
     table = resources.settings.content_table
@@ -234,7 +235,19 @@ def _plan_effect(
 ) -> Iterator[PlannedWrite]:
     if not effect_key:
         return
-    made = [[step.after.model, step.after.id, step.after.version] for step in steps]
+    yield PlannedWrite(build_effect_put(resources, space, effect_key, [step.after for step in steps]), "effect")
+
+
+def build_effect_put(resources: Resources, space: SpaceKey, effect_key: str, made: Sequence[DocumentVersion]) -> Put:
+    """Build the row that says what an effect key has made.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        effect_key: The key.
+        made: The versions. One with the number 0 is in a change set only.
+    """
+    named = [[one.model, one.id, one.version] for one in made]
     expires = int(resources.clock.time()) + resources.settings.turn_lifetime_seconds
-    item = {"pk": space.pk, "sk": effect_sort_key(effect_key), "v": 1, "made": json.dumps(made), "ttl": expires}
-    yield PlannedWrite(Put(resources.settings.content_table, item, if_absent=True), "effect")
+    item = {"pk": space.pk, "sk": effect_sort_key(effect_key), "v": 1, "made": json.dumps(named), "ttl": expires}
+    return Put(resources.settings.content_table, item, if_absent=True)

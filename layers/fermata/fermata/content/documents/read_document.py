@@ -1,7 +1,7 @@
 """Read documents: the newest version, a former one, one by its slug; and what a write has to know of its space."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
@@ -30,7 +30,7 @@ from fermata.content.documents.review_workflow import (
     get_workflow,
 )
 from fermata.content.documents.staged_rows import show_items, show_row
-from fermata.content.documents.unique_claims import UniqueClaim, claim_slug
+from fermata.content.documents.unique_claims import UniqueClaim, claim_slug, key_of_owner
 from fermata.domain.errors import NotFound
 
 MAX_BATCH_KEYS = 100
@@ -103,8 +103,13 @@ def find_document_by_slug(resources: Resources, space: SpaceKey, model: str, slu
     DocumentKey(model, "any").check()
     row = read_claim(resources, space, claim_slug(model, slug))
     if row is None:
-        raise NotFound(f"There is no {model} with the slug {slug[:64]!r}.")
-    return read_document(resources, space, DocumentKey(*row["owner"].split("/", 1)))
+        raise NotFound(describe_missing_slug(model, slug))
+    return read_document(resources, space, key_of_owner(row["owner"]))
+
+
+def describe_missing_slug(model: str, slug: str) -> str:
+    """Say that no document has a slug."""
+    return f"There is no {model} with the slug {slug[:64]!r}."
 
 
 def read_claim(resources: Resources, space: SpaceKey, claim: UniqueClaim) -> Item | None:
@@ -113,19 +118,24 @@ def read_claim(resources: Resources, space: SpaceKey, claim: UniqueClaim) -> Ite
     return show_row(resources, space, row)
 
 
+def read_claims(resources: Resources, space: SpaceKey, claims: Collection[UniqueClaim]) -> dict[UniqueClaim, Item]:
+    """Return the rows of unique values that documents have, with one request for each hundred."""
+    keys = {ItemKey(resources.settings.content_table, space.pk, claim.sort_key): claim for claim in claims}
+    return {keys[key]: row for key, row in _read_rows(resources, space, list(keys)).items()}
+
+
 def find_owners_of_slug(resources: Resources, space: SpaceKey, models: Sequence[str], slug: str) -> list[DocumentKey]:
-    """Return the documents of several models that have a slug, with one request.
+    """Return the documents of several models that have a slug, with one request for each hundred.
 
     Args:
         resources: Of the process.
         space: Where they are looked for.
-        models: The models' ids, at most 100.
+        models: The models' ids.
         slug: The slug, as it is in addresses.
     """
-    table = resources.settings.content_table
-    keys = [ItemKey(table, space.pk, claim_slug(model, slug).sort_key) for model in models]
-    items = show_items(resources, space, resources.tables.batch_get_by_keys(keys))
-    return [DocumentKey(*items[key]["owner"].split("/", 1)) for key in keys if key in items]
+    claims = [claim_slug(model, slug) for model in models]
+    rows = read_claims(resources, space, claims)
+    return [key_of_owner(rows[claim]["owner"]) for claim in claims if claim in rows]
 
 
 def read_document_version(resources: Resources, space: SpaceKey, key: DocumentKey, version: int) -> DocumentVersion:

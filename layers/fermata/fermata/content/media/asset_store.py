@@ -12,21 +12,20 @@ from fermata.aws.resources import Resources
 from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.change_document import create_document, update_document
 from fermata.content.documents.document import (
     MAX_DOCUMENT_TITLE_CHARS,
-    ContentAuthor,
     ContentStatus,
     DocumentContent,
     DocumentKey,
     DocumentVersion,
 )
 from fermata.content.documents.document_writes import ValueTaken
-from fermata.content.documents.read_document import read_claim, read_document, read_newest_version, read_write_basis
+from fermata.content.documents.read_document import read_document, read_write_basis
 from fermata.content.documents.unique_claims import UniqueClaim
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile, redraw_image
 from fermata.content.media.variant_presets import MEDIA_PRESETS, draw_preset
 from fermata.content.validation.unique_values import format_unique_value
+from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
 
@@ -53,15 +52,11 @@ class StoredAsset(NamedTuple):
     is_new: bool
 
 
-def store_asset(
-    resources: Resources, space: SpaceKey, author: ContentAuthor, raw: bytes, texts: AssetTexts, *, preset: str = ""
-) -> StoredAsset:
+def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, preset: str = "") -> StoredAsset:
     """Redraw an image and store it, or return the asset that the same upload has made before.
 
     Args:
-        resources: Of the process.
-        space: Where it is stored.
-        author: Who has uploaded it.
+        documents: Where it is stored, for who has uploaded it.
         raw: The file.
         texts: What it is called.
         preset: A name of `MEDIA_PRESETS`, whose sizes the asset has too.
@@ -70,54 +65,51 @@ def store_asset(
         NotFound: There is no such space.
         InvalidRequest: It is no image that can be redrawn.
         PayloadTooLarge: It has too many pixels.
+        ReviewRequired: As in `WorkingDocuments.create`. No file is stored.
     """
-    read_write_basis(resources, space, [ASSET]).require_model(ASSET)
+    basis = read_write_basis(documents.resources, documents.space, [ASSET])
+    basis.require_model(ASSET)
     digest = hashlib.sha256(raw).hexdigest()
-    if found := find_asset_by_digest(resources, space, digest):
-        return StoredAsset(_add_preset(resources, space, author, found, raw, preset), is_new=False)
+    if found := find_asset_by_digest(documents, digest):
+        return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
+    documents.require_writable(basis)
     files = _redraw(raw, preset)
-    _put_files(resources, media_folder(space, digest), files)
+    _put_files(documents, digest, files)
     content = _build_content(digest, files, texts)
     try:
-        return StoredAsset(create_document(resources, space, ASSET, author, content).version, is_new=True)
+        return StoredAsset(documents.create(ASSET, content).version, is_new=True)
     except ValueTaken:  # the same image was uploaded at the same moment
-        if found := find_asset_by_digest(resources, space, digest):
-            return StoredAsset(_add_preset(resources, space, author, found, raw, preset), is_new=False)
+        if found := find_asset_by_digest(documents, digest):
+            return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
         raise
 
 
-def _add_preset(
-    resources: Resources, space: SpaceKey, author: ContentAuthor, asset: DocumentVersion, raw: bytes, preset: str
-) -> DocumentVersion:
+def _add_preset(documents: WorkingDocuments, asset: DocumentVersion, raw: bytes, preset: str) -> DocumentVersion:
     """Add the sizes of a preset to an asset that lacks them, and return it."""
     names = {file.get("name") for file in list_asset_files(asset.content)}
     if not preset or {size.name for size in MEDIA_PRESETS[preset]} <= names:
         return asset
     files = _draw(lambda: draw_preset(raw, preset))
-    digest = hashlib.sha256(raw).hexdigest()
-    _put_files(resources, media_folder(space, digest), files)
+    _put_files(documents, hashlib.sha256(raw).hexdigest(), files)
 
     def add_files(content: DocumentContent) -> DocumentContent:
         known = list_asset_files(content)
         missing = [_describe_file(one) for one in files if one.name not in {file.get("name") for file in known}]
         return content.with_fields(DEFINITION_LOCALE, {FILES_FIELD: [*known, *missing]})
 
-    return update_document(resources, space, asset.key, author, add_files).version
+    return documents.update(asset.key, add_files).version
 
 
-def _put_files(resources: Resources, folder: str, files: Sequence[RedrawnFile]) -> None:
+def _put_files(documents: WorkingDocuments, digest: str, files: Sequence[RedrawnFile]) -> None:
+    folder = media_folder(documents.space, digest)
     for file in files:
-        resources.blobs.put_bytes(folder, file.data, file.mime_type)
+        documents.resources.blobs.put_bytes(folder, file.data, file.mime_type)
 
 
-def find_asset_by_digest(resources: Resources, space: SpaceKey, digest: str) -> DocumentVersion | None:
+def find_asset_by_digest(documents: WorkingDocuments, digest: str) -> DocumentVersion | None:
     """Return the asset that an upload with this SHA-256 has made; None if there is none."""
     claim = UniqueClaim(ASSET, DEFINITION_LOCALE, DIGEST_FIELD, format_unique_value(digest))
-    row = read_claim(resources, space, claim)
-    if row is None:
-        return None
-    version = read_newest_version(resources, space, DocumentKey(*row["owner"].split("/", 1)))
-    return None if version is None or version.is_deleted else version
+    return documents.find_by_claim(claim)
 
 
 def _redraw(raw: bytes, preset: str) -> list[RedrawnFile]:
@@ -243,4 +235,9 @@ def read_asset(resources: Resources, space: SpaceKey, asset_id: str) -> Document
     Raises:
         NotFound: There is no such asset.
     """
-    return read_document(resources, space, DocumentKey(ASSET, asset_id.removeprefix(f"{ASSET}.")))
+    return read_document(resources, space, make_asset_key(asset_id))
+
+
+def make_asset_key(asset_id: str) -> DocumentKey:
+    """Return the document of an asset's id, with or without `asset.` before it."""
+    return DocumentKey(ASSET, asset_id.removeprefix(f"{ASSET}."))

@@ -3,10 +3,8 @@
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
-from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.content.documents.list_documents import MAX_LISTED, list_documents
-from fermata.content.documents.read_document import read_document, read_versions_at_once
+from fermata.content.documents.list_documents import MAX_LISTED
 from fermata.content.model_store import read_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.tools.cms.store_handler import choose_default_locale, describe_entry, parse_entry_id
@@ -16,28 +14,29 @@ def get_collection_entries(arguments: dict[str, Any], access: OpenedSpace) -> di
     """Return the first entries of a collection, with their content if it is asked for."""
     collection = arguments["collectionId"]
     state = read_model(access.resources, access.space, collection)
-    heads = list_documents(access.resources, access.space, collection, limit=MAX_LISTED).documents
+    heads = access.documents.list(collection, limit=MAX_LISTED).documents
     entries: list[dict[str, Any]] = [
         {"id": f"{head.model}.{head.id}", "slug": head.slug, "title": head.title, "status": head.status.value}
         for head in heads
     ]
     if arguments.get("includeContent"):
         locale = _choose_locale(state.model, arguments, access)
-        wanted = [(DocumentKey(head.model, head.id), head.version) for head in heads]
-        versions = read_versions_at_once(access.resources, access.space, wanted)
-        for entry, key in zip(entries, wanted, strict=True):
-            content = versions[key].content if key in versions else None
+        versions = access.documents.read_listed(heads)
+        for entry, head in zip(entries, heads, strict=True):
+            version = versions.get(DocumentKey(head.model, head.id))
+            content = version.content if version else None
             entry["content"] = dict(content.get_locale(locale)) if content else {}
-    message = f"Found {state.documents} entries"
+    total = state.documents + access.documents.count_added(collection)
+    message = f"Found {total} entries"
     return {
         "success": True, "collectionId": collection, "entries": entries, "count": len(entries),
-        "total": state.documents, "message": message,
+        "total": total, "message": message,
     }  # fmt: skip
 
 
 def get_entry_content(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return the content of an entry in a language. One that is not translated is empty."""
-    version = read_document(access.resources, access.space, parse_entry_id(arguments["entryId"]))
+    version = access.documents.read(parse_entry_id(arguments["entryId"]))
     state = read_model(access.resources, access.space, version.model)
     content = (
         dict(version.content.get_locale(_choose_locale(state.model, arguments, access))) if version.content else {}
@@ -56,9 +55,7 @@ def create_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
     state = read_model(access.resources, access.space, collection)
     content = DocumentContent(slug=arguments["slug"], title=arguments["title"])
     content = content.with_fields(_choose_locale(state.model, arguments, access), arguments["content"])
-    written = create_document(
-        access.resources, access.space, collection, access.author, content, effect_key=access.effect_key
-    )
+    written = access.documents.create(collection, content)
     return {"success": True, "entry": describe_entry(written.version), "message": f"Created {content.title!r}"}
 
 
@@ -71,8 +68,7 @@ def update_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
         title = arguments.get("title") or content.title
         return content.model_copy(update={"title": title}).with_fields(locale, arguments.get("content") or {})
 
-    written = update_document(access.resources, access.space, key, access.author, change, access.build_options())
-    entry = describe_entry(written.version)
+    entry = describe_entry(access.documents.update(key, change).version)
     return {"success": True, "entry": entry, "message": f"Updated {entry['title']!r}"}
 
 
@@ -80,10 +76,10 @@ def delete_entry(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
     """Delete an entry after the user has confirmed it. Its versions stay."""
     key: DocumentKey = parse_entry_id(arguments["entryId"])
     if arguments.get("confirmed") is not True:
-        entry = describe_entry(read_document(access.resources, access.space, key))
+        entry = describe_entry(access.documents.read(key))
         message = f"Delete {entry['title']!r}? Ask the user, and call again with confirmed."
         return {"success": False, "requiresConfirmation": True, "message": message, "entry": entry}
-    delete_document(access.resources, access.space, key, access.author, access.build_options())
+    access.documents.delete(key)
     return {"success": True, "message": "Deleted the entry. It can be restored from its versions."}
 
 

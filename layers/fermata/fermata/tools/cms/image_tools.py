@@ -5,17 +5,15 @@ from typing import Any
 
 from fermata.content.built_in_models import PAGE_MODEL, POST_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.change_document import delete_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.list_documents import MAX_LISTED, list_documents
-from fermata.content.documents.read_document import read_document
+from fermata.content.documents.list_documents import MAX_LISTED
 from fermata.content.fields import FieldType
 from fermata.content.media.asset_reference import (
     iter_asset_references,
     make_asset_reference,
     replace_asset_references,
 )
-from fermata.content.media.asset_store import ASSET, build_asset_path, read_asset
+from fermata.content.media.asset_store import ASSET, build_asset_path, make_asset_key
 from fermata.content.model_store import read_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import find_page_section, merge_section_content, split_section_id
@@ -34,8 +32,10 @@ def list_all_images(arguments: dict[str, Any], access: OpenedSpace) -> dict[str,
     limit = min(max(1, arguments.get("limit", 50)), MAX_LISTED)
     images = []
     if arguments.get("status", "completed") == "completed":  # an asset is stored when its image is drawn
-        heads = list_documents(access.resources, access.space, ASSET, limit=limit).documents
-        images = [describe_image(access, read_asset(access.resources, access.space, head.id)) for head in heads]
+        heads = access.documents.list(ASSET, limit=limit).documents
+        versions = access.documents.read_listed(heads)
+        keys = [DocumentKey(head.model, head.id) for head in heads]
+        images = [describe_image(access, versions[key]) for key in keys if key in versions]
     return {"success": True, "count": len(images), "images": images}
 
 
@@ -44,7 +44,7 @@ def find_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]
     found = search_opened_space(access, arguments["description"], ("image",), 1)
     if not found:
         raise NotFound("No image matches. List the images, or describe it in other words.")
-    version = read_asset(access.resources, access.space, found[0].entry.key.id)
+    version = access.documents.read(found[0].entry.key)
     return {"success": True, "image": describe_image(access, version) | {"score": round(found[0].score, 4)}}
 
 
@@ -53,7 +53,7 @@ def search_images(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, A
     lowest = arguments.get("minScore", 0.0)
     found = search_opened_space(access, arguments["query"], ("image",), arguments.get("limit", 10))
     images = [
-        describe_image(access, read_asset(access.resources, access.space, one.entry.key.id))
+        describe_image(access, access.documents.read(one.entry.key))
         | {"score": round(one.score, 4), "relevance": _name_relevance(one.score)}
         for one in found
         if one.score >= lowest
@@ -67,26 +67,19 @@ def use_section_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[st
     section_id = arguments["pageSectionId"]
     field = arguments.get("imageField") or arguments.get("fieldName", "")
     key = DocumentKey(PAGE_MODEL.id, split_section_id(section_id))
-    page = read_document(access.resources, access.space, key)
+    page = access.documents.read(key)
     assert page.content is not None
     model = read_model(access.resources, access.space, find_page_section(page.content, section_id).model).model
     fields = [name for name, one in model.fields.items() if one.type is FieldType.IMAGE]
     if field not in fields:
         listed = ", ".join(fields) or "none"
         raise InvalidRequest(f"{field[:60]!r} is no image field of {model.id}. Its image fields: {listed}.")
-    image = describe_image(access, read_asset(access.resources, access.space, arguments["imageId"]))
+    image = describe_image(access, access.documents.read(make_asset_key(arguments["imageId"])))
     values = {field: make_asset_reference(image["id"])}
     if f"{field}Alt" in model.fields:
         values[f"{field}Alt"] = image["altText"]
     locale = arguments.get("localeCode") or access.default_locale
-    update_document(
-        access.resources,
-        access.space,
-        key,
-        access.author,
-        lambda content: merge_section_content(content, section_id, locale, values),
-        access.build_options(),
-    )
+    access.documents.update(key, lambda content: merge_section_content(content, section_id, locale, values))
     message = f"Put {image['filename']!r} into {field} of the section"
     return {"success": True, "message": message, "imageUrl": image["url"], "altText": image["altText"]}
 
@@ -94,7 +87,7 @@ def use_section_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[st
 def replace_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Replace an image by another one wherever pages and posts of the site use it."""
     old = _find_described(arguments["oldImageDescription"], access)
-    new = read_asset(access.resources, access.space, arguments["newImageId"])
+    new = access.documents.read(make_asset_key(arguments["newImageId"]))
     if old.id == new.id:
         raise InvalidRequest("Both are the same image.")
     used = list(_iter_uses(access, old.id))
@@ -104,16 +97,11 @@ def replace_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, A
     for version in used:
         assert version.content is not None
         count += sum(one == old.id for one in iter_asset_references(version.content.locales))
-        options = access.build_options(*version.content.parts)
-        if options.effect_key:  # each document is a write of its own
-            options = options._replace(effect_key=f"{options.effect_key}/{version.model}/{version.id}")
-        update_document(
-            access.resources,
-            access.space,
+        access.documents.update(
             version.key,
-            access.author,
             lambda content: _with_other_image(content, old.id, new.id),
-            options,
+            *version.content.parts,
+            effect_suffix=f"/{version.model}/{version.id}",
         )
     message = f"Replaced the image in {count} places of {len(used)} documents"
     return {
@@ -124,12 +112,12 @@ def replace_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, A
 def delete_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Delete an image. Its versions stay."""
     if image_id := arguments.get("imageId"):
-        key = DocumentKey(ASSET, image_id.removeprefix(f"{ASSET}."))
+        key = make_asset_key(image_id)
     elif description := arguments.get("description"):
         key = _find_described(description, access).key
     else:
         raise InvalidRequest("Name the image by 'imageId' or 'description'.")
-    delete_document(access.resources, access.space, key, access.author, access.build_options())
+    access.documents.delete(key)
     return {"success": True, "message": f"Deleted the image {key.id}. It can be restored from its versions."}
 
 
@@ -156,7 +144,7 @@ def _find_described(description: str, access: OpenedSpace) -> DocumentVersion:
     sure = [one for one in found if one.score >= SURE_SCORE]
     equal = [one for one in sure if one.score == 1]
     if len(equal) == 1 or len(sure) == 1:
-        return read_asset(access.resources, access.space, (equal or sure)[0].entry.key.id)
+        return access.documents.read((equal or sure)[0].entry.key)
     listed = "; ".join(f"{one.entry.key.id}: {one.entry.title}" for one in found) or "none"
     raise NotFound(f"It is not clear which image is meant. Name it by its id. Those that are alike: {listed}.")
 
@@ -166,12 +154,12 @@ def _iter_uses(access: OpenedSpace, asset_id: str) -> Iterator[DocumentVersion]:
     for model in (PAGE_MODEL.id, POST_MODEL.id):
         after = ""
         while True:
-            page = list_documents(access.resources, access.space, model, limit=MAX_LISTED, after=after)
+            page = access.documents.list(model, limit=MAX_LISTED, after=after)
             for head in page.documents:
                 looked_through += 1
                 if looked_through > MAX_LOOKED_THROUGH:
                     raise Conflict(f"The site has more than {MAX_LOOKED_THROUGH} pages and posts. Change each section.")
-                version = read_document(access.resources, access.space, DocumentKey(model, head.id))
+                version = access.documents.read(DocumentKey(model, head.id))
                 if version.content and asset_id in iter_asset_references(version.content.locales):
                     yield version
             after = page.after

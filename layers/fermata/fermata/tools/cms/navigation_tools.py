@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.change_document import SINGLETON_ID, ChangeOptions, change_document
+from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.read_document import WriteBasis, read_newest_version
+from fermata.content.documents.read_document import WriteBasis
 from fermata.content.opened_space import OpenedSpace
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 
@@ -32,7 +32,7 @@ DEFAULT_NAVIGATION = (
 
 def read_navigation_items(access: OpenedSpace) -> list[NavigationItem]:
     """Return the items of a site's navigation, in their order."""
-    version = read_newest_version(access.resources, access.space, NAVIGATION)
+    version = access.documents.find(NAVIGATION)
     return _list_items(version.content if version else None)
 
 
@@ -116,8 +116,7 @@ def change_navigation(
         content = before.content if before and before.content else DocumentContent(status=ContentStatus.PUBLISHED)
         return content.with_fields(DEFINITION_LOCALE, {"items": change(_list_items(content if before else None))})
 
-    options = ChangeOptions(effect_key=access.effect_key and access.effect_key + effect_suffix)
-    written = change_document(access.resources, access.space, NAVIGATION, access.author, decide, options)
+    written = access.documents.change(NAVIGATION, decide, effect_suffix=effect_suffix)
     return _list_items(written.version.content)
 
 

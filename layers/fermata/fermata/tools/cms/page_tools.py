@@ -5,21 +5,10 @@ import unicodedata
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.change_document import (
-    create_document,
-    delete_document,
-    new_document_id,
-    update_document,
-)
+from fermata.content.documents.change_document import new_document_id
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.list_documents import MAX_LISTED, list_documents
-from fermata.content.documents.read_document import (
-    find_document_by_slug,
-    read_document,
-    read_document_version,
-    read_newest_version,
-    read_write_basis,
-)
+from fermata.content.documents.list_documents import MAX_LISTED
+from fermata.content.documents.read_document import read_write_basis
 from fermata.content.model_store import read_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import (
@@ -47,8 +36,9 @@ _MAX_SLUG = 64
 def get_pages(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return a page of the list of pages."""
     limit = min(max(1, arguments.get("limit", 100)), MAX_LISTED)
-    page = list_documents(access.resources, access.space, PAGE_MODEL_ID, limit=limit, after=arguments.get("cursor", ""))
-    total = read_model(access.resources, access.space, PAGE_MODEL_ID).documents
+    page = access.documents.list(PAGE_MODEL_ID, limit=limit, after=arguments.get("cursor", ""))
+    stored = read_model(access.resources, access.space, PAGE_MODEL_ID).documents
+    total = stored + access.documents.count_added(PAGE_MODEL_ID)
     pages = [{"id": head.id, "name": head.title, "slug": head.slug} for head in page.documents]
     answer = {"success": True, "pages": pages, "total": total, "message": f"Found {total} pages"}
     return answer | ({"nextCursor": page.after} if page.after else {})
@@ -71,9 +61,7 @@ def create_cms_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str,
     if arguments.get("sections"):
         return create_page_with_content(arguments, access)
     content = _build_page(arguments)
-    written = create_document(
-        access.resources, access.space, PAGE_MODEL_ID, access.author, content, effect_key=access.effect_key
-    )
+    written = access.documents.create(PAGE_MODEL_ID, content)
     page = describe_page(written.version)
     return {"success": True, "page": page, "message": f'Created page {page["name"]!r} with slug "/{page["slug"]}"'}
 
@@ -87,15 +75,8 @@ def create_page_with_content(arguments: dict[str, Any], access: OpenedSpace) -> 
         content = add_page_section(content, section)
         if fields:
             content = merge_section_content(content, section.id, locale, fields)
-    written = create_document(
-        access.resources,
-        access.space,
-        PAGE_MODEL_ID,
-        access.author,
-        content,
-        effect_key=access.effect_key,
-        section_models=list_section_models(content),
-        document_id=page_id,
+    written = access.documents.create(
+        PAGE_MODEL_ID, content, section_models=list_section_models(content), document_id=page_id
     )
     return _describe_new_page(written.version, locale)
 
@@ -162,8 +143,7 @@ def update_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
         given: dict[str, Any] = {name: arguments[name] for name in ("indexing", "meta") if name in arguments}
         return changed.with_fields(DEFINITION_LOCALE, given)
 
-    key = DocumentKey(PAGE_MODEL_ID, arguments["id"])
-    written = update_document(access.resources, access.space, key, access.author, change, access.build_options())
+    written = access.documents.update(DocumentKey(PAGE_MODEL_ID, arguments["id"]), change)
     page = describe_page(written.version)
     return {"success": True, "page": page, "message": f"Updated page {page['name']!r}"}
 
@@ -176,7 +156,7 @@ def delete_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
         return _answer_deleted("the page", arguments, _find_deleted_slug(arguments, access), access)
     version = _find_page(arguments, access)
     page = describe_page(version)
-    delete_document(access.resources, access.space, version.key, access.author, access.build_options())
+    access.documents.delete(version.key)
     return _answer_deleted(page["name"], arguments, page["slug"], access)
 
 
@@ -209,19 +189,16 @@ def _ask_about_page(version: DocumentVersion, access: OpenedSpace) -> dict[str, 
 def _find_deleted_slug(arguments: dict[str, Any], access: OpenedSpace) -> str:
     if "slug" in arguments:
         return str(arguments["slug"]).strip("/")
-    version = read_newest_version(access.resources, access.space, DocumentKey(PAGE_MODEL_ID, arguments["id"]))
-    if version is None or version.version < 2:
-        return ""
-    former = read_document_version(access.resources, access.space, version.key, version.version - 1)
-    return former.content.slug if former.content else ""
+    former = access.documents.read_before_deletion(DocumentKey(PAGE_MODEL_ID, arguments["id"]))
+    return former.slug if former else ""
 
 
 def _find_page(arguments: dict[str, Any], access: OpenedSpace) -> DocumentVersion:
     if "id" in arguments:
-        return read_document(access.resources, access.space, DocumentKey(PAGE_MODEL_ID, arguments["id"]))
+        return access.documents.read(DocumentKey(PAGE_MODEL_ID, arguments["id"]))
     if "slug" not in arguments:
         raise InvalidRequest("Name the page by 'id' or 'slug'.")
-    return find_document_by_slug(access.resources, access.space, PAGE_MODEL_ID, arguments["slug"].strip("/"))
+    return access.documents.find_by_slug(PAGE_MODEL_ID, arguments["slug"].strip("/"))
 
 
 def make_slug(name: str) -> str:

@@ -4,14 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
-from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.list_documents import ListFilter, list_documents
-from fermata.content.documents.read_document import (
-    find_owners_of_slug,
-    read_document,
-    read_versions_at_once,
-)
+from fermata.content.documents.list_documents import ListFilter
 from fermata.content.model_store import list_content_models, read_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.domain.errors import InvalidRequest, NotFound
@@ -28,11 +22,11 @@ def get_posts(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     collection = _read_collection(access, arguments["collectionSlug"])
     status, category = arguments.get("status", "published"), arguments.get("category", "")
     only = ListFilter(None if status == "all" else ContentStatus(status), category)
-    page = list_documents(access.resources, access.space, collection.id, limit=MAX_LISTED_POSTS, only=only)
-    wanted = [(DocumentKey(head.model, head.id), head.version) for head in page.documents]
-    versions = read_versions_at_once(access.resources, access.space, wanted)
+    page = access.documents.list(collection.id, limit=MAX_LISTED_POSTS, only=only)
+    versions = access.documents.read_listed(page.documents)
     locale = choose_default_locale(arguments, access)
-    posts = [_describe_post(versions[key], locale, collection) for key in wanted if key in versions]
+    keys = [DocumentKey(head.model, head.id) for head in page.documents]
+    posts = [_describe_post(versions[key], locale, collection) for key in keys if key in versions]
     filters = {"status": status, **({"category": category} if category else {})}
     return {
         "success": True, "collection": _describe_collection(collection), "posts": posts, "count": len(posts),
@@ -56,9 +50,7 @@ def create_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
     content = DocumentContent(slug=arguments["slug"], title=arguments["title"])
     given = {name: arguments[name] for name in (*_SHARED_FACTS, "excerpt") if name in arguments}
     content = _apply_updates(content, {**given, "content": arguments["content"]}, collection, arguments, access)
-    written = create_document(
-        access.resources, access.space, collection.id, access.author, content, effect_key=access.effect_key
-    )
+    written = access.documents.create(collection.id, content)
     return _answer(written.version, f"Created the draft {content.title!r}")
 
 
@@ -89,7 +81,7 @@ def delete_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
     if access.has_been_done():
         return {"success": True, "message": "Deleted the post. It can be restored from its versions."}
     version, _ = _find_post(arguments["postSlug"], access)
-    delete_document(access.resources, access.space, version.key, access.author, access.build_options())
+    access.documents.delete(version.key)
     return _answer(version, "Deleted {!r}. It can be restored from its versions")
 
 
@@ -102,8 +94,7 @@ def _set_status(arguments: dict[str, Any], access: OpenedSpace, status: ContentS
 def _update(
     key: DocumentKey, access: OpenedSpace, change: Callable[[DocumentContent], DocumentContent], message: str
 ) -> dict[str, Any]:
-    written = update_document(access.resources, access.space, key, access.author, change, access.build_options())
-    return _answer(written.version, message)
+    return _answer(access.documents.update(key, change).version, message)
 
 
 def _apply_updates(
@@ -133,7 +124,7 @@ def _find_post(slug: str, access: OpenedSpace) -> tuple[DocumentVersion, Content
     slug = slug.strip("/")
     states = [state.model for state in list_content_models(access.resources, access.space)]
     collections = {model.id: model for model in states if _holds_posts(model)}
-    owners = find_owners_of_slug(access.resources, access.space, list(collections), slug)
+    owners = access.documents.find_owners(list(collections), slug)
     if not owners:
         raise NotFound(f"There is no post with the slug {slug[:64]!r}.")
     if len(owners) > 1:
@@ -142,7 +133,7 @@ def _find_post(slug: str, access: OpenedSpace) -> tuple[DocumentVersion, Content
             f"Several collections have {slug!r}: {names}. Use the tools for entries, with the entry's id."
         )
     [key] = owners
-    return read_document(access.resources, access.space, key), collections[key.model]
+    return access.documents.read(key), collections[key.model]
 
 
 def _read_collection(access: OpenedSpace, slug: str) -> ContentModel:

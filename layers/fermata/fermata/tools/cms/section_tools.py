@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fermata.content.content_model import ContentModel, ModelKind
-from fermata.content.documents.change_document import update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
-from fermata.content.documents.read_document import ModelState, read_document, read_write_basis
+from fermata.content.documents.read_document import ModelState, read_write_basis
 from fermata.content.model_store import list_content_models, read_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import (
@@ -88,13 +87,10 @@ def add_section(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
     section = PageSection(
         id=make_section_id(page_id, access), model=model.id, status=arguments.get("status", "published")
     )
-    update_document(
-        access.resources,
-        access.space,
+    access.documents.update(
         DocumentKey(PAGE_MODEL_ID, page_id),
-        access.author,
         lambda page: add_page_section(page, section, arguments.get("sortOrder")),
-        access.build_options(model.id),
+        model.id,
     )
     message = f"Added {model.title or model.id} to the page"
     return {"success": True, "pageSectionId": section.id, "sectionDefId": model.id, "message": message}
@@ -103,13 +99,9 @@ def add_section(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
 def sync_section_content(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Set fields of a section in a language. What is not named stays, and what is null goes."""
     section_id, locale = arguments["pageSectionId"], choose_default_locale(arguments, access)
-    written = update_document(
-        access.resources,
-        access.space,
+    written = access.documents.update(
         DocumentKey(PAGE_MODEL_ID, split_section_id(section_id)),
-        access.author,
         lambda page: merge_section_content(page, section_id, locale, arguments["content"]),
-        access.build_options(),
     )
     content = written.version.content.get_locale(locale).get(section_id, {}) if written.version.content else {}
     result = {"content": content, "updatedAt": written.version.at}
@@ -167,7 +159,7 @@ def read_section_models(access: OpenedSpace, sections: Sequence[PageSection]) ->
 
 
 def _read_page(access: OpenedSpace, page_id: str) -> DocumentContent:
-    content = read_document(access.resources, access.space, DocumentKey(PAGE_MODEL_ID, page_id)).content
+    content = access.documents.read(DocumentKey(PAGE_MODEL_ID, page_id)).content
     assert content is not None, page_id
     return content
 
@@ -180,11 +172,4 @@ def _read_section_model(access: OpenedSpace, model_id: str) -> ContentModel:
 
 
 def _remove(access: OpenedSpace, page_id: str, section_ids: Sequence[str]) -> None:
-    update_document(
-        access.resources,
-        access.space,
-        DocumentKey(PAGE_MODEL_ID, page_id),
-        access.author,
-        lambda page: remove_page_sections(page, section_ids),
-        access.build_options(),
-    )
+    access.documents.update(DocumentKey(PAGE_MODEL_ID, page_id), lambda page: remove_page_sections(page, section_ids))

@@ -3,9 +3,9 @@
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.change_document import SINGLETON_ID, change_document
+from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.read_document import WriteBasis, read_newest_version
+from fermata.content.documents.read_document import WriteBasis
 from fermata.content.opened_space import OpenedSpace
 from fermata.domain.errors import InvalidRequest, NotFound
 
@@ -41,9 +41,7 @@ def update_site_settings(arguments: dict[str, Any], access: OpenedSpace) -> dict
         content = version.content if version and version.content else DocumentContent(status=ContentStatus.PUBLISHED)
         return content.with_fields(DEFINITION_LOCALE, given)
 
-    written = change_document(
-        access.resources, access.space, SETTINGS_DOCUMENT, access.author, decide, access.build_options()
-    )
+    written = access.documents.change(SETTINGS_DOCUMENT, decide)
     settings = dict(written.version.content.get_locale(DEFINITION_LOCALE)) if written.version.content else {}
     changed = sorted(key for key in given if before.get(key) != settings.get(key))
     return {
@@ -52,5 +50,5 @@ def update_site_settings(arguments: dict[str, Any], access: OpenedSpace) -> dict
 
 
 def _read_settings(access: OpenedSpace) -> dict[str, Any]:
-    version = read_newest_version(access.resources, access.space, SETTINGS_DOCUMENT)
+    version = access.documents.find(SETTINGS_DOCUMENT)
     return dict(version.content.get_locale(DEFINITION_LOCALE)) if version and version.content else {}

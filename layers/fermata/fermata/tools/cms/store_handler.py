@@ -19,10 +19,12 @@ ENTRY_SEPARATOR = "."
 """Between the collection and the document in the id of an entry, which alone says where it is."""
 _CODES = {
     400: "VALIDATION_FAILED",
+    403: "PERMISSION_DENIED",
     404: "NOT_FOUND",
     409: "CONFLICT",
     412: "CONFLICT",
     413: "VALIDATION_FAILED",
+    429: "RATE_LIMITED",
     503: "EXTERNAL_SERVICE_ERROR",
 }
 StoreHandler = Callable[[dict[str, Any], OpenedSpace], dict[str, Any]]
@@ -37,13 +39,24 @@ def answer_from_store(handler: StoreHandler) -> Callable[[JsonInput, ToolContext
             raise ToolFailure("No site is chosen. Ask the user which site and environment to work on.")
         _check_membership(access, context)
         try:
-            return ToolOutput.success(handler(tool_input.arguments, access))
+            return ToolOutput.success(_say_what_waits(handler(tool_input.arguments, access), access))
         except ApiError as error:
             code = _CODES.get(error.status, "INTERNAL_ERROR")
             data = {"success": False, "error": error.message, "errorCode": code}
             return ToolOutput(ok=False, error=error.message, data=data, conflict=code == "CONFLICT" or None)
 
     return handle
+
+
+def _say_what_waits(answer: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
+    """Tell the model of a change that it is not live, because somebody reviews it first."""
+    change_set = access.documents.changed_in
+    if not change_set:
+        return answer
+    done = str(answer.get("message", "")).rstrip(".")
+    waits = f"It is in the change set {change_set}, and live when somebody has reviewed and merged that."
+    message = f"{done}. {waits}" if done else waits
+    return answer | {"changeSet": change_set, "waitsForReview": True, "message": message}
 
 
 def _check_membership(access: OpenedSpace, context: ToolContext) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from fermata.content.change_sets.branch_names import BranchScope, build_branch_name
 from fermata.content.change_sets.change_set import ChangeSet
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.change_sets.merge_change_set import MergeOptions, MergeRefused, merge_change_set
 from fermata.content.documents.change_document import check_content
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion

@@ -3,9 +3,10 @@
 from typing import Any
 
 from fermata.content.built_in_models import ASSET_MODEL
+from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.change_document import delete_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.review_workflow import REVIEW_WORKFLOW
 from fermata.content.media.asset_store import (
     MAX_ASSET_TAGS,
     AssetTexts,
@@ -47,7 +48,7 @@ def upload_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
         )
     opened = access.opened
     texts = AssetTexts(name_file_of_url(url), alt, tuple(tags))
-    stored = store_asset(opened.resources, opened.space, opened.author, fetch_image(url), texts, preset=preset)
+    stored = store_asset(opened.documents, fetch_image(url), texts, preset=preset)
     content = stored.version.content or DocumentContent()
     variants = {
         str(file["name"]): {
@@ -60,7 +61,7 @@ def upload_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
     described = _describe_asset(stored.version.id, content)
     chosen = {name: described[name] for name in ("id", "filename", "dimensions")}
     path = build_asset_path(opened.space, stored.version.id, ORIGINAL)
-    return {**chosen, "path": path, "variants": variants, "isNew": stored.is_new}
+    return {**chosen, "path": path, "variants": variants, "isNew": stored.is_new, **_say_what_waits(access)}
 
 
 def get_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -69,19 +70,12 @@ def get_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]
 
 
 def update_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
-    """Change the alternative text, the tags or the focal point of an asset. It is stored at once."""
+    """Change the alternative text, the tags or the focal point of an asset: at once, or after a review."""
     _find_asset(arguments["assetId"], access)
     fields: dict[str, Any] = {name: arguments[name] for name in ("alt", "tags", "focalPoint") if name in arguments}
-    opened, key = access.opened, DocumentKey(ASSET_MODEL.id, arguments["assetId"])
-    written = update_document(
-        opened.resources,
-        opened.space,
-        key,
-        opened.author,
-        lambda content: content.with_fields(DEFINITION_LOCALE, fields),
-        opened.build_options(),
-    )
-    return _describe_asset(key.id, written.version.content or DocumentContent())
+    key = DocumentKey(ASSET_MODEL.id, arguments["assetId"])
+    written = access.opened.documents.update(key, lambda content: content.with_fields(DEFINITION_LOCALE, fields))
+    return _describe_asset(key.id, written.version.content or DocumentContent()) | _say_what_waits(access)
 
 
 def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -94,14 +88,23 @@ def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
         for key, version in access.whole.versions.items()
         if key.model != ASSET_MODEL.id and version.content and asset_id in repr(version.content.locales)
     ]
-    opened = access.opened
-    key = DocumentKey(ASSET_MODEL.id, asset_id)
-    delete_document(opened.resources, opened.space, key, opened.author, opened.build_options())
-    return {"deleted": True, "usedIn": used[:50]}
+    access.opened.documents.delete(DocumentKey(ASSET_MODEL.id, asset_id))
+    return {"deleted": True, "usedIn": used[:50], **_say_what_waits(access)}
+
+
+def _say_what_waits(access: StudioAccess) -> dict[str, Any]:
+    """Return the branch that a change of an asset waits in for a review; nothing for one that is stored."""
+    change_set = access.opened.documents.changed_in
+    if not change_set:
+        return {}
+    return {"merged": False, "workflow": REVIEW_WORKFLOW, "reviewBranch": ChangeSet(id=change_set).branch_name}
 
 
 def _list_assets(access: StudioAccess) -> dict[str, DocumentContent]:
-    return access.list_entries(ASSET_MODEL)
+    """Return the assets by id, as they are in the branch of the conversation if it has one."""
+    changed = access.opened.documents.list_changed(ASSET_MODEL.id)
+    assets = access.list_entries(ASSET_MODEL) | changed
+    return {name: content for name, content in assets.items() if content is not None}
 
 
 def _find_asset(asset_id: str, access: StudioAccess) -> DocumentContent:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from fermata.content.change_sets.change_set_store import change_in_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.content_space import LOCALE_CODE, change_space_locales
 from fermata.content.documents.change_document import change_document, delete_document

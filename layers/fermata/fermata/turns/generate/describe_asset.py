@@ -7,9 +7,11 @@ from typing import Any
 from fermata.aws.resources import Resources
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.change_document import update_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentVersion
-from fermata.content.media.asset_store import MAX_ASSET_TAGS, fetch_asset_file, read_asset
+from fermata.content.documents.read_document import read_write_basis
+from fermata.content.media.asset_store import MAX_ASSET_TAGS, fetch_asset_file, make_asset_key
+from fermata.content.space_access import is_reviewed
+from fermata.content.working_documents import WorkingDocuments
 from fermata.credentials import base_urls
 from fermata.credentials.known_capabilities import get_choice_capabilities
 from fermata.credentials.model_choice import resolve_model_choice
@@ -72,8 +74,12 @@ def describe_asset(
         Unprocessable: Its answer does not have the required form.
         BadGateway: The provider refuses the request.
         ServiceUnavailable: The provider failed.
+        ReviewRequired: Changes of the caller wait for a review. No model is asked.
     """
-    version = read_asset(resources, space, asset_id)
+    author = ContentAuthor(caller.user, "agent")
+    documents = WorkingDocuments(resources, space, author, is_reviewed=is_reviewed(caller))
+    documents.require_writable(read_write_basis(resources, space, []))
+    version = documents.read(make_asset_key(asset_id))
     asked = GenerateRequest(
         (("user", _PROMPT.format(locale=locale)),),
         system=_SYSTEM,
@@ -90,8 +96,7 @@ def describe_asset(
         new = {name: value for name, value in _read_texts(found).items() if value and not kept.get(name)}
         return content.with_fields(DEFINITION_LOCALE, new)
 
-    author = ContentAuthor(caller.user, "agent")
-    return update_document(resources, space, version.key, author, change).version
+    return documents.update(version.key, change).version
 
 
 def _load_image(resources: Resources, space: SpaceKey, version: DocumentVersion) -> ImageBlock:

@@ -304,6 +304,7 @@ class TurnContext:
         from fermata.content.content_space import parse_space_name  # imported here: most turns work in no space
         from fermata.content.documents.document import ContentAuthor
         from fermata.content.opened_space import OpenedSpace
+        from fermata.content.space_access import is_reviewed
         from fermata.turns.generate.embed_texts import open_embedder
 
         turn = self.turn
@@ -311,7 +312,13 @@ class TurnContext:
         space = parse_space_name(turn.tenant, turn.space)
         caller = Caller(tenant=turn.tenant, user=turn.user, capabilities=frozenset(turn.capabilities))
         return OpenedSpace(
-            self.resources, space, author, effect_key, partial(open_embedder, self.resources, space, caller)
+            self.resources,
+            space,
+            author,
+            effect_key,
+            partial(open_embedder, self.resources, space, caller),
+            turn.root_conversation,
+            is_reviewed=is_reviewed(caller),
         )
 
     def open_draft(self, tool_call_id: str = "") -> "DraftSession":

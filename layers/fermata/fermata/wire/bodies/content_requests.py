@@ -120,9 +120,13 @@ class ProjectImport(StrictBody):
 
 
 class NewAsset(StrictBody):
-    """An uploaded image to store. `uploadRef` is the `ref` that `POST uploads` has answered."""
+    """An uploaded image to store. `uploadRef` is the `ref` that `POST uploads` has answered.
+
+    With `changeSet` it is an asset in that change set only, until that is merged.
+    """
 
     upload_ref: UploadRef
+    change_set: Annotated[str, StringConstraints(max_length=40)] | None = None
     filename: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     alt: _Title = ""
     tags: Annotated[list[Annotated[str, StringConstraints(max_length=100)]], Field(max_length=50)] = Field(

@@ -20,7 +20,8 @@ STORE_ASSET = Operation(
     ),
     errors={
         400: "The body is not as described, or the upload is no image, or a damaged one.",
-        404: "There is no such site or environment, or nothing was uploaded.",
+        403: "Changes of this space are reviewed (`reviewRequired`): name a change set.",
+        404: "There is no such site, environment or change set, or nothing was uploaded.",
         409: "The upload differs from what was announced, or somebody is storing it at the same moment.",
         410: UPLOAD_EXPIRED,
         413: "The image has too many bytes or pixels.",
@@ -43,6 +44,11 @@ DOWNLOAD_ASSET = Operation(
             {"type": "string", "maxLength": 40},
             required=True,
             location="path",
+        ),
+        RequestParameter(
+            "changeSet",
+            "The change set as it is in which the asset is meant, while it waits for a review.",
+            {"type": "string", "maxLength": 40},
         ),
     ),
     responses=(

@@ -92,6 +92,7 @@ DESCRIBE_ASSET = Operation(
     errors=_OF_PROVIDER
     | {
         400: "The body is not as described, no model is set, or it does not see images.",
+        403: "Changes of this space are reviewed (`reviewRequired`), and yours are not made here.",
         404: "There is no such site, asset or credential.",
         422: "The model's answer does not have the required form.",
         429: "The user or the workspace has reached a limit of prompts.",
