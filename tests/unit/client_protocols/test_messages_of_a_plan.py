@@ -2,9 +2,9 @@
 
 import pytest
 
+from fermata.domain.plan_refusals import to_month
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.month_counts import build_months_key, list_month_counts
-from fermata.limits.plan_refusals import to_month
 from fermata.wire.auth.tenant_store import update_tenant
 from tests.unit.client_protocols.conftest import Requester
 from tests.unit.client_protocols.studio_clients import CONVERSATIONS, KeyClient, StudioClient, fill_project

@@ -10,6 +10,13 @@ import pytest
 from fermata.aws.dynamodb_items_and_writes import Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.domain.errors import TooManyRequests
+from fermata.domain.plan_refusals import (
+    PlanLimitReached,
+    PlanLocked,
+    PlanUpgradeRequired,
+    find_month_end,
+    to_month,
+)
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.metered_uses import (
     REPEATED_SECONDS,
@@ -18,13 +25,6 @@ from fermata.limits.metered_uses import (
     reserve_metered_use,
 )
 from fermata.limits.month_counts import build_months_key, list_month_counts
-from fermata.limits.plan_refusals import (
-    PlanLimitReached,
-    PlanLocked,
-    PlanUpgradeRequired,
-    find_month_end,
-    to_month,
-)
 from tests.resources import TestClock
 from tests.unit.resource_fixtures import clock, resources, shared_resources
 

@@ -20,6 +20,8 @@ from fermata.content.space_access import find_space_for_caller
 from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import BadGateway, Forbidden, ServiceUnavailable, Unauthorized
 from fermata.domain.events import ErrorEvent
+from fermata.domain.plan_refusals import PlanUpgradeRequired, check_plan_feature
+from fermata.domain.workspace_plan import PlanFeature, Subscription
 from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.wire.auth.api_key_store import record_api_key_use
 from fermata.wire.auth.conversation_key_store import authenticate_conversation_key
@@ -64,7 +66,9 @@ def _open_request(resources: Resources, request: HttpRequest) -> tuple[RequestCo
 
     Raises:
         Unauthorized: The request has no key of this API, or one that is revoked or has expired.
-        Forbidden: The key is for another project, or for one of the same name that was there before.
+        Forbidden: The key is for another project, or for one of the same name that was there before. Or the plan of the
+            workspace has no Conversation API.
+        PlanLocked: Nobody pays for the workspace.
         NotFound: The project is gone.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -75,6 +79,7 @@ def _open_request(resources: Resources, request: HttpRequest) -> tuple[RequestCo
     if tenant is None or rules is None:
         raise Unauthorized("Unauthorized", reason="api_key")
     observability.add_log_keys(tenant=caller.tenant, user=caller.user)
+    _check_plan(tenant.subscription, resources.clock.time())
     project = parse_space_name(caller.tenant, read_project_name(request.path_parameters["projectId"]))
     if project.name != rules.project:
         raise Forbidden("Forbidden: this key is for another project.", reason="other_project")
@@ -88,6 +93,14 @@ def _open_request(resources: Resources, request: HttpRequest) -> tuple[RequestCo
         rules,
         project,
     )
+
+
+def _check_plan(subscription: Subscription, now: float) -> None:
+    """Check that the plan has the Conversation API. A key of a plan without is as one of another project (403)."""
+    try:
+        check_plan_feature(subscription, PlanFeature.CONVERSATION_API, now)
+    except PlanUpgradeRequired as refused:
+        raise Forbidden(f"Forbidden: {refused.message}", reason="plan_feature") from None
 
 
 def _build_whole(renderer: StudioRenderer) -> Response:

@@ -1,13 +1,14 @@
 """Carry out the calls of MCP clients: tools of the service, tools of the open editor, and agents (decision 0378)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from fermata.agents.approval_policy import NO_POLICY, CallFacts, Effect, judge_call
 from fermata.agents.policy_store import read_policy
 from fermata.aws.clock import new_id
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
@@ -17,14 +18,18 @@ from fermata.domain.blocks import TextBlock, ToolCallBlock
 from fermata.domain.caller import Caller
 from fermata.domain.events import DoneEvent, ErrorEvent, RoundRetractedEvent, TerminalEvent, TextEvent, ToolCallEvent
 from fermata.domain.tools import ToolOutput
+from fermata.domain.workspace_plan import PlanMeter
 from fermata.editor_bridge.editor_call import EditorCall, read_editor_call, request_editor_call
 from fermata.editor_bridge.open_editors import OpenEditor, list_open_editors, read_editor
+from fermata.limits.metered_uses import MeteredUse, build_use_counts, reserve_metered_use
 from fermata.limits.reader_leases import ReaderLease
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call, apply_result_policy, get_timeout_seconds
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import Access, Execution, ToolContext
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 from fermata.tools.toolset import Toolset
+from fermata.turns.start.plan_messages import PLANNED_SCOPE
+from fermata.turns.start.turn_prompt import no_start_writes
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import read_entries_from
 from fermata.wire.http.routing import RequestContext
@@ -103,11 +108,33 @@ def _open_editor_call(context: RequestContext, found: EditorTool, arguments: Map
     admitted = _admit(context, found, arguments)
     if isinstance(admitted, ToolOutput):
         return SettledCall(admitted)
-    if admitted.tool.execution is Execution.SERVER:
-        return SettledCall(_run_here(context, found, admitted, editor))
-    if editor is None:
+    is_run_here = admitted.tool.execution is Execution.SERVER
+    if editor is None and not is_run_here:
         return SettledCall(ToolOutput.failure(NO_EDITOR_MESSAGE.format(found.scope)))
+    use = _make_call_use(context)
+    reserve_metered_use(context.resources, context.caller.tenant, context.tenant.subscription, use)
+    if editor is None or is_run_here:
+        return SettledCall(_run_here(context, found, admitted, editor))
     return EditorToolCall.start(context, editor, admitted)
+
+
+def _make_call_use(context: RequestContext) -> MeteredUse:
+    return MeteredUse(PlanMeter.MCP_CALLS, new_id(), context.caller.user)
+
+
+def build_call_counts(context: RequestContext) -> Sequence[Update]:
+    """Build the writes that count a call for the plan of its workspace, with the START of the turn that makes it.
+
+    Args:
+        context: The request of the client.
+
+    Raises:
+        PlanLocked: Nobody pays for the workspace.
+        PlanUpgradeRequired: The plan has no calls of MCP clients.
+        PlanLimitReached: Those of the month are made.
+    """
+    subscription = context.tenant.subscription
+    return build_use_counts(context.resources, context.caller.tenant, subscription, _make_call_use(context))
 
 
 def _get_listed_name(found: EditorTool) -> str:
@@ -207,12 +234,15 @@ class EditorToolCall:
 def _ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any], space: str) -> McpCall:
     """Start a turn of an agent in a conversation of its own. Confirmed tools run unasked, as the client was asked.
 
-    The conversation names the space, so that it counts for an agent that works in one, and for no other.
+    The conversation names the space, so that it counts for an agent that works in one, and for no other. A call that
+    asks the studio's agent counts for the plan as a message to it, and not as a call besides (decision 0530).
     """
     prompt = arguments.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT_CHARS:
         return SettledCall(ToolOutput.failure(f"'prompt' is a text of 1 to {MAX_PROMPT_CHARS:,} characters."))
     resources, caller = context.resources, context.caller
+    counts = no_start_writes if scope == PLANNED_SCOPE else lambda _turn: build_call_counts(context)
+    counts("")  # refuses before a conversation is there
     conversation = create_conversation(resources, caller, scope, None, None, "", space=space)
     request = ClientRequest(
         protocol="mcp",
@@ -221,6 +251,7 @@ def _ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any]
         client_tools=(),
         has_browser_tools=False,
         runs_confirmed_tools=True,
+        build_start_writes=counts,
     )
     lease = ReaderLease.take(resources, caller, context.caller_limits)
     with lease.released_on_failure():

@@ -17,7 +17,7 @@ from fermata.aws.resources import Resources
 from fermata.client_protocols.chat_conversations import open_chat
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, find_client_turn, start_client_turn
-from fermata.client_protocols.mcp_calls import build_mcp_result
+from fermata.client_protocols.mcp_calls import build_call_counts, build_mcp_result
 from fermata.conversations.message_store import read_newest_messages
 from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
@@ -77,6 +77,7 @@ def _find_or_start(context: RequestContext, direct: DirectTool, arguments: dict[
         client_tools=(),
         has_browser_tools=False,
         direct_call=DirectCall(tool_name=direct.tool.name, input=arguments),
+        build_start_writes=lambda _turn: build_call_counts(context),
     )
     return start_client_turn(context, None, request).turn
 

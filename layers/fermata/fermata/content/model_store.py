@@ -4,6 +4,7 @@ from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
+from fermata.aws.workspace_subscription import read_subscription, require_plan_feature
 from fermata.content.built_in_models import BUILT_IN_MODELS
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.content_space import (
@@ -37,10 +38,12 @@ from fermata.content.documents.read_document import (
     read_write_basis,
 )
 from fermata.content.documents.staged_rows import show_rows
-from fermata.content.forms.form_definition import parse_form_definition
+from fermata.content.forms.form_definition import find_form, parse_form_definition
 from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.content.model_changes import check_model_change, check_model_deletion, model_to_content
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.plan_refusals import check_plan_quota
+from fermata.domain.workspace_plan import PlanFeature, PlanQuota
 
 MAX_MODELS = 300
 
@@ -125,6 +128,8 @@ def put_model(
     Raises:
         InvalidRequest: The definition is none.
         Conflict: The model is in use, and its documents are not what the new definition makes of them.
+        PlanLocked: Nobody pays for the workspace, and the model gets a form.
+        PlanUpgradeRequired: The plan of the workspace has no more forms, or none that approve at once.
     """
     model = parse_content_model(definition)
     parse_form_definition(model)
@@ -138,12 +143,50 @@ def put_model(
         if keeps_form and state is not None and "form" not in definition:
             wanted = wanted.model_copy(update={"form": state.model.form})
             parse_form_definition(wanted)
+        check_form_fits_plan(resources, space, state.model if state else None, wanted)
         content = model_to_content(wanted)
         # The same definition again is no change.
         published_at = before.content.published_at if before and before.content else ""
         return content.model_copy(update={"published_at": published_at})
 
     return change_document(resources, space, DocumentKey(META_MODEL, model.id), author, decide, options)
+
+
+def check_form_fits_plan(
+    resources: Resources, space: SpaceKey, before: ContentModel | None, after: ContentModel
+) -> None:
+    """Check that the plan of a workspace has what the form of a model becomes. One that stays as it is may stay.
+
+    Args:
+        resources: Of the process.
+        space: The space of the model.
+        before: The model as it is; None for a new one.
+        after: The model as it is to be.
+
+    Raises:
+        PlanLocked: Nobody pays for the workspace.
+        PlanUpgradeRequired: Its plan has no more forms, or none that approve at once.
+    """
+    form, known = find_form(after), find_form(before) if before else None
+    if form is None or form == known:
+        return
+    if form.auto_approve:
+        require_plan_feature(resources, space.tenant, PlanFeature.FORM_AUTO_APPROVE)
+    subscription = read_subscription(resources, space.tenant)
+    if known is None:
+        is_limited = subscription.get_limit(PlanQuota.FORMS) is not None
+        others = list_open_forms(resources, space.tenant) - {(space, after.id)} if is_limited else frozenset()
+        check_plan_quota(subscription, PlanQuota.FORMS, len(others) + 1, resources.clock.time())
+
+
+def list_open_forms(resources: Resources, tenant: str) -> frozenset[tuple[SpaceKey, str]]:
+    """Return the models of a workspace whose forms visitors may send, each with its space."""
+    return frozenset(
+        (space, state.model.id)
+        for space, _ in list_spaces(resources, tenant)
+        for state in list_content_models(resources, space)
+        if find_form(state.model)
+    )
 
 
 def delete_model(

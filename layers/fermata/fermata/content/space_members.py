@@ -7,6 +7,7 @@ While a space has no list, the rights of a caller alone say what may be done. Fr
 a row may do nothing, and a row never permits more than the rights of its member. Who may manage content needs no row.
 """
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,9 +22,12 @@ from fermata.aws.dynamodb_items_and_writes import (
     TransactionCanceled,
 )
 from fermata.aws.resources import Resources
-from fermata.content.content_space import SpaceKey, read_space
+from fermata.aws.workspace_subscription import read_subscription, require_plan_feature
+from fermata.content.content_space import SpaceKey, list_spaces, read_space
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, TooManyRequests
+from fermata.domain.errors import ApiError, Conflict, Forbidden, InvalidRequest, NotFound, TooManyRequests
+from fermata.domain.plan_refusals import check_plan_quota
+from fermata.domain.workspace_plan import PlanFeature, PlanQuota
 
 MemberRole = Literal["viewer", "reviewer", "editor"]
 MEMBER_PREFIX = "who#"
@@ -127,19 +131,59 @@ def put_member(resources: Resources, space: SpaceKey, member: SpaceMember) -> Sp
         InvalidRequest: The name of the user is none, or a language is none of the space.
         TooManyRequests: The space has as many members as it may have.
         Conflict: Somebody else has changed the member at the same moment.
+        PlanLocked: Nobody pays for the workspace.
+        PlanUpgradeRequired: Its plan has no more members, or no restrictions.
     """
     _check_member(member, read_space(resources, space).locales)
     table, rows = resources.settings.content_table, _query_rows(resources, space)
     known = next((row for row in rows if row["sk"] == MEMBER_PREFIX + member.user), None)
     if known is None and len(rows) > MAX_MEMBERS:
         raise TooManyRequests(f"A space has at most {MAX_MEMBERS} members. Remove one first.")
+    _check_restrictions(resources, space, member, known)
+    if known is None:
+        _check_seats(resources, space.tenant, member.user)
     item = _member_to_item(space, member, int(known["version"]) + 1 if known else 1)
     is_listed = any(row["sk"] == MEMBER_PREFIX for row in rows)
     try:
         resources.tables.write_items(_put_after(table, item, known), _keep_list(table, space, is_listed))
     except (ConditionFailed, TransactionCanceled):
         raise Conflict(_CHANGED_MEANWHILE) from None
+    if known is None:
+        _take_back_beyond_seats(resources, space, member.user)
     return member
+
+
+def _check_restrictions(resources: Resources, space: SpaceKey, member: SpaceMember, known: Item | None) -> None:
+    """Check that the plan has restrictions, if the member gets new ones. Those of an earlier plan stay in force."""
+    before = _member_from_item(known) if known else None
+    if member.is_restricted and (before is None or (member.models, member.locales) != (before.models, before.locales)):
+        require_plan_feature(resources, space.tenant, PlanFeature.MODEL_RESTRICTIONS)
+
+
+def _check_seats(resources: Resources, tenant: str, user: str = "") -> None:
+    """Check that the plan has a seat for everybody on a list of the workspace, and for this user."""
+    subscription, now = read_subscription(resources, tenant), resources.clock.time()
+    is_limited = subscription.get_limit(PlanQuota.SEATS) is not None
+    seated = list_seated_users(resources, tenant) if is_limited else frozenset()
+    if user not in seated:
+        check_plan_quota(subscription, PlanQuota.SEATS, len(seated | ({user} if user else set())), now)
+
+
+def _take_back_beyond_seats(resources: Resources, space: SpaceKey, user: str) -> None:
+    """Remove a member who was added beside others at the same time, if they are too many. Who removes is told why."""
+    try:
+        _check_seats(resources, space.tenant)
+    except ApiError:
+        with contextlib.suppress(NotFound, Conflict):  # somebody else has decided about the member meanwhile
+            remove_member(resources, space, user)
+        raise
+
+
+def list_seated_users(resources: Resources, tenant: str) -> frozenset[str]:
+    """Return everybody who is on a list of members of a workspace. Each takes one seat."""
+    spaces = [space for space, _ in list_spaces(resources, tenant)]
+    rows = [row for space in spaces for row in _query_rows(resources, space)]
+    return frozenset(row["user"] for row in rows if row["sk"] != MEMBER_PREFIX)
 
 
 def remove_member(resources: Resources, space: SpaceKey, user: str) -> None:

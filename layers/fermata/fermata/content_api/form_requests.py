@@ -22,11 +22,11 @@ from fermata.content.forms.submission import (
     make_submission_id,
 )
 from fermata.domain.errors import ApiError, InvalidRequest, NotFound, PayloadTooLarge, PaymentRequired, TooManyRequests
+from fermata.domain.plan_refusals import PlanLimitReached
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.domain.workspace_plan import PlanFeature, PlanMeter, Subscription
 from fermata.limits.count_visitor import count_visitor
 from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
-from fermata.limits.plan_refusals import PlanLimitReached
 from fermata.wire.auth.tenant_store import find_tenant
 from fermata.wire.bodies.content_requests import NewSubmission
 from fermata.wire.http.json_body import parse_body

@@ -4,7 +4,6 @@ from typing import Any
 
 from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces, read_space
 from fermata.content.documents.read_document import ModelState
-from fermata.content.forms.form_definition import find_form
 from fermata.content.model_store import create_space, delete_model, list_content_models, put_model, read_model
 from fermata.content_api.request_parts import (
     count_body,
@@ -14,8 +13,6 @@ from fermata.content_api.request_parts import (
     respond_with_version,
 )
 from fermata.domain.surrogates_and_infinities import to_storable_json
-from fermata.domain.workspace_plan import PlanQuota
-from fermata.limits.plan_refusals import check_plan_quota
 from fermata.wire.bodies.content_requests import ModelDefinition, NewSpace
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext
@@ -57,27 +54,8 @@ def put_content_model(context: RequestContext) -> Response:
     definition = to_storable_json(body.model_dump(by_alias=True)) | {"id": context.path_parameters["model"]}
     if "form" not in body.model_fields_set:
         del definition["form"]
-    _check_form_fits_plan(context, space, definition)
     put_model(context.resources, space, definition, make_author(context), read_options(context), keeps_form=True)
     return show_content_model(context)
-
-
-def _check_form_fits_plan(context: RequestContext, space: SpaceKey, definition: dict[str, Any]) -> None:
-    """Check that the workspace may have one more form, if the definition opens one.
-
-    Raises:
-        PlanUpgradeRequired: Its plan has no more.
-    """
-    subscription, form = context.tenant.subscription, definition.get("form")
-    if not form or form.get("enabled") is not True or subscription.get_limit(PlanQuota.FORMS) is None:
-        return
-    others = {
-        (key, state.model.id)
-        for key, _ in list_spaces(context.resources, space.tenant)
-        for state in list_content_models(context.resources, key)
-        if find_form(state.model)
-    } - {(space, definition["id"])}
-    check_plan_quota(subscription, PlanQuota.FORMS, len(others) + 1, context.resources.clock.time())
 
 
 def remove_content_model(context: RequestContext) -> Response:

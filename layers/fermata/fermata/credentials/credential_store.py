@@ -15,6 +15,7 @@ from fermata.aws.dynamodb_items_and_writes import (
 )
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
+from fermata.aws.workspace_subscription import require_plan_feature
 from fermata.credentials.credential import (
     AuthMode,
     Credential,
@@ -35,6 +36,7 @@ from fermata.credentials.credential_writes import (
 from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.workspace_plan import PlanFeature
 
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100
@@ -64,7 +66,10 @@ def create_credential(
     Raises:
         InvalidRequest: The provider is unknown, or the form cannot work: a missing key, a private address.
         Conflict: The user has a credential of that provider with the same label.
+        PlanLocked: Nobody pays for the workspace.
+        PlanUpgradeRequired: Its plan has no keys of its own.
     """
+    _require_own_keys(resources, caller)
     check_new_credential(resources.settings, provider_id, auth_mode, api_key, base_url)
     credential = Credential(
         id=new_id(),
@@ -81,6 +86,12 @@ def create_credential(
     _store_new(resources, credential)
     _audit("created", credential)
     return credential
+
+
+def _require_own_keys(resources: Resources, caller: Caller) -> None:
+    """Check that the plan has keys of providers that people enter. Servers enter those that the plan includes."""
+    if not caller.api_key:
+        require_plan_feature(resources, caller.tenant, PlanFeature.OWN_MODEL_KEY)
 
 
 def list_credentials(resources: Resources, caller: Caller) -> list[Credential]:
@@ -129,6 +140,8 @@ def update_credential(
         Conflict: The new label is taken, or another request changed the credential meanwhile.
     """
     old = get_own_credential(resources, caller, credential_id)
+    if api_key or base_url:
+        _require_own_keys(resources, caller)
     new = old.model_copy(update={"display_label": label or old.display_label})
     if base_url is not None and base_url != old.base_url:
         check_url_change(resources.settings, old, api_key, base_url)

@@ -21,6 +21,7 @@ from fermata.aws.dynamodb_items_and_writes import (
 )
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ServiceUnavailable
+from fermata.domain.plan_refusals import build_month_refusal, check_plan_is_open, to_month
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.month_counts import (
     MonthUse,
@@ -28,7 +29,6 @@ from fermata.limits.month_counts import (
     months_partition,
     read_month_count,
 )
-from fermata.limits.plan_refusals import build_month_refusal, check_plan_is_open, to_month
 
 RESERVATION_PREFIX = "use#"
 REPEATED_SECONDS = 86_400
@@ -101,6 +101,28 @@ def reserve_metered_use(
                 continue  # it is there already if only the response of the write was lost
         return UseReservation(counting.month, nonce)
     raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
+
+
+def build_use_counts(
+    resources: Resources, tenant: str, subscription: Subscription, use: MeteredUse
+) -> Sequence[Update]:
+    """Build the writes that count a use beside what it is for, and fail if it is one too many.
+
+    Args:
+        resources: Of the process.
+        tenant: The workspace.
+        subscription: Its plan.
+        use: What is used. Its id counts for nothing: what it is for is written once.
+
+    Raises:
+        PlanLocked: Nobody pays for the workspace.
+        PlanUpgradeRequired: The plan has nothing of this.
+        PlanLimitReached: What a month has of it is used.
+    """
+    check_plan_is_open(subscription, resources.clock.time())
+    counting = UseCounting.read(resources, tenant, subscription, use)
+    counting.require_room()
+    return counting.build_counts()
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Literal
 
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
+from fermata.domain.plan_refusals import to_month
 from fermata.domain.workspace_plan import PlanMeter, Subscription
-from fermata.limits.metered_uses import MeteredUse, UseCounting
+from fermata.limits.metered_uses import MeteredUse, build_use_counts
 from fermata.limits.month_counts import build_months_key, read_month_count
-from fermata.limits.plan_refusals import check_plan_is_open, to_month
 
 MessageSource = Literal["studio", "api"]
 """Where a message comes from: the studio's chat, or the Conversation API."""
@@ -44,7 +44,7 @@ class MonthlyMessages:
 
     def require_room(self) -> None:
         """Return if one more message is allowed in this month. Raises as `build_writes`."""
-        self._read_room()
+        self.build_writes()
 
     def build_writes(self) -> Sequence[Update]:
         """Build the writes that count one message, and fail if it is one too many.
@@ -54,13 +54,7 @@ class MonthlyMessages:
             PlanUpgradeRequired: The plan has no such messages.
             PlanLimitReached: Those of the month are sent.
         """
-        return self._read_room().build_counts()
-
-    def _read_room(self) -> UseCounting:
-        check_plan_is_open(self.subscription, self.resources.clock.time())
-        counting = UseCounting.read(self.resources, self.tenant, self.subscription, self._use)
-        counting.require_room()
-        return counting
+        return build_use_counts(self.resources, self.tenant, self.subscription, self._use)
 
     @property
     def _use(self) -> MeteredUse:

@@ -1,21 +1,29 @@
 """Say what a workspace has used of its plan in this month, and what the plan includes."""
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
+from fermata.domain.plan_refusals import find_month_end, to_month
 from fermata.domain.workspace_plan import OVERAGE_USD, PlanMeter, PlanQuota, Subscription
 from fermata.limits.month_counts import build_months_key, list_month_counts
-from fermata.limits.plan_refusals import find_month_end, to_month
 
 
-def describe_plan_usage(resources: Resources, tenant: str, subscription: Subscription) -> dict[str, Any]:
-    """Return the JSON form for people, with one request.
+def describe_plan_usage(
+    resources: Resources,
+    tenant: str,
+    subscription: Subscription,
+    count_quota: Mapping[PlanQuota, Callable[[], int]] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the JSON form for people.
 
     Args:
         resources: Of the process.
         tenant: The workspace.
         subscription: Its plan.
+        count_quota: Returns what there is at once of each quota. It is asked only where the plan has a limit.
     """
     now = resources.clock.time()
     month = to_month(now)
@@ -29,7 +37,7 @@ def describe_plan_usage(resources: Resources, tenant: str, subscription: Subscri
         }
         for meter in PlanMeter
     ]
-    quotas = [{"name": quota.value, "included": subscription.get_included(quota)} for quota in PlanQuota]
+    quotas = [_describe_quota(subscription, quota, count_quota.get(quota)) for quota in PlanQuota]
     ends = subscription.until if subscription.state != "active" else None
     return {
         "plan": subscription.workspace_plan.name,
@@ -42,3 +50,9 @@ def describe_plan_usage(resources: Resources, tenant: str, subscription: Subscri
         "meters": meters,
         "quotas": quotas,
     }
+
+
+def _describe_quota(subscription: Subscription, quota: PlanQuota, count: Callable[[], int] | None) -> dict[str, Any]:
+    included = subscription.get_included(quota)
+    used = None if included is None or count is None else count()
+    return {"name": quota.value, "used": used, "included": included}

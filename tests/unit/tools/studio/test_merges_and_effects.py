@@ -10,7 +10,6 @@ from fermata.tools.studio.project_permissions import resolve_member_permissions
 from fermata.tools.studio.tool_rules import TOOL_RULES
 
 BRANCH = "cr/content/faq/en/1-aa"
-EDITOR = resolve_member_permissions("member", {"role": "editor"})
 
 
 @pytest.mark.parametrize(
@@ -31,10 +30,6 @@ EDITOR = resolve_member_permissions("member", {"role": "editor"})
 def test_g077_to_g083_what_is_merged_at_once(workflow: str, role: str, tool: str, branch: str, merged: bool) -> None:
     permissions = resolve_member_permissions(role, {"role": "editor"})
     assert merges_at_once(tool, permissions, workflow=workflow, branch=branch) is merged
-
-
-def test_a_plan_without_reviews_merges_everything() -> None:
-    assert merges_at_once("save_content", EDITOR, workflow="review", branch=BRANCH, plan_has_reviews=False)
 
 
 @pytest.mark.parametrize(

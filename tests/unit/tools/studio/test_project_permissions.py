@@ -50,10 +50,9 @@ def test_an_unknown_role_of_a_workspace_is_that_of_a_member() -> None:
     assert resolve_member_permissions("billing", {"role": "viewer"}).tools == READS
 
 
-def test_a_restriction_to_models_is_kept_and_denies_all_where_the_plan_does_not_know_it() -> None:
+def test_a_restriction_to_models_is_kept_and_one_without_names_denies_all() -> None:
     row = {"role": "editor", "specificModels": True, "allowedModels": ["faq", "docs"]}
     assert resolve_member_permissions("member", row).allowed_models == {"faq", "docs"}
-    assert resolve_member_permissions("member", row, may_restrict_models=False).allowed_models == frozenset()
     assert (
         resolve_member_permissions("member", {"role": "editor", "specificModels": True}).allowed_models == frozenset()
     )

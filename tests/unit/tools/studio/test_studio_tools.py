@@ -10,7 +10,12 @@ from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentKey
-from fermata.content.documents.read_document import read_document, read_newest_version
+from fermata.content.documents.read_document import (
+    read_document,
+    read_newest_version,
+    read_write_basis,
+    waits_for_review,
+)
 from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.write_project import write_project
 from fermata.content.model_store import create_space, read_model
@@ -18,11 +23,14 @@ from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import SpaceMember, put_member, remove_member
 from fermata.domain.caller import Capability
 from fermata.domain.tools import ToolOutput
+from fermata.domain.workspace_plan import Subscription
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.studio.studio_access import resolve_caller_permissions
 from fermata.tools.studio.tool_rules import TOOL_RULES, ProjectPhase
 from fermata.tools.studio.toolset import STUDIO_TOOLSET
+from fermata.wire.auth.tenant_store import update_tenant
+from tests.tenant_tokens import make_tenant
 from tests.unit.content.files.project_samples import CONFIG, make_tree, text_of
 from tests.unit.resource_fixtures import clock, resources, shared_resources
 from tests.unit.tools.builders import make_call, make_context
@@ -381,3 +389,18 @@ def test_a_reviewer_of_one_language_decides_about_branches_of_it(reviewed: Studi
     refused = reviewed.call("merge_branch", rights=REVIEWER, branch=branches["en"])
     assert refused.data["error"] == "locale_not_allowed"
     assert reviewed.call("merge_branch", rights=REVIEWER, branch=branches["tr"]).ok
+
+
+def test_in_a_plan_without_reviews_changes_are_live_and_published_at_once(reviewed: StudioAgent) -> None:
+    make_tenant(reviewed.resources, "bakery")
+    waiting = reviewed.data("save_content", rights=EDITOR, model="faq", data={FRESH: {"answer": "No."}})
+    assert waiting["merged"] is False
+    update_tenant(reviewed.resources, "bakery", subscription=Subscription(plan="free"))
+    draft = {"new": {"question": "Sour?", "answer": "Yes."}}
+    written = reviewed.data("save_content", rights=EDITOR, model="faq", data=draft)
+    assert (written["merged"], "reviewBranch" in written) == (True, False)
+    content = read_document(reviewed.resources, SPACE, DocumentKey("faq", written["entryIds"][0])).content
+    assert content is not None
+    assert content.get_status("en") is ContentStatus.PUBLISHED
+    basis = read_write_basis(reviewed.resources, SPACE, [])
+    assert not waits_for_review(reviewed.resources, SPACE, basis), "Requests over HTTP are not held up either."

@@ -187,7 +187,9 @@ def _describe_permissions(access: StudioAccess) -> Iterator[str]:
         yield f"Only these models: {', '.join(sorted(permissions.allowed_models)) or 'none'}"
     if permissions.allowed_locales is not None:
         yield f"Only these languages: {', '.join(sorted(permissions.allowed_locales)) or 'none'}"
-    if access.workflow != "auto-merge" and not permissions.merges_in_review:
+    if not access.has_reviews:
+        yield "The plan of this workspace has no reviews: what anybody changes is live and published at once."
+    elif access.workflow != "auto-merge" and not permissions.merges_in_review:
         yield "What this user changes waits for a review. Say so when you have changed something."
     else:
         yield "What this user changes is live at once."

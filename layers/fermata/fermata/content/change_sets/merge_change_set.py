@@ -1,6 +1,6 @@
 """Merge a change set: all of its documents at one moment, or none of them and a list of the conflicts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fermata.aws.resources import Resources
@@ -38,6 +38,7 @@ from fermata.content.model_changes import (
     overlay_models,
     require_no_breaking,
 )
+from fermata.content.model_store import check_form_fits_plan
 from fermata.domain.errors import Conflict, ServiceUnavailable
 
 MODEL_MEMBERS = ("fields",)
@@ -134,6 +135,7 @@ def _try_merge(
         raise MergeRefused(conflicts)
     made = {key: outcome.content for key, outcome in outcomes.items() if not outcome.is_unchanged}
     merged = _merge_models(basis, made, allow_breaking=options.allow_breaking)
+    _check_forms(resources, space, basis, merged.checked, made)
     steps = list(_plan_steps(resources, contents.change_set, author, made, currents, merged.checked))
     _check_deleted_models(basis, steps)
     closed = close_change_set(resources, contents.change_set, "merged")
@@ -170,6 +172,15 @@ def _merge_models(
     if not allow_breaking:
         require_no_breaking(basis, changed)
     return overlay_models(basis, changed)
+
+
+def _check_forms(
+    resources: Resources, space: SpaceKey, basis: WriteBasis, checked: WriteBasis, made: Iterable[DocumentKey]
+) -> None:
+    for key in made:
+        if key.model == META_MODEL and (after := checked.models.get(key.id)):
+            before = basis.models.get(key.id)
+            check_form_fits_plan(resources, space, before.model if before else None, after.model)
 
 
 def _plan_steps(

@@ -28,6 +28,7 @@ from fermata.content.documents.review_workflow import (
     PROJECT_MODEL_ID,
     REVIEW_WORKFLOW,
     get_workflow,
+    has_reviews,
 )
 from fermata.content.documents.staged_rows import show_items, show_row
 from fermata.content.documents.unique_claims import UniqueClaim, claim_slug, key_of_owner
@@ -278,7 +279,7 @@ def waits_for_review(resources: Resources, space: SpaceKey, basis: WriteBasis) -
         version = read_newest_version(resources, space, PROJECT_KEY)
         content = version.content if version else None
         workflow = get_workflow(content.get_locale(DEFINITION_LOCALE) if content else {})
-    return bool(workflow == REVIEW_WORKFLOW)
+    return bool(workflow == REVIEW_WORKFLOW) and has_reviews(resources, space.tenant)
 
 
 def model_state_from_item(item: Item) -> ModelState:

@@ -6,7 +6,10 @@ So a write knows it from the rows that it reads anyway.
 from collections.abc import Mapping
 from typing import Any
 
+from fermata.aws.resources import Resources
+from fermata.aws.workspace_subscription import read_subscription
 from fermata.domain.errors import Forbidden
+from fermata.domain.workspace_plan import PlanFeature
 
 PROJECT_MODEL_ID = "studio-project"
 PROJECT_DOCUMENT_ID = "main"
@@ -31,3 +34,8 @@ def get_workflow(settings: Mapping[str, Any]) -> str:
     config = settings.get("config")
     named = config.get("workflow") if isinstance(config, dict) else None
     return REVIEW_WORKFLOW if named == REVIEW_WORKFLOW else AUTO_MERGE_WORKFLOW
+
+
+def has_reviews(resources: Resources, tenant: str) -> bool:
+    """Return whether the plan of a workspace has reviews. Without, changes are live at once, whatever a project says."""
+    return read_subscription(resources, tenant).has_feature(PlanFeature.REVIEW_WORKFLOW)

@@ -5,7 +5,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from fermata.aws.resources import Resources
@@ -22,6 +22,7 @@ from fermata.content.documents.document import (
 from fermata.content.documents.document_writes import ValueTaken
 from fermata.content.documents.read_document import read_document, read_write_basis
 from fermata.content.documents.unique_claims import UniqueClaim
+from fermata.content.media.media_room import FILES_FIELD, MediaRoom, list_asset_files
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile, redraw_image
 from fermata.content.media.variant_presets import MEDIA_PRESETS, draw_preset
 from fermata.content.validation.unique_values import format_unique_value
@@ -30,7 +31,7 @@ from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageEr
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
 
 ASSET = ASSET_MODEL.id
-DIGEST_FIELD, FILES_FIELD = "sha256", "files"
+DIGEST_FIELD = "sha256"
 _DIGEST = re.compile("[0-9a-f]{64}")
 MAX_ASSET_TAGS = 50
 ASSET_URL_SECONDS = 900
@@ -66,7 +67,11 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
         InvalidRequest: It is no image that can be redrawn.
         PayloadTooLarge: It has too many pixels.
         ReviewRequired: As in `WorkingDocuments.create`. No file is stored.
+        PlanLocked: Nobody pays for the workspace.
+        PlanUpgradeRequired: The plan of the workspace has no room for it.
     """
+    room = MediaRoom.open(documents.resources, documents.space.tenant)
+    room.require_file_fits(len(raw))
     basis = read_write_basis(documents.resources, documents.space, [ASSET])
     basis.require_model(ASSET)
     digest = hashlib.sha256(raw).hexdigest()
@@ -74,6 +79,7 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
         return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
     documents.require_writable(basis)
     files = _redraw(raw, preset)
+    room.add(_count_bytes(files))
     _put_files(documents, digest, files)
     content = _build_content(digest, files, texts)
     try:
@@ -90,6 +96,7 @@ def _add_preset(documents: WorkingDocuments, asset: DocumentVersion, raw: bytes,
     if not preset or {size.name for size in MEDIA_PRESETS[preset]} <= names:
         return asset
     files = _draw(lambda: draw_preset(raw, preset))
+    MediaRoom.open(documents.resources, documents.space.tenant).add(_count_bytes(files))
     _put_files(documents, hashlib.sha256(raw).hexdigest(), files)
 
     def add_files(content: DocumentContent) -> DocumentContent:
@@ -98,6 +105,10 @@ def _add_preset(documents: WorkingDocuments, asset: DocumentVersion, raw: bytes,
         return content.with_fields(DEFINITION_LOCALE, {FILES_FIELD: [*known, *missing]})
 
     return documents.update(asset.key, add_files).version
+
+
+def _count_bytes(files: Sequence[RedrawnFile]) -> int:
+    return sum(len(file.data) for file in files)
 
 
 def _put_files(documents: WorkingDocuments, digest: str, files: Sequence[RedrawnFile]) -> None:
@@ -156,12 +167,6 @@ def _describe_file(file: RedrawnFile) -> dict[str, Any]:
 def media_folder(space: SpaceKey, digest: str) -> str:
     """Return the folder of the files of an upload."""
     return f"{space.folder}/media/{digest}"
-
-
-def list_asset_files(content: DocumentContent | None) -> list[Mapping[str, Any]]:
-    """Return the files of an asset: name, media type, size in pixels and bytes, digest."""
-    files = content.get_locale(DEFINITION_LOCALE).get(FILES_FIELD) if content else None
-    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
 
 
 def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentVersion, name: str = ORIGINAL) -> str:

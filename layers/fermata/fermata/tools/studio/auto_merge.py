@@ -6,22 +6,19 @@ from fermata.tools.studio.project_permissions import ProjectPermissions
 from fermata.tools.studio.tool_rules import TOOL_RULES, StudioWorkflow
 
 
-def merges_at_once(
-    tool_name: str, permissions: ProjectPermissions, *, workflow: str, branch: str, plan_has_reviews: bool = True
-) -> bool:
+def merges_at_once(tool_name: str, permissions: ProjectPermissions, *, workflow: str, branch: str) -> bool:
     """Return whether the change set that a call has made is merged at once.
 
     Args:
         tool_name: The tool that has written.
         permissions: What the caller may do: changes of owners and admins need no review.
-        workflow: The workflow of the project, `auto-merge` or `review`.
+        workflow: The workflow of the project, `auto-merge` or `review`, as far as its plan has reviews.
         branch: The change set; empty when the call wrote nothing, as after errors of validation.
-        plan_has_reviews: Whether the plan of the workspace knows reviews. Without, everything is merged.
     """
     kind = TOOL_RULES[tool_name].workflow
     if not branch or kind not in (StudioWorkflow.AUTO_MERGE, StudioWorkflow.WORKFLOW_DEPENDENT):
         return False
-    if kind is StudioWorkflow.AUTO_MERGE or workflow == AUTO_MERGE_WORKFLOW or not plan_has_reviews:
+    if kind is StudioWorkflow.AUTO_MERGE or workflow == AUTO_MERGE_WORKFLOW:
         return True
     return permissions.merges_in_review
 

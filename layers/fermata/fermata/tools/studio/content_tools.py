@@ -79,7 +79,7 @@ def _save_fields(
     place, supported = access.place_of(model, locale), access.whole.record.locales
     content = before or DocumentContent(slug=slug)
     content = content.with_fields(place, fields)
-    if access.config.get("autoPublish") is True:
+    if access.publishes_at_once:
         content = _set_status(content, place, ContentStatus.PUBLISHED)
     mark = {**content.meta.get(place, {}), "source": "agent", "updated_by": access.opened.author.user}
     content = content.model_copy(update={"meta": {**content.meta, place: mark}})

@@ -49,17 +49,13 @@ class ProjectPermissions:
         return replace(by_row, tools=by_row.tools & self.tools, allowed_locales=member.locales)
 
 
-def resolve_member_permissions(
-    workspace_role: str, membership: Mapping[str, Any] | None, *, may_restrict_models: bool = True
-) -> ProjectPermissions:
-    """Return the permissions of a member of a workspace.
+def resolve_member_permissions(workspace_role: str, membership: Mapping[str, Any] | None) -> ProjectPermissions:
+    """Return the permissions of a member of a workspace. A restriction stays in force in a plan that has none any more.
 
     Args:
         workspace_role: `owner`, `admin` or `member`. Anything else is a member.
         membership: The member's row of the project: `role`, `specificModels`, `allowedModels`. None without one, which
             permits nothing. A missing or unknown role is that of a viewer.
-        may_restrict_models: Whether the plan knows restrictions to models. Without, a restricted member sees no model,
-            because to drop the restriction would permit more than was meant.
     """
     if workspace_role in _FULL_ROLES:
         return ProjectPermissions(cast(WorkspaceRole, workspace_role), None, frozenset(TOOL_RULES))
@@ -68,7 +64,7 @@ def resolve_member_permissions(
     role = _read_role(membership.get("role"))
     models = None
     if membership.get("specificModels"):
-        models = frozenset(membership.get("allowedModels") or ()) if may_restrict_models else frozenset()
+        models = frozenset(membership.get("allowedModels") or ())
     return ProjectPermissions("member", role, _list_tools_of(role), models)
 
 

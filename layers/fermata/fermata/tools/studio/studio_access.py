@@ -11,6 +11,7 @@ from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY
+from fermata.content.documents.review_workflow import AUTO_MERGE_WORKFLOW, has_reviews
 from fermata.content.files.read_project import HIDDEN_MODELS, WholeSpace, read_cached_space
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import read_membership
@@ -106,8 +107,19 @@ class StudioAccess:
 
     @property
     def workflow(self) -> str:
-        """Whether changes of editors wait for a review."""
-        return str(self.config.get("workflow") or "auto-merge")
+        """Whether changes of editors wait for a review. They do not in a plan without reviews."""
+        wanted = str(self.config.get("workflow") or AUTO_MERGE_WORKFLOW)
+        return wanted if wanted == AUTO_MERGE_WORKFLOW or self.has_reviews else AUTO_MERGE_WORKFLOW
+
+    @cached_property
+    def has_reviews(self) -> bool:
+        """Whether the plan of the workspace has reviews."""
+        return has_reviews(self.opened.resources, self.opened.space.tenant)
+
+    @property
+    def publishes_at_once(self) -> bool:
+        """Whether what is saved is published: the project says so, or there are no reviews that it could wait for."""
+        return self.config.get("autoPublish") is True or not self.has_reviews
 
     @property
     def config(self) -> Mapping[str, Any]:

@@ -37,6 +37,7 @@ from fermata.turns.start.cut_position import find_cut_position
 from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
+from fermata.turns.start.plan_messages import find_monthly_messages
 from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.start.prompt_agent import choose_prompt_model, open_prompt_agent
 from fermata.turns.start.prompt_space import choose_prompt_space
@@ -61,7 +62,8 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
     Raises:
         NotFound, InvalidRequest: Of the conversation, the images or the model.
         Unprocessable: The model lacks an ability that the prompt needs, or a recording has no speech.
-        PaymentRequired: A budget does not cover the first request, or a recording.
+        PaymentRequired: A budget does not cover the first request, or a recording; or the plan of the workspace has no
+            such messages.
         ServiceUnavailable, BadGateway: A recording could not be transcribed.
         TooManyRequests: The user or the tenant has reached a limit of prompts, turns or stored bytes.
         Conflict: Another turn holds the conversation, or the Idempotency-Key was used for another request.
@@ -104,6 +106,8 @@ class _TurnStart:
         counter = UseCounter(resources, caller, prompt.limits, self.turn_id, read_item)
         # The turn that holds the conversation may have to end for this one, and does not if this one is refused.
         counter.require_room(prompt.count_use(self.turn_id, ending=conversation.claim or ""))
+        if month := find_monthly_messages(resources, caller, prompt):
+            month.require_room()
         check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
         content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
         self.snapshot.check()
@@ -198,6 +202,7 @@ class _TurnStart:
         cut_from = None if prompt.cut_after is None else find_cut_position(resources, conversation, prompt.cut_after)
         use = prompt.count_use(turn.id)
         counter.require_room(use)
+        month = find_monthly_messages(resources, self.caller, prompt)
         stored = replace(state, snapshot_key=self.snapshot.get_key())
 
         def commit_at(position: int, count_writes: Sequence[Update]) -> StartedTurn:
@@ -210,6 +215,7 @@ class _TurnStart:
                 self._put_message(turn, conversation, content, position),
                 *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
                 *prompt.build_start_writes(turn.id),
+                *(month.build_writes() if month else ()),
                 hold_writes=hold_writes,
                 count_writes=count_writes,
             )

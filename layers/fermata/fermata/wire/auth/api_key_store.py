@@ -15,10 +15,13 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item,
 from fermata.aws.resources import Resources
 from fermata.aws.settings import LAST_USE_SECONDS
 from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.aws.workspace_subscription import read_subscription
 from fermata.domain.agent_ids import SCOPES, is_scope
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.conversation_key import ConversationKeyRules
-from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
+from fermata.domain.errors import ApiError, Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
+from fermata.domain.plan_refusals import check_plan_quota
+from fermata.domain.workspace_plan import PlanQuota
 from fermata.wire.auth.api_key import (
     API_KEY_MARK,
     TENANT_WIDE_CAPABILITIES,
@@ -92,10 +95,10 @@ def store_new_key(
 
     Raises:
         InvalidRequest: The tenant has too many keys.
+        PlanUpgradeRequired: It has as many keys of the Conversation API as its plan has.
     """
     keys = list_api_keys(resources, caller.tenant)
-    if _count_live(keys) >= MAX_API_KEYS:
-        raise _build_limit_refusal()
+    _check_count(resources, caller.tenant, keys, is_conversation=rules is not None, added=1)
     now = resources.clock.time()
     _delete_long_revoked(resources, keys, now)
     secret = generate_api_secret()
@@ -253,20 +256,39 @@ def _refuse_key_beyond_limit(resources: Resources, key: ServerApiKey) -> None:
 
     Raises:
         InvalidRequest: The tenant has more than MAX_API_KEYS.
+        PlanUpgradeRequired: It has more keys of the Conversation API than its plan has.
     """
-    if _count_live(list_api_keys(resources, key.tenant)) > MAX_API_KEYS:
+    keys = list_api_keys(resources, key.tenant)
+    try:
+        _check_count(resources, key.tenant, keys, is_conversation=key.conversation is not None)
+    except ApiError:
         condition, values = "version = :version", {":version": key.version}
         table = resources.settings.settings_table
         resources.tables.write_items(Delete(table, api_key_partition(key.tenant), key.id, condition, values))
-        raise _build_limit_refusal()
+        raise
 
 
-def _count_live(keys: Iterable[ServerApiKey]) -> int:
-    return sum(key.revoked_at is None for key in keys)
+def _check_count(
+    resources: Resources, tenant: str, keys: Iterable[ServerApiKey], *, is_conversation: bool, added: int = 0
+) -> None:
+    """Check that a tenant may have so many keys. The plan limits those of the Conversation API only.
+
+    Raises:
+        InvalidRequest: The tenant has too many keys.
+        PlanLocked: Nobody pays for it.
+        PlanUpgradeRequired: It has more keys of the Conversation API than its plan has.
+    """
+    live = [key for key in keys if key.revoked_at is None]
+    if len(live) + added > MAX_API_KEYS:
+        raise InvalidRequest(f"A tenant has {MAX_API_KEYS} keys at most. Revoke those that are not used.")
+    if is_conversation:
+        wanted = count_conversation_keys(live) + added
+        check_plan_quota(read_subscription(resources, tenant), PlanQuota.API_KEYS, wanted, resources.clock.time())
 
 
-def _build_limit_refusal() -> InvalidRequest:
-    return InvalidRequest(f"A tenant has {MAX_API_KEYS} keys at most. Revoke those that are not used.")
+def count_conversation_keys(keys: Iterable[ServerApiKey]) -> int:
+    """Return how many keys are of the Conversation API and not revoked."""
+    return sum(key.revoked_at is None and key.conversation is not None for key in keys)
 
 
 def _delete_long_revoked(resources: Resources, keys: Iterable[ServerApiKey], now: float) -> None:

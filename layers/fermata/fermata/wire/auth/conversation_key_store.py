@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 from fermata.aws.resources import Resources
+from fermata.aws.workspace_subscription import require_plan_feature
 from fermata.domain.caller import Caller
 from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import InvalidRequest, Unauthorized
+from fermata.domain.workspace_plan import PlanFeature
 from fermata.wire.auth.api_key import (
     CAPABILITIES_OF_KEY_ROLES,
     CONVERSATION_KEY_MARK,
@@ -44,8 +46,12 @@ def create_conversation_key(
     Raises:
         Forbidden: The caller may not manage content.
         InvalidRequest: The tenant has too many keys.
+        PlanLocked: Nobody pays for the tenant.
+        PlanUpgradeRequired: Its plan has no Conversation API, no more keys, or no restrictions.
     """
     require_content_manager(caller)
+    require_plan_feature(resources, caller.tenant, PlanFeature.CONVERSATION_API)
+    _require_restrictions(resources, caller.tenant, rules)
     granted = CAPABILITIES_OF_KEY_ROLES[rules.role]
     return store_new_key(resources, caller, label, granted, None, expires_in_seconds, rules)
 
@@ -71,15 +77,23 @@ def change_conversation_key(
         Forbidden: The caller may not manage content.
         InvalidRequest: It is a server's key.
         Conflict: The key was changed meanwhile.
+        PlanUpgradeRequired: It would be narrowed, and the plan has no restrictions.
     """
     key = read_live_key(resources, caller.tenant, key_id)
     if key.conversation is None:
         raise InvalidRequest("Only keys of the Conversation API can be changed. Create another key instead.")
     require_content_manager(caller)
     rules = change(key.conversation)
+    if (rules.models, rules.locales) != (key.conversation.models, key.conversation.locales):
+        _require_restrictions(resources, caller.tenant, rules)
     granted = CAPABILITIES_OF_KEY_ROLES[rules.role]
     update = {"conversation": rules, "capabilities": granted, "label": label or key.label}
     return replace_key(resources, key, key.model_copy(update=update))
+
+
+def _require_restrictions(resources: Resources, tenant: str, rules: ConversationKeyRules) -> None:
+    if rules.models is not None or rules.locales is not None:
+        require_plan_feature(resources, tenant, PlanFeature.MODEL_RESTRICTIONS)
 
 
 def authenticate_conversation_key(resources: Resources, text: str) -> ServerApiKey:

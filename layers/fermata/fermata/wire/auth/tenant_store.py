@@ -14,6 +14,7 @@ from typing import Any
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled
 from fermata.aws.resources import Resources
+from fermata.aws.workspace_subscription import forget_subscription
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.workspace_plan import Subscription
@@ -267,6 +268,7 @@ def _replace_tenant(resources: Resources, old: Tenant, new: Tenant) -> Tenant:
                 f"Tenant {old.name!r} has just been changed by another request. Check it, and try again."
             ) from error
     resources.cache.invalidate(("tenant", new.name))
+    forget_subscription(resources, new.name)
     return new
 
 

@@ -101,9 +101,13 @@ class PlanMeterView(ResponseModel):
 
 
 class PlanQuotaView(ResponseModel):
-    """What may exist at once, or how large one thing may be. `included` is null without a limit."""
+    """What may exist at once, or how large one thing may be. `included` is null without a limit.
+
+    `used` is what there is of it now; null without a limit, and of the size of one thing.
+    """
 
     name: str
+    used: CountField | None
     included: CountField | None
 
 

@@ -4,19 +4,9 @@ import math
 from datetime import UTC, datetime
 
 from fermata.domain.errors import PaymentRequired, TooManyRequests
-from fermata.domain.workspace_plan import PlanMeter, PlanQuota, Subscription
+from fermata.domain.plan_parts import PLAN_PARTS, list_plans_with
+from fermata.domain.workspace_plan import PlanFeature, PlanMeter, PlanQuota, Subscription
 
-_NAMES: dict[str, str] = {
-    PlanMeter.CHAT_MESSAGES: "messages to the agent",
-    PlanMeter.API_MESSAGES: "messages by API",
-    PlanMeter.MCP_CALLS: "calls of MCP clients",
-    PlanMeter.FORM_SUBMISSIONS: "submissions of forms",
-    PlanQuota.API_KEYS: "API keys",
-    PlanQuota.FORMS: "forms",
-    PlanQuota.MEDIA_BYTES: "bytes of media",
-    PlanQuota.FILE_BYTES: "bytes of a file",
-    PlanQuota.SEATS: "members",
-}
 _LOCKED = {
     "trial": "The trial of this workspace has ended. Choose a plan to go on.",
     "grace": "The last payment for this workspace has failed and the time to repeat it is over. "
@@ -69,8 +59,39 @@ def check_plan_quota(subscription: Subscription, quota: PlanQuota, wanted: int, 
     check_plan_is_open(subscription, now)
     limit = subscription.get_limit(quota)
     if limit is not None and wanted > limit:
-        text = f"The plan {subscription.plan} has room for {limit:,} {_NAMES[quota]}, and this would be {wanted:,}."
-        raise PlanUpgradeRequired(f"{text} Remove some, or choose a larger plan.", reason="plan_quota")
+        raise PlanUpgradeRequired(_describe_quota(subscription.plan, quota, limit, wanted), reason="plan_quota")
+
+
+def _describe_quota(plan: str, quota: PlanQuota, limit: int, wanted: int) -> str:
+    what = PLAN_PARTS[quota].words
+    if limit == 0:
+        return f"The plan {plan} has no {what}. Choose a larger plan to use them."
+    if quota is PlanQuota.FILE_BYTES:
+        return (
+            f"The plan {plan} takes files of {limit:,} bytes at most, and this one has {wanted:,}. "
+            "Make it smaller, or choose a larger plan."
+        )
+    text = f"The plan {plan} has room for {limit:,} {what}, and this would be {wanted:,}."
+    return f"{text} Remove some, or choose a larger plan."
+
+
+def check_plan_feature(subscription: Subscription, feature: PlanFeature, now: float) -> None:
+    """Check that the plan of a workspace has a feature.
+
+    Args:
+        subscription: Of the workspace.
+        feature: What is needed.
+        now: In epoch seconds.
+
+    Raises:
+        PlanLocked: The plan is locked.
+        PlanUpgradeRequired: It has not.
+    """
+    check_plan_is_open(subscription, now)
+    if not subscription.has_feature(feature):
+        plans = " or ".join(list_plans_with(feature))
+        text = f"The plan {subscription.plan} has no {PLAN_PARTS[feature].words}. Choose the plan {plans} to use that."
+        raise PlanUpgradeRequired(text, reason="plan_feature")
 
 
 def build_month_refusal(
@@ -85,7 +106,7 @@ def build_month_refusal(
         now: In epoch seconds.
         is_own_limit: Whether it is the limit of the caller's API key, and not of the workspace.
     """
-    what = _NAMES[meter]
+    what = PLAN_PARTS[meter].words
     if limit == 0 and not is_own_limit:
         text = f"The plan {subscription.plan} has no {what}. Choose a larger plan to use them."
         return PlanUpgradeRequired(text, reason="plan_feature")

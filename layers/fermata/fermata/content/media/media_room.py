@@ -1,0 +1,144 @@
+"""Keep the media of a workspace within what its plan has room for (decision 0529).
+
+    t#<tenant>#media   room   how many bytes all of its spaces have, and when they were last counted (content table)
+
+A new file is added before it is stored. What takes an asset away, or fails to store one, takes nothing back: when the
+room seems to be used up, the assets that are there are counted anew.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.aws.dynamodb_client import draw_pause
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put
+from fermata.aws.resources import Resources
+from fermata.aws.workspace_subscription import read_subscription
+from fermata.content.built_in_models import ASSET_MODEL
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.content_space import SpaceKey, list_spaces
+from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.list_documents import MAX_LISTED, list_documents
+from fermata.content.documents.read_document import read_versions_at_once
+from fermata.domain.errors import ServiceUnavailable
+from fermata.domain.plan_refusals import check_plan_quota
+from fermata.domain.workspace_plan import PlanQuota, Subscription
+
+FILES_FIELD = "files"
+"""The field of an asset that describes its files."""
+RECOUNT_SECONDS = 60
+"""How long a count that left no room is believed."""
+_MAX_ADDITIONS = 20
+
+
+@dataclass(frozen=True)
+class MediaRoom:
+    """What a workspace may store of media. Of a plan without a limit nothing is counted."""
+
+    resources: Resources
+    tenant: str
+    subscription: Subscription
+
+    @classmethod
+    def open(cls, resources: Resources, tenant: str) -> "MediaRoom":
+        """Return the room of a workspace by its plan."""
+        return cls(resources, tenant, read_subscription(resources, tenant))
+
+    def require_file_fits(self, size: int) -> None:
+        """Return if one file may have so many bytes.
+
+        Raises:
+            PlanLocked: Nobody pays for the workspace.
+            PlanUpgradeRequired: The plan takes smaller files only.
+        """
+        check_plan_quota(self.subscription, PlanQuota.FILE_BYTES, size, self.resources.clock.time())
+
+    def add(self, size: int) -> None:
+        """Add bytes to what is stored, before they are. Of uploads at once as many succeed as there is room for.
+
+        Raises:
+            PlanLocked: Nobody pays for the workspace.
+            PlanUpgradeRequired: There is not so much room.
+            ServiceUnavailable: Others have added theirs in every attempt.
+        """
+        limit = self.subscription.get_limit(PlanQuota.MEDIA_BYTES)
+        if limit is None:
+            return
+        for attempt in range(1, _MAX_ADDITIONS + 1):
+            before = self._read_row()
+            counted = self._find_bytes(before, size, limit)
+            check_plan_quota(self.subscription, PlanQuota.MEDIA_BYTES, counted + size, self.resources.clock.time())
+            try:
+                self.resources.tables.write_items(self._build_put(before, counted + size))
+                return
+            except ConditionFailed:
+                self.resources.clock.sleep(draw_pause(attempt))
+        raise ServiceUnavailable("Too many images are being stored at once. Try again.", retry_after=1)
+
+    def count_used(self) -> int:
+        """Return how many bytes are stored, as far as it is known without counting all assets again."""
+        row = self._read_row()
+        return int(row["bytes"]) if row else count_media_bytes(self.resources, self.tenant)
+
+    def _find_bytes(self, row: Item | None, size: int, limit: int) -> int:
+        """Return what is stored: as the row says, or counted anew if that leaves no room."""
+        now = self.resources.clock.time()
+        if row is not None and (row["bytes"] + size <= limit or now < row["counted_at"] + RECOUNT_SECONDS):
+            return int(row["bytes"])
+        counted = count_media_bytes(self.resources, self.tenant)
+        if counted + size > limit:
+            self._remember(row, counted)
+        return counted
+
+    def _remember(self, row: Item | None, counted: int) -> None:
+        """Store a count that leaves no room, so that the next requests need not count."""
+        with contextlib.suppress(ConditionFailed):  # another request has counted, or stored something meanwhile
+            self.resources.tables.write_items(self._build_put(row, counted, is_counted=True))
+
+    @property
+    def _key(self) -> ItemKey:
+        return ItemKey(self.resources.settings.content_table, f"t#{self.tenant}#media", "room")
+
+    def _read_row(self) -> Item | None:
+        return self.resources.tables.get_item_by_key(self._key)
+
+    def _build_put(self, before: Item | None, stored: int, *, is_counted: bool = False) -> Put:
+        key = self._key
+        counted_at = int(self.resources.clock.time()) if is_counted else int((before or {}).get("counted_at", 0))
+        item: Item = {"pk": key.pk, "sk": key.sk, "v": 1, "bytes": stored, "counted_at": counted_at}
+        if before is None:
+            return Put(key.table, {**item, "version": 1}, if_absent=True)
+        item["version"] = int(before["version"]) + 1
+        return Put(
+            key.table,
+            item,
+            condition="#version = :read",
+            values={":read": before["version"]},
+            names={"#version": "version"},
+        )
+
+
+def list_asset_files(content: DocumentContent | None) -> list[Mapping[str, Any]]:
+    """Return the files of an asset: name, media type, size in pixels and bytes, digest."""
+    files = content.get_locale(DEFINITION_LOCALE).get(FILES_FIELD) if content else None
+    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+
+
+def count_media_bytes(resources: Resources, tenant: str) -> int:
+    """Return how many bytes the assets of a workspace have that are not deleted."""
+    spaces = [space for space, _ in list_spaces(resources, tenant)]
+    return sum(size for space in spaces for size in _iter_sizes(resources, space))
+
+
+def _iter_sizes(resources: Resources, space: SpaceKey) -> Iterator[int]:
+    after = ""
+    while True:
+        page = list_documents(resources, space, ASSET_MODEL.id, limit=MAX_LISTED, after=after)
+        wanted = [(DocumentKey(ASSET_MODEL.id, head.id), head.version) for head in page.documents]
+        for version in read_versions_at_once(resources, space, wanted).values():
+            sizes = (file.get("size") for file in list_asset_files(version.content))
+            yield sum(size for size in sizes if isinstance(size, int) and size > 0)
+        after = page.after
+        if not after:
+            return
