@@ -255,7 +255,7 @@ class TestPlanUsage:
         status, plan = send(bakery, "GET", "/admin/api/ai/content/plan")
         meters = {meter["name"]: (meter["used"], meter["included"], meter["overageUsd"]) for meter in plan["meters"]}
         assert (status, meters["chatMessages"], meters["apiMessages"]) == (200, (1, 150, 0.03), (0, 7, 0.05))
-        assert {"name": "forms", "included": 1} in plan["quotas"]
+        assert {"name": "forms", "used": 0, "included": 1} in plan["quotas"]
         assert (plan["locked"], plan["state"], plan["endsAt"]) == (False, "active", None)
 
     def test_only_who_sees_the_usage_or_manages_content_sees_the_plan(self, bakery: TokenSigner) -> None:

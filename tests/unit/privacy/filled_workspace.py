@@ -10,6 +10,7 @@ from fermata.content.change_sets.change_set_documents import change_in_change_se
 from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
+from fermata.content.media.media_room import MediaRoom
 from fermata.credentials.credential_store import create_credential, delete_credential
 from fermata.credentials.known_capabilities import store_listed_capabilities
 from fermata.credentials.model_choice import ModelChoice
@@ -54,6 +55,7 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     delete_credential(resources, caller, unused.id)
     use = MeteredUse(PlanMeter.CHAT_MESSAGES, "message-of-ada", caller.user)
     reserve_metered_use(resources, caller.tenant, Subscription(), use)
+    resources.tables.write_items(*MediaRoom(resources, caller.tenant, Subscription(plan="pro")).build_writes(1))
 
 
 def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -> None:

@@ -1,5 +1,6 @@
 """Create spaces, and create, change, restore and delete their models, which are documents of a model themselves."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Put
@@ -143,7 +144,7 @@ def put_model(
         if keeps_form and state is not None and "form" not in definition:
             wanted = wanted.model_copy(update={"form": state.model.form})
             parse_form_definition(wanted)
-        check_form_fits_plan(resources, space, state.model if state else None, wanted)
+        check_forms_fit_plan(resources, space, [(state.model if state else None, wanted)])
         content = model_to_content(wanted)
         # The same definition again is no change.
         published_at = before.content.published_at if before and before.content else ""
@@ -152,31 +153,31 @@ def put_model(
     return change_document(resources, space, DocumentKey(META_MODEL, model.id), author, decide, options)
 
 
-def check_form_fits_plan(
-    resources: Resources, space: SpaceKey, before: ContentModel | None, after: ContentModel
+def check_forms_fit_plan(
+    resources: Resources, space: SpaceKey, changes: Iterable[tuple[ContentModel | None, ContentModel]]
 ) -> None:
-    """Check that the plan of a workspace has what the form of a model becomes. One that stays as it is may stay.
+    """Check that the plan of a workspace has what the forms of models become. One that stays as it is may stay.
 
     Args:
         resources: Of the process.
-        space: The space of the model.
-        before: The model as it is; None for a new one.
-        after: The model as it is to be.
+        space: The space of the models.
+        changes: Each model as it is, None for a new one, and as it is to be.
 
     Raises:
         PlanLocked: Nobody pays for the workspace.
         PlanUpgradeRequired: Its plan has no more forms, or none that approve at once.
     """
-    form, known = find_form(after), find_form(before) if before else None
-    if form is None or form == known:
-        return
-    if form.auto_approve:
+    forms = [(model.id, find_form(before) if before else None, find_form(model)) for before, model in changes]
+    changed = [(known, form) for _, known, form in forms if form and form != known]
+    if any(form.auto_approve and not (known and known.auto_approve) for known, form in changed):
         require_plan_feature(resources, space.tenant, PlanFeature.FORM_AUTO_APPROVE)
+    if all(known for known, _ in changed):
+        return
     subscription = read_subscription(resources, space.tenant)
-    if known is None:
-        is_limited = subscription.get_limit(PlanQuota.FORMS) is not None
-        others = list_open_forms(resources, space.tenant) - {(space, after.id)} if is_limited else frozenset()
-        check_plan_quota(subscription, PlanQuota.FORMS, len(others) + 1, resources.clock.time())
+    is_limited = subscription.get_limit(PlanQuota.FORMS) is not None
+    others = list_open_forms(resources, space.tenant) if is_limited else frozenset()
+    after = others - {(space, name) for name, _, _ in forms} | {(space, name) for name, _, form in forms if form}
+    check_plan_quota(subscription, PlanQuota.FORMS, len(after), resources.clock.time())
 
 
 def list_open_forms(resources: Resources, tenant: str) -> frozenset[tuple[SpaceKey, str]]:

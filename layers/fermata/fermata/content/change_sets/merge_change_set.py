@@ -38,7 +38,7 @@ from fermata.content.model_changes import (
     overlay_models,
     require_no_breaking,
 )
-from fermata.content.model_store import check_form_fits_plan
+from fermata.content.model_store import check_forms_fit_plan
 from fermata.domain.errors import Conflict, ServiceUnavailable
 
 MODEL_MEMBERS = ("fields",)
@@ -177,10 +177,9 @@ def _merge_models(
 def _check_forms(
     resources: Resources, space: SpaceKey, basis: WriteBasis, checked: WriteBasis, made: Iterable[DocumentKey]
 ) -> None:
-    for key in made:
-        if key.model == META_MODEL and (after := checked.models.get(key.id)):
-            before = basis.models.get(key.id)
-            check_form_fits_plan(resources, space, before.model if before else None, after.model)
+    changed = [name for model, name in made if model == META_MODEL and name in checked.models]
+    known = {name: state.model for name, state in basis.models.items()}
+    check_forms_fit_plan(resources, space, [(known.get(name), checked.models[name].model) for name in changed])
 
 
 def _plan_steps(

@@ -37,5 +37,5 @@ def get_workflow(settings: Mapping[str, Any]) -> str:
 
 
 def has_reviews(resources: Resources, tenant: str) -> bool:
-    """Return whether the plan of a workspace has reviews. Without, changes are live at once, whatever a project says."""
+    """Return whether the plan of a workspace has reviews. Without, changes are live at once."""
     return read_subscription(resources, tenant).has_feature(PlanFeature.REVIEW_WORKFLOW)

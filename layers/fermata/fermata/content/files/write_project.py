@@ -37,7 +37,7 @@ from fermata.content.files.read_project import (
     read_whole_space,
 )
 from fermata.content.model_changes import check_model_change, model_to_content
-from fermata.content.model_store import delete_model, put_model
+from fermata.content.model_store import check_forms_fit_plan, delete_model, put_model
 from fermata.content.validation.content_problem import ContentProblem
 from fermata.content.validation.validate_document import ContentRefused
 from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable
@@ -70,9 +70,13 @@ def write_project(
         ContentRefused: A document breaks the rules of its model; nothing was written.
         InvalidRequest: A model has a name that cannot be used.
         Conflict: A model changes what its documents do not allow, or a unique value is taken.
+        PlanLocked: Nobody pays for the workspace, and a model gets a form; nothing was written.
+        PlanUpgradeRequired: The plan of the workspace has no such forms; nothing was written.
     """
     _check_project(project)
     whole = read_whole_space(resources, space)
+    known = {name: state.model for name, state in whole.models.items()}
+    check_forms_fit_plan(resources, space, [(known.get(name), model) for name, model in project.models.items()])
     if whole.record.locales != project.locales:
         change_space_locales(resources, space, project.locales)
     wanted = _list_wanted(project)

@@ -34,7 +34,10 @@ CREATE_API_KEY = Operation(
     "`conversation` it is a key of the Conversation API, and good for nothing else.",
     body=NewApiKey,
     responses=(SuccessResponse("The new key, with its text.", "NewApiKeyResponse", 201),),
-    errors={404: "There is no such content space."},
+    errors={
+        402: "The plan of the workspace is locked, or has no Conversation API, no more keys, or no restrictions.",
+        404: "There is no such content space.",
+    },
 )
 CHANGE_API_KEY = Operation(
     name="changeApiKey",
@@ -49,6 +52,7 @@ CHANGE_API_KEY = Operation(
     errors=_NO_API_KEY
     | {
         400: "The body is not as described, or it is the key of a server.",
+        402: "The plan of the workspace is locked, or has no restrictions.",
         409: "Another request has changed the key meanwhile.",
     },
 )

@@ -53,6 +53,7 @@ _IF_NONE_MATCH = RequestParameter(
     "If-None-Match", "The `ETag` of what is there. 304 without a body if it is current.", _HEADER, location="header"
 )
 _DOCUMENT_RESPONSES = (SuccessResponse("The document. `ETag` names its version.", "DocumentResponse"),)
+NO_SUCH_FORMS = "The plan of the workspace is locked, or has no more forms, or none that approve at once."
 
 LIST_SPACES = Operation(
     name="listContentSpaces", function="api", method="GET", path=f"{CONTENT_PATH}/spaces",
@@ -111,7 +112,7 @@ PUT_CONTENT_MODEL = Operation(
     responses=(SuccessResponse("The model.", "ContentModelResponse"),),
     errors=_NO_SPACE
     | _REFUSED
-    | {402: "The plan has no more forms.", 409: "Its documents are not what the new definition makes of them."},
+    | {402: NO_SUCH_FORMS, 409: "Its documents are not what the new definition makes of them."},
 )  # fmt: skip
 REMOVE_CONTENT_MODEL = Operation(
     name="removeContentModel", function="api", method="DELETE", path=_MODEL_PATH, capabilities=CAN_MANAGE_CONTENT,
@@ -198,7 +199,7 @@ RESTORE_VERSION_OF_DOCUMENT = Operation(
     description="It becomes a new version. Models need `ai.content.manage`.",
     parameters=(_IF_MATCH, _KEY),
     responses=_DOCUMENT_RESPONSES,
-    errors=_NO_DOCUMENT | _REFUSED,
+    errors=_NO_DOCUMENT | _REFUSED | {402: NO_SUCH_FORMS},
 )  # fmt: skip
 LIST_CHANGE_SETS = Operation(
     name="listChangeSets", function="api", method="GET", path=_CHANGE_SETS_PATH, capabilities=CAN_READ_CONTENT,
@@ -245,6 +246,7 @@ MERGE_CHANGE_SET = Operation(
     errors=_NO_CHANGE_SET
     | _REFUSED
     | {
+        402: NO_SUCH_FORMS,
         403: "Changes of this space are merged by reviewers.",
         409: "`conflicts` has the fields that others have changed too, `breakingChanges` what documents may not fit; "
         "or a unique value is another document's.",

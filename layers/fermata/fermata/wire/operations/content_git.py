@@ -2,6 +2,7 @@
 
 from fermata.wire.bodies.content_requests import GitPull, GitPush, NewGitRemote, ProjectImport
 from fermata.wire.operations.common import API_PREFIX, CAN_MANAGE_CONTENT, CAN_READ_CONTENT, OK_RESPONSES
+from fermata.wire.operations.content import NO_SUCH_FORMS
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 
 _GIT_PATH = f"{API_PREFIX}/content-git/{{site}}/{{environment}}"
@@ -17,6 +18,7 @@ _OF_SERVER = _BAD_SPACE | {
     "moved. `code` says which.",
     413: "The space or the repository is too large.",
     502: "The server did not answer as a Git server does.",
+    402: NO_SUCH_FORMS,
     503: "Others are committing to the branch. Try again.",
 }
 _SYNC = (SuccessResponse("What has changed on both sides.", "GitSyncResponse"),)
@@ -91,6 +93,7 @@ IMPORT_FILES = Operation(
     errors=_BAD_SPACE
     | {
         400: "The body is not as described, a file cannot be read, or `problems` says which rules are broken.",
+        402: NO_SUCH_FORMS,
         404: "There is no such site, environment or upload.",
         409: "A model changes what its documents do not allow, a unique value is taken, or the upload is another one.",
         410: "The upload has expired.",

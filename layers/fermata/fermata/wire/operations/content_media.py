@@ -20,6 +20,7 @@ STORE_ASSET = Operation(
     ),
     errors={
         400: "The body is not as described, or the upload is no image, or a damaged one.",
+        402: "The plan of the workspace is locked, or has no room for the file.",
         403: "Changes of this space are reviewed (`reviewRequired`): name a change set.",
         404: "There is no such site, environment or change set, or nothing was uploaded.",
         409: "The upload differs from what was announced, or somebody is storing it at the same moment.",

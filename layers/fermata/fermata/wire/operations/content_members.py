@@ -30,6 +30,7 @@ PUT_SPACE_MEMBER = Operation(
     errors=_NO_SPACE
     | {
         400: "The body is not as described, or the space has no such language.",
+        402: "The plan of the workspace is locked, or has no more members, or no restrictions.",
         409: "Somebody else has changed the member at the same moment.",
         429: "The space has as many members as it may have.",
     },

@@ -9,6 +9,7 @@ _CREDENTIALS_PATH = f"{API_PREFIX}/credentials"
 _CREDENTIAL_PATH = f"{_CREDENTIALS_PATH}/{{id}}"
 _NO_CREDENTIAL = {404: "The caller has no such credential."}
 _CREDENTIAL_RESPONSE = SuccessResponse("The credential.", "CredentialResponse")
+_NO_OWN_KEYS = "The plan of the workspace is locked, or has no own keys of providers."
 
 LIST_CREDENTIALS = Operation(
     name="listCredentials",
@@ -32,6 +33,7 @@ CREATE_CREDENTIAL = Operation(
     responses=(SuccessResponse("The new credential.", "CredentialResponse", 201),),
     errors={
         400: "The body is not as described, or the provider or address cannot be used.",
+        402: _NO_OWN_KEYS,
         409: "The caller has a credential of this provider and label.",
     },
 )
@@ -56,6 +58,7 @@ CHANGE_CREDENTIAL = Operation(
     responses=(_CREDENTIAL_RESPONSE,),
     errors={
         400: "The body is not as described, or does not fit this credential.",
+        402: _NO_OWN_KEYS,
         409: "The caller has a credential of this provider and label.",
     }
     | _NO_CREDENTIAL,

@@ -46,7 +46,8 @@ _MESSAGE_ERRORS = {
 }
 _KEY_ERRORS = {
     401: "The request has no key of the Conversation API, or one that is unknown, revoked or expired.",
-    403: "The key is for another project.",
+    402: "The plan of the workspace is locked.",
+    403: "The key is for another project, or the plan of the workspace has no Conversation API.",
 }
 
 CHAT_IN_STUDIO = Operation(
@@ -116,8 +117,8 @@ SEND_CONVERSATION_MESSAGE = PublicOperation(
         SuccessResponse("The answer.", "ConversationMessageResponse"),
         SuccessResponse("The answer so far. It goes on when a person has decided.", "ConversationMessageResponse", 202),
     ),
-    errors=_MESSAGE_ERRORS
-    | _KEY_ERRORS
+    errors=_KEY_ERRORS
+    | _MESSAGE_ERRORS
     | {502: "The turn has failed. The error says why.", 503: "The provider does not answer now."},
 )
 SHOW_CONVERSATION_HISTORY = PublicOperation(
