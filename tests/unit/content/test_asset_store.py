@@ -13,11 +13,11 @@ from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.media import asset_store
 from fermata.content.media.asset_store import (
     AssetTexts,
-    list_asset_files,
     presign_asset_file,
     read_asset,
     store_asset,
 )
+from fermata.content.media.media_room import list_asset_files
 from fermata.content.media.redraw_image import VARIANT_WIDTHS, RedrawnFile, redraw_image
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import InvalidImageError

@@ -11,10 +11,10 @@ from fermata.content.media.asset_store import (
     MAX_ASSET_TAGS,
     AssetTexts,
     build_asset_path,
-    list_asset_files,
     store_asset,
 )
 from fermata.content.media.fetch_image import fetch_image, name_file_of_url
+from fermata.content.media.media_room import list_asset_files
 from fermata.content.media.redraw_image import ORIGINAL
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.studio_access import StudioAccess
