@@ -10,18 +10,20 @@ import pytest
 import fermata
 from fermata.aws.resources import Resources
 from fermata.client_protocols.mcp_calls import build_call_counts
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import delete_document
 from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.content.documents.review_workflow import has_reviews
-from fermata.content.media.asset_store import AssetTexts, store_asset
+from fermata.content.media.asset_store import AssetTexts, StoredAsset, store_asset
 from fermata.content.media.media_room import RECOUNT_SECONDS, MediaRoom
 from fermata.content.model_changes import model_to_content
 from fermata.content.model_store import create_space, put_model, read_model
 from fermata.content.space_members import SpaceMember, put_member
+from fermata.content.working_documents import WorkingDocuments
 from fermata.content_api.form_requests import submit_form
 from fermata.credentials.credential_store import create_credential
 from fermata.domain.caller import Caller, Capability
@@ -109,8 +111,9 @@ def open_form(**members: object) -> Ask:
     return lambda resources: put_model(resources, SPACE, MODEL | {"id": "order", "form": FORM | members}, AUTHOR)
 
 
-def store_image(resources: Resources, width: int = 40) -> object:
-    return store_asset(resources, SPACE, AUTHOR, make_image(width, 30), AssetTexts("bread.png"))
+def store_image(resources: Resources, width: int = 40) -> StoredAsset:
+    documents = WorkingDocuments(resources, SPACE, AUTHOR)
+    return store_asset(documents, make_image(width, 30), AssetTexts("bread.png"))
 
 
 def add_member(**only: frozenset[str]) -> Ask:
@@ -243,7 +246,7 @@ def test_a_form_that_comes_with_a_change_set_counts_too(workspace: Resources) ->
 
 
 def test_media_fill_their_room_and_deleting_some_makes_room_again(workspace: Resources, clock: TestClock) -> None:
-    first = store_asset(workspace, SPACE, AUTHOR, make_image(40, 30), AssetTexts("bread.png")).version
+    first = store_image(workspace).version
     room = MediaRoom(workspace, "bakery", Subscription(plan="pro"))
     size = room.count_used()
     assert size > 0

@@ -55,7 +55,7 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     delete_credential(resources, caller, unused.id)
     use = MeteredUse(PlanMeter.CHAT_MESSAGES, "message-of-ada", caller.user)
     reserve_metered_use(resources, caller.tenant, Subscription(), use)
-    resources.tables.write_items(*MediaRoom(resources, caller.tenant, Subscription(plan="pro")).build_writes(1))
+    MediaRoom(resources, caller.tenant, Subscription(plan="pro")).add(1)
 
 
 def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -> None:
