@@ -15,6 +15,7 @@ from bench import (
     aws_call_counts,
     calls_before_model_request,
     fault_and_load,
+    large_project,
     large_site,
     large_space,
     latency,
@@ -24,6 +25,7 @@ from bench import (
 )
 from bench.agent_compilation import measure_agent_compilation
 from bench.aws_latencies import write_latencies
+from bench.cms_turn import measure_cms_turn
 from bench.console_page import measure_first_paint
 from bench.driver_decoding import STREAM_LENGTHS, measure_stream_decoding
 from bench.editor_tools import measure_editor_tools
@@ -68,6 +70,8 @@ class BenchmarkSize:
     stream_lengths: tuple[int, ...] = STREAM_LENGTHS
     turn_shape: TurnShape = field(default_factory=TurnShape)
     resumed_events: int = EVENT_COUNT
+    document_count: int = large_space.DOCUMENT_COUNT
+    entry_count: int = large_project.ENTRY_COUNT
     are_pages_measured: bool = True
     """Whether pages are timed in a browser."""
     has_local_latencies: bool = True
@@ -87,6 +91,8 @@ QUICK = BenchmarkSize(
     stream_lengths=(100, 1000),
     turn_shape=SHORT_TURN,
     resumed_events=50,
+    document_count=200,
+    entry_count=50,
     are_pages_measured=False,
     has_local_latencies=False,
 )
@@ -139,7 +145,9 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield large_site.measure_prompt_time(harness, size.repetitions)
         yield large_site.measure_function_memory(harness)
         yield workflow_counts.measure_state_size(harness)
-        yield from large_space.measure_large_space(harness, size.repetitions)
+        yield measure_cms_turn(harness, size.repetitions // 2 + 1)
+        yield from large_space.measure_large_space(harness, size.document_count, size.repetitions)
+        yield from large_project.measure_large_project(harness, size.entry_count, size.repetitions)
     yield from measure_simulated_aws(directory, size)
     yield from measure_waiting_turns(directory, size)
 
@@ -150,6 +158,7 @@ def measure_processor_times(size: BenchmarkSize) -> Iterator[ResultRow]:
     yield measure_import_ratio(max(1, size.repetitions // 2))
     yield measure_tool_pipeline(10 * size.repetitions)
     yield measure_agent_compilation(size.repetitions // 4)
+    yield from large_project.measure_project_files(size.entry_count)
     yield from measure_package_sizes()
     if size.are_pages_measured:
         yield measure_editor_tools(max(2, size.repetitions // 4))

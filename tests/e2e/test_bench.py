@@ -24,12 +24,13 @@ def test_the_counts_of_a_quick_run_meet_their_targets(tmp_path: Path) -> None:
     rows = {row.key: row for row in measure_all(tmp_path, QUICK)}
     counted = ("transitions.browser", "transitions.text", "requests.browser", "killed", "crowd", "length", "state")
     counted += ("credential", "conversations", "audit.bytes", "memory")
+    counted += ("content.list", "content.write", "project.files", "project.import", "transitions.sub_agent")
     missed = [
         f"{row.title}: {row.result}, target {row.target}" for row in map(rows.__getitem__, counted) if not row.is_met
     ]
     assert not missed
     assert rows["units"].numbers["transitions"] == 10
-    assert {"audit", "folding", "prompt", "import", "stream.cpu", "streams"} <= set(rows)
+    assert {"audit", "folding", "prompt", "import", "stream.cpu", "streams", "cms_turn", "content.search"} <= set(rows)
     assert rows["crowd"].numbers["reconnects"] == 0
     assert rows["memory.idle"].numbers["processes"] <= MAX_PROCESSES_AT_REST
     assert rows["memory.answered"].numbers["processes"] <= MAX_PROCESSES_AT_REST + ProcessLimits().total

@@ -10,7 +10,7 @@ from fermata_client.stack.table_backups import STACK_TABLES
 from tests.template import templates
 from tests.template.templates import Template
 
-ADOPTED = dict.fromkeys(templates.OWN_TABLES, False)
+ADOPTED = templates.OWN_STORAGE | dict.fromkeys(templates.OWN_TABLES, False)
 PARAMETERS = {
     "ConversationsTable": "AdoptedConversationsTable",
     "BridgesTable": "AdoptedBridgesTable",

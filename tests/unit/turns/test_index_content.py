@@ -1,22 +1,33 @@
 """Spaces are indexed with the model of a credential: what it costs, and what happens while it does not answer."""
 
 import json
+import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
+from fermata.aws.dynamodb_items_and_writes import serialize_item
 from fermata.aws.resources import Resources
+from fermata.content.content_consumers import (
+    CONTENT_CONSUMERS,
+    prepare_content_consumers,
+    tell_content_consumers,
+)
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import create_document
-from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
+from fermata.content.documents.document_rows import VERSION_PREFIX
 from fermata.content.model_store import create_space
-from fermata.content.outbox import ContentChange
+from fermata.content.outbox import ContentChange, consume_content_changes
+from fermata.content.search import search_index
 from fermata.content.search.search_catalogue import forget_catalogues
 from fermata.content.search.search_index import IndexSettings, read_index_settings
 from fermata.content.search.search_space import search_space
 from fermata.credentials.credential_store import create_credential
 from fermata.domain.errors import InvalidRequest, NotFound, ProviderError
+from fermata.turns import index_content
 from fermata.turns.generate.embed_texts import open_embedder
 from fermata.turns.index_content import choose_search_model, index_content_change, index_space_part
 from tests.resources import resources_of_new_process
@@ -27,6 +38,7 @@ from tests.unit.turns.stage import ADA
 __all__ = ["clock", "resources", "shared_resources"]
 SPACE = SpaceKey(ADA.tenant, "shop")
 AUTHOR = ContentAuthor(ADA.user)
+BURST_DOCUMENTS = 100
 
 
 class EmbeddingServer:
@@ -98,13 +110,16 @@ def list_ledger(resources: Resources) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_space_is_indexed_in_steps_and_again_without_work(process: Resources) -> None:
-    for number in range(60):
+def test_a_space_is_indexed_in_steps_and_again_without_work(
+    process: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_content, "INDEXED_AT_ONCE", 4)
+    for number in range(9):
         add_page(process, f"page-{number}", f"Page {number}")
-    assert index_all(process) == (66, 66)
-    assert index_all(process) == (66, 0)
-    assert index_all(process, again=True) == (66, 66)
-    assert find(process, "Page 17")[0] == "page-17"
+    assert index_all(process) == (15, 15)
+    assert index_all(process) == (15, 0)
+    assert index_all(process, again=True) == (15, 15)
+    assert find(process, "Page 7")[0] == "page-7"
 
 
 def test_a_space_is_searched_with_the_model_of_a_credential_which_is_accounted_for(
@@ -150,3 +165,101 @@ def test_while_the_model_does_not_answer_changes_are_found_by_title_and_later_by
 def test_a_cursor_that_is_none_is_refused(process: Resources, cursor: str) -> None:
     with pytest.raises(InvalidRequest):
         index_space_part(process, SPACE, ADA, cursor)
+
+
+class BurstOfChanges:
+    """A thousand changes, ten of each of a hundred documents, whose newest versions are stored already.
+
+    They come in batches of 25, as the stream delivers them. A batch that fails comes again from there.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: list[tuple[str, int]] = []
+        self.reads = 0
+        self.failing = {12, 262, 512, 999}
+        monkeypatch.setitem(CONTENT_CONSUMERS, "webhooks", f"{__name__}:told_consumer")
+        monkeypatch.setattr(sys.modules[__name__], "told_consumer", self._remember)
+        monkeypatch.setattr(search_index, "read_newest_version", self._read_newest)
+        self.records = [
+            self._build_record(number, f"page-{number % BURST_DOCUMENTS:02d}", number // BURST_DOCUMENTS + 1)
+            for number in range(1000)
+        ]
+
+    def deliver(self, process: Resources) -> int:
+        """Deliver all records, and return how many invocations it took."""
+        tell, prepare = partial(tell_content_consumers, process), partial(prepare_content_consumers, process)
+        start = invocations = 0
+        while start < len(self.records):
+            end = min(start - start % 25 + 25, len(self.records))
+            answer = consume_content_changes(self.records[start:end], tell, lambda *_: None, prepare)
+            failures = answer["batchItemFailures"]
+            start = int(failures[0]["itemIdentifier"]) if failures else end
+            invocations += 1
+        return invocations
+
+    def _remember(self, _resources: Resources, change: ContentChange) -> None:
+        self.told.append((change.document.id, change.version))
+        place = (change.version - 1) * BURST_DOCUMENTS + int(change.document.id.removeprefix("page-"))
+        if place in self.failing:
+            self.failing.remove(place)
+            raise RuntimeError("the queue of webhooks is away")
+
+    def _read_newest(self, _resources: Resources, _space: SpaceKey, key: DocumentKey) -> DocumentVersion:
+        self.reads += 1
+        content = DocumentContent(slug=key.id, title=f"Title {key.id} oaf")
+        return DocumentVersion(
+            model="page", id=key.id, version=10, action="update", at="2026-11-29", created_at="", content=content
+        )
+
+    def _build_record(self, number: int, document: str, version: int) -> dict[str, Any]:
+        data = {"model": "page", "id": document, "version": version, "action": "update", "at": "2026-11-29"}
+        row = {"pk": SPACE.pk, "sk": f"{VERSION_PREFIX}page#{document}#{version}", "data": json.dumps(data)}
+        return {"eventName": "INSERT", "dynamodb": {"SequenceNumber": str(number), "NewImage": serialize_item(row)}}
+
+
+def test_a_burst_of_a_thousand_changes_is_told_whole_and_asks_the_model_once_for_a_batch_of_documents(
+    process: Resources, server: ModelListServer, credential: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose_search_model(process, SPACE, ADA, IndexSettings(credential, "vectors"))
+    burst = BurstOfChanges(monkeypatch)
+    server.requests.clear()
+    assert burst.deliver(process) == 1000 / 25 + 4
+    assert len(burst.told) == 1000 + 4
+    assert list(dict.fromkeys(sorted(burst.told))) == sorted(
+        (f"page-{number:02d}", version) for number in range(BURST_DOCUMENTS) for version in range(1, 11)
+    )
+    for document in ("page-12", "page-62", "page-99"):
+        versions = [version for told, version in burst.told if told == document]
+        assert versions == sorted(versions)
+    asked = [len(request.body["input"]) for request in server.requests if request.path == "/v1/embeddings"]
+    assert (asked, burst.reads) == ([25] * (BURST_DOCUMENTS // 25), BURST_DOCUMENTS)
+    assert len(find_all(process, "zzz oaf")) == BURST_DOCUMENTS
+
+
+def find_all(resources: Resources, query: str) -> set[str]:
+    found = search_space(resources, SPACE, query, open_embedder(resources, SPACE, ADA), limit=1000)
+    return {one.entry.key.id for one in found}
+
+
+def told_consumer(_resources: Resources, _change: ContentChange) -> None:
+    raise AssertionError("replaced by the test")
+
+
+def test_what_cannot_be_indexed_together_is_indexed_change_by_change(
+    process: Resources, server: ModelListServer, credential: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose_search_model(process, SPACE, ADA, IndexSettings(credential, "vectors"))
+    changes = [add_page(process, slug, f"A loaf {slug}") for slug in ("rye", "oats")]
+    with monkeypatch.context() as broken:
+        broken.setattr(server, "respond", lambda _request: (500, {"error": {"message": "out of order"}}))
+        prepare_content_consumers(process, changes)
+        assert search_space(process, SPACE, "A loaf rye", None) == []
+    with monkeypatch.context() as broken:
+        broken.setattr(search_index, "read_newest_version", lambda *_: 1 / 0)
+        prepare_content_consumers(process, changes)
+    server.requests.clear()
+    for change in changes:
+        index_content_change(process, change)
+        index_content_change(process, change)
+    assert len(server.requests) == len(changes)
+    assert find_all(process, "zzz oaf") == {"rye", "oats"}

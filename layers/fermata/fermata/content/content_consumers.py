@@ -7,12 +7,13 @@ in their order, and again for one that it has seen when its process died or anot
 To add one, add its line. The lines are paths because consumers know content, and content knows none of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import cast
 
+from fermata.aws import observability
 from fermata.aws.resources import Resources
-from fermata.content.outbox import ChangeSetStep, OutboxEntry
+from fermata.content.outbox import ChangeSetStep, ContentChange, OutboxEntry
 
 ConsumeOutboxEntry = Callable[[Resources, OutboxEntry], None]
 CONTENT_CONSUMERS: dict[str, str] = {
@@ -24,6 +25,26 @@ CHANGE_SET_CONSUMERS: dict[str, str] = {
     "webhooks": "fermata.turns.webhooks.queue_content_events:queue_change_set_step",
 }
 """The consumers of steps of change sets, likewise."""
+
+
+PREPARING_CONSUMERS: tuple[str, ...] = ("fermata.turns.index_content:index_changes_together",)
+"""Functions `(resources, changes)` that do for a batch, as far as they can, what consumers do for each change."""
+
+
+def prepare_content_consumers(resources: Resources, changes: Sequence[ContentChange]) -> None:
+    """Let consumers do for a batch of changes at once what would take longer for each of them.
+
+    Whatever fails is only logged: all consumers are told of each change afterwards.
+
+    Args:
+        resources: Of the process.
+        changes: What was stored, in its order.
+    """
+    for path in PREPARING_CONSUMERS:
+        try:
+            resolve_name(path)(resources, changes)
+        except Exception:  # noqa: BLE001 - consumers meet it again, for the change whose fault it is
+            observability.log_exception("content.preparation_failed", changes=len(changes))
 
 
 def tell_content_consumers(

@@ -5,7 +5,7 @@ of one document in their order.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from fermata.aws import observability
@@ -100,8 +100,15 @@ def _split_space(partition: str) -> tuple[str, str, str]:
     return tenant, site, environment
 
 
+def ignore_changes(_changes: Sequence[ContentChange]) -> None:
+    """Prepare nothing."""
+
+
 def consume_content_changes(
-    records: Iterable[Mapping[str, Any]], apply: Callable[[Any], object], finish: Callable[[SpaceKey, str], object]
+    records: Sequence[Mapping[str, Any]],
+    apply: Callable[[Any], object],
+    finish: Callable[[SpaceKey, str], object],
+    prepare: Callable[[Sequence[ContentChange]], object] = ignore_changes,
 ) -> dict[str, list[dict[str, str]]]:
     """Apply the changes of a batch, one after the other, up to the first that fails.
 
@@ -109,10 +116,12 @@ def consume_content_changes(
         records: The records of the stream's event.
         apply: Does what an OutboxEntry needs. It is called again for one whose process died or response was lost.
         finish: Takes the marks of a staged commit off whose process may have died.
+        prepare: Does for all changes at once what it can, before they are applied. It raises nothing.
 
     Returns:
         The response to the stream: where it begins again; everything before is done.
     """
+    prepare([change for record in records if (change := read_content_change(record))])
     for record in records:
         change: OutboxEntry | None = read_content_change(record) or read_change_set_step(record)
         switched = read_switched_commit(record)

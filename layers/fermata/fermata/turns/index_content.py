@@ -1,5 +1,8 @@
 """Index what has changed in content, and whole spaces in steps."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from fermata.aws import observability
@@ -10,7 +13,14 @@ from fermata.content.documents.document import DocumentKey
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.model_store import list_content_models
 from fermata.content.outbox import ContentChange
-from fermata.content.search.search_index import IndexSettings, TextEmbedder, index_documents, set_index_settings
+from fermata.content.search.search_index import (
+    IndexMoved,
+    IndexSettings,
+    TextEmbedder,
+    find_unindexed,
+    index_documents,
+    set_index_settings,
+)
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, InvalidRequest, ProviderError
 from fermata.turns.generate.embed_texts import check_embedding_model, open_embedder
@@ -43,11 +53,36 @@ def index_content_change(resources: Resources, change: ContentChange) -> None:
         IndexMoved: Somebody else indexes the document. The change has to be repeated.
     """
     try:
-        index_documents(resources, change.space, [change.document], open_embedder(resources, change.space))
+        _index_unindexed(resources, change.space, {change.document: change.version})
     except (ApiError, ProviderError) as error:
         place = f"{change.space.name}/{change.document.model}/{change.document.id}"
         observability.log_warning("content.indexed_without_vector", document=place, error=error.message)
         index_documents(resources, change.space, [change.document], WITHOUT_VECTORS)
+
+
+def index_changes_together(resources: Resources, changes: Sequence[ContentChange]) -> None:
+    """Index what has changed at once with one request to the model of each space, so that a burst asks it rarely.
+
+    What cannot be indexed so is left to `index_content_change`, which is called for each change afterwards.
+
+    Args:
+        resources: Of the process.
+        changes: At most 100 changes.
+    """
+    newest: dict[SpaceKey, dict[DocumentKey, int]] = defaultdict(dict)
+    for change in changes:
+        of_space = newest[change.space]
+        of_space[change.document] = max(change.version, of_space.get(change.document, 0))
+    for space, versions in newest.items():
+        if len(versions) > 1:
+            with suppress(ApiError, ProviderError, IndexMoved):
+                _index_unindexed(resources, space, versions)
+
+
+def _index_unindexed(resources: Resources, space: SpaceKey, versions: Mapping[DocumentKey, int]) -> None:
+    embedder = open_embedder(resources, space)
+    if keys := find_unindexed(resources, space, versions, embedder):
+        index_documents(resources, space, keys, embedder)
 
 
 def choose_search_model(resources: Resources, space: SpaceKey, caller: Caller, settings: IndexSettings) -> None:

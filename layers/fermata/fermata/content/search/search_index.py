@@ -5,7 +5,7 @@ Whoever has read the entries until a moment reads only newer ones (decision 0461
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,10 +121,37 @@ def index_documents(
     return len(found)
 
 
+def find_unindexed(
+    resources: Resources, space: SpaceKey, versions: Mapping[DocumentKey, int], embedder: TextEmbedder
+) -> list[DocumentKey]:
+    """Return the documents of which a version, or a newer one, is not indexed yet. One request tells.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        versions: The version of each document, at most 100.
+        embedder: With which it is to be indexed.
+    """
+    table, store = resources.settings.content_table, open_vector_stores(resources)[0]
+    rows = resources.tables.batch_get_items(table, [(space.pk, pointer_sort_key(key)) for key in versions])
+    pointers = {key: rows.get((space.pk, pointer_sort_key(key)), {}) for key in versions}
+    return [
+        key
+        for key, pointer in pointers.items()
+        if int(pointer.get("version", 0)) < versions[key]
+        or not _is_with_others(pointer, embedder, store)
+        or ("replaced" in pointer and int(pointer["version"]) == versions[key])
+    ]
+
+
+def _is_with_others(pointer: Item, embedder: TextEmbedder, store: VectorStore) -> bool:
+    """Return whether the vector of a document can be compared with those of others."""
+    return pointer.get("embedder") == embedder.name and pointer.get("store", RowVectors.name) == store.name
+
+
 def _is_current(pointer: Item, version: DocumentVersion, embedder: TextEmbedder, store: VectorStore) -> bool:
     is_indexed = int(pointer.get("version", 0)) >= version.version
-    is_with_others = pointer.get("embedder") == embedder.name and pointer.get("store", RowVectors.name) == store.name
-    return is_indexed and (version.is_deleted or is_with_others)
+    return is_indexed and (version.is_deleted or _is_with_others(pointer, embedder, store))
 
 
 def _embed_versions(versions: Sequence[DocumentVersion], embedder: TextEmbedder) -> list[EmbeddedVersion]:
