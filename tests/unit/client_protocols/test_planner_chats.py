@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from fermata.credentials import scope_defaults
+from fermata.planner_api import chat_streams
+from fermata.planner_api.chat_store import settle_chat, store_chat
 from fermata.planner_api.sessions import open_session
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn_log import read_end_type
@@ -129,3 +131,22 @@ def test_a_plan_that_waits_is_dropped_by_its_id(chats: PlannerChats) -> None:
     dropped = chats.post(executionMode="discard_pending_plan", pendingPlanId=plan)
     assert (dropped.status_code, dropped.json()["status"]) == (200, "canceled")
     assert chats.post(executionMode="apply_pending_plan", pendingPlanId=plan).status_code == 409
+
+
+def test_a_chat_that_is_cancelled_while_it_starts_does_not_go_on(
+    chats: PlannerChats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources, caller, started = chats.stage.resources, chats.stage.caller, []
+    conversation = open_session(resources, caller, "s", None).conversation
+    chat = store_chat(resources, caller, conversation, {"session": "s", "message": "Change it"}, "")
+
+    def cancel_first(*args: Any) -> Any:
+        assert settle_chat(resources, caller, chat, "cancelled")
+        started.append(start_turn(*args))
+        return started[0]
+
+    monkeypatch.setattr(type(chats.stage.workflow), "start_execution", lambda *_, **__: None)
+    monkeypatch.setattr(chat_streams, "start_turn", cancel_first)
+    answer = chats.requester.send("GET", f"/admin/api/ai/planner/chat/stream?streamId={chat.id}")
+    assert answer.status_code == 410, answer.text
+    assert read_end_type(resources, started[0].turn) == "cancelled"

@@ -54,3 +54,12 @@ def test_a_token_is_issued_for_a_turn_of_the_caller_only(bakery: TokenSigner) ->
     assert send("bridges/unknown/callback-tokens", bakery.bearer_headers(), {})[0] == 404
     assert send("bridges/unknown/callback-tokens", {}, {})[0] == 401
     assert send("bridges/unknown/callback-tokens", bakery.bearer_headers(), {"expiresInSeconds": 0})[0] == 400
+
+
+@pytest.mark.parametrize("members", [{}, {"result": 1}, {"data": 1, "error": {"message": "No."}}])
+def test_a_remote_result_without_data_and_error_or_with_both_is_refused_and_says_what_belongs_there(
+    bakery: TokenSigner, members: dict[str, Any]
+) -> None:
+    named = {name: value for name, value in REMOTE_RESULT.items() if name != "data"}
+    status, answer = send("tool-callbacks", {}, named | members)
+    assert (status, "either 'data' or an 'error'" in answer["error"]) == (400, True)

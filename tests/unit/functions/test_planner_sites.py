@@ -193,3 +193,10 @@ def test_a_provider_that_fails_is_told_as_such(bakery: TokenSigner, monkeypatch:
 
     monkeypatch.setattr(vary_block, "answer_generate_request", fail)
     assert vary(bakery, "/stream")[0] == 503
+
+
+@pytest.mark.parametrize("kind", [["add_block"], {"op": 1}, None, 5])
+def test_operations_of_an_odd_kind_are_refused(bakery: TokenSigner, kind: Any) -> None:
+    body = {"session": "today", "ops": [{"op": kind}], "siteCapabilities": {"allowStructuralEdits": False}}
+    status, refused = send("POST", "ops", bakery, body)
+    assert (status, refused["errorCode"]) == (400, "schema_violation")

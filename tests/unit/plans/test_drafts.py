@@ -22,6 +22,7 @@ from fermata.plans.drafts.draft_history import (
 from fermata.plans.drafts.draft_rows import LOG_LENGTH, MAX_UNDO_STEPS, DraftLocation
 from fermata.plans.drafts.draft_store import MAX_CHANGED_PAGES, MAX_DRAFT_BYTES, MAX_DRAFT_PAGE_BYTES, load_draft
 from fermata.plans.drafts.publishing import publish_draft
+from fermata.plans.drafts.repeated_request import make_request_effect_key
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.page_model import Page
 from fermata.plans.submit_plan import apply_submitted_operations
@@ -274,3 +275,48 @@ def test_the_rows_are_plain_json_that_an_export_can_write(site: Resources) -> No
     table = site.settings.conversations_table
     rows = site.tables.query_items(table, HERE.pk)
     assert json.dumps(rows)
+
+
+def find_hero_link(resources: Resources) -> str:
+    page = load_draft(resources, HERE).draft.find_page("/")
+    assert page is not None
+    return next(str(block.props["ctaHref"]) for block in page.blocks if block.id == "b_hero")
+
+
+@pytest.mark.parametrize("undone", ["/prices", "/pricing"])
+@pytest.mark.parametrize("redone", ["/prices", "/pricing"])
+def test_a_step_over_a_rename_gives_the_page_its_other_slug(site: Resources, undone: str, redone: str) -> None:
+    change(site, {"op": "rename_page", "pageSlug": "/pricing", "newPageSlug": "/prices"})
+    slugs = load_draft(site, HERE).draft.slugs
+    assert step_page(site, HERE, undone, "undo").outcome == {"navigateToSlug": "/pricing"}
+    assert load_draft(site, HERE).draft.slugs == SITE.slugs
+    assert find_hero_link(site) == "/pricing"
+    assert step_page(site, HERE, redone, "redo").outcome == {"navigateToSlug": "/prices"}
+    assert load_draft(site, HERE).draft.slugs == slugs
+    assert find_hero_link(site) == "/prices"
+
+
+def test_changes_after_a_rename_are_undone_before_it_and_not_under_the_old_slug(site: Resources) -> None:
+    change(site, {"op": "rename_page", "pageSlug": "/faq", "newPageSlug": "/questions"})
+    change(site, {"op": "update_page_meta", "pageSlug": "/questions", "patch": {"title": "Answers"}})
+    with pytest.raises(Conflict, match="called /questions now"):
+        step_page(site, HERE, "/faq", "undo")
+    step_page(site, HERE, "/questions", "undo")
+    step_page(site, HERE, "/questions", "undo")
+    draft = load_draft(site, HERE).draft
+    assert (draft.slugs, draft.find_page("/faq")) == (SITE.slugs, SITE.find_page("/faq"))
+
+
+def test_two_pages_that_came_and_went_in_one_change_are_two_pages(site: Resources) -> None:
+    page = {"id": "p_new", "slug": "/new", "title": "New", "blocks": []}
+    change(site, {"op": "remove_page", "pageSlug": "/faq"}, {"op": "create_page", "page": page})
+    step_page(site, HERE, "/new", "undo")
+    assert sorted(load_draft(site, HERE).draft.slugs) == ["/", "/pricing"]
+
+
+def test_a_key_of_another_request_is_refused_and_not_answered_with_what_that_has_done(site: Resources) -> None:
+    first, other = (make_request_effect_key("k", "/ops", body) for body in (b"1", b"2"))
+    assert [set_heading(site, "One", first), set_heading(site, "One", first)] == [2, 2]
+    with pytest.raises(Conflict, match="another request"):
+        set_heading(site, "Two", other)
+    assert set_heading(site, "Two", make_request_effect_key("k2", "/ops", b"2")) == 3

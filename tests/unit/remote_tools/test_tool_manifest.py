@@ -91,3 +91,46 @@ def test_whole_numbers_are_written_as_such() -> None:
 def test_names_are_compared_without_case_and_blanks() -> None:
     assert normalize_tool_name(" Pim.GetProduct ") == normalize_tool_name("pim.getproduct")
     assert make_manifest(name=" pim.getProduct ").name == "pim.getProduct"
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"properties": []}, "$.properties has to be an object"),
+        ({"properties": {"a": 1}}, "$.properties.a has to be a schema"),
+        ({"properties": {"a": {"type": "strng"}}}, "$.properties.a.type has to be one or several of"),
+        ({"properties": {"a": {"type": []}}}, "$.properties.a.type"),
+        ({"properties": {"a": {"items": {"type": None}}}}, "$.properties.a.items.type"),
+        ({"properties": {"a": {"items": [True, 1]}}}, "$.properties.a.items[1] has to be a schema"),
+        ({"properties": {"a": {"enum": []}}}, "$.properties.a.enum"),
+        ({"additionalProperties": {"required": "a"}}, "$.additionalProperties.required has to be a list of names"),
+        ({"required": [1]}, "$.required"),
+        ({"anyOf": []}, "$.anyOf has to be a list of at least one schema"),
+        ({"oneOf": [{"type": "objekt"}]}, "$.oneOf[0].type"),
+    ],
+)
+@pytest.mark.parametrize("member", ["inputSchema", "outputSchema"])
+def test_a_schema_that_providers_would_refuse_with_the_whole_prompt_is_refused(
+    schema: dict[str, Any], problem: str, member: str
+) -> None:
+    with pytest.raises(InvalidManifest) as refused:
+        make_manifest(**{member: schema})
+    assert (refused.value.field, problem in refused.value.message) == (member, True)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"type": ["string", "null"], "enum": ["x", None]}, "b": True}, "required": ["a"]},
+        {"properties": {"a": {"type": "array", "items": [{"type": "number"}]}}, "$ref": "#/x", "pattern": "("},
+        {"additionalProperties": {"type": "string"}, "allOf": [{"required": []}]},
+    ],
+)
+def test_any_json_schema_is_accepted(schema: dict[str, Any]) -> None:
+    assert make_manifest(inputSchema=schema).input_schema == schema
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\u200b", "a\u202eb", "a\u0000b"])
+def test_a_name_with_characters_that_nobody_can_see_is_refused(name: str) -> None:
+    with pytest.raises(InvalidManifest, match="name has characters that nobody can see"):
+        make_manifest(name=name)

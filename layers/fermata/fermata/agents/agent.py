@@ -139,10 +139,11 @@ class Agent:
             "situation": self.situation,
             "max_rounds": self.max_rounds,
             "policy": self.policy.to_wire(),
-            "tools": [tool.definition for tool in self._iter_tools()],
+            "tools": [tool.definition for tool in self.iter_tools()],
         }
 
-    def _iter_tools(self) -> Iterator[Tool]:
+    def iter_tools(self) -> Iterator[Tool]:
+        """Yield the tools as all generations of editors know them."""
         toolset = self.toolset
         yield from toolset.tools
         for generation in sorted(toolset.revised_tools):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -14,10 +15,16 @@ from pydantic import Field
 from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.base import DomainModel
 from fermata.tools.tool import Access, Approval, Risk, Tool
+from fermata.tools.toolset import list_tool_names
 
 DEFAULT_APPROVAL_SECONDS = 7 * 86_400
 """How long a call waits for a decision, where no policy says otherwise."""
 _Names = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], Field(max_length=200)]
+
+
+def fold_tool_name(name: str) -> str:
+    """Return the form in which names of tools are compared, as those of registered tools are: trimmed, without case."""
+    return name.strip().casefold()
 
 
 class Effect(StrEnum):
@@ -31,8 +38,8 @@ class Effect(StrEnum):
 class PolicyRule(DomainModel):
     """What becomes of the calls that meet all of its conditions. A condition that is empty is met by every call.
 
-    `tools` are canonical names, or names of remote tools as they were registered. `access` is what the API calls a
-    tool's capability.
+    `tools` are names by which tools are known, in any case. A remote tool is known by the name that it was registered
+    with, and by the one that models read. `access` is what the API calls a tool's capability.
     """
 
     effect: Literal["allow", "ask", "deny"]
@@ -57,8 +64,12 @@ class PolicyRule(DomainModel):
         return self._has_name_of(tool) or tool.toolset in self.toolsets
 
     def _has_name_of(self, tool: Tool) -> bool:
-        """Return whether a name of the tool is listed: a remote tool is known to models by another than its own."""
-        return tool.name in self.tools or not set(tool.aliases).isdisjoint(self.tools)
+        return not self.folded_tools.isdisjoint(map(fold_tool_name, list_tool_names(tool)))
+
+    @cached_property
+    def folded_tools(self) -> frozenset[str]:
+        """The names of tools in the form in which they are compared."""
+        return frozenset(map(fold_tool_name, self.tools))
 
 
 class ApprovalPolicy(DomainModel):

@@ -9,9 +9,15 @@ from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.errors import ServiceUnavailable
+from fermata.domain.errors import PayloadTooLarge, ServiceUnavailable
 
 MAX_SET_POLICY_ATTEMPTS = 5
+MAX_POLICY_BYTES = 64_000
+"""The row of each turn keeps the policy with which it has started, and has 400 KB for everything."""
+TOO_LONG_MESSAGE = (
+    f"The policy has more than {MAX_POLICY_BYTES:,} characters of JSON. Name toolsets, risks or a capability in place "
+    "of single tools."
+)
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,11 @@ def set_policy(resources: Resources, caller: Caller, policy: ApprovalPolicy) -> 
         The policy as stored.
 
     Raises:
+        PayloadTooLarge: It is longer than a turn can keep.
         ServiceUnavailable: Other requests change the policy all the time.
     """
+    if len(_dump_policy(policy).encode()) > MAX_POLICY_BYTES:
+        raise PayloadTooLarge(TOO_LONG_MESSAGE)
     for _ in range(MAX_SET_POLICY_ATTEMPTS):
         before = read_policy(resources, caller.tenant)
         stored = StoredPolicy(
@@ -82,6 +91,10 @@ def set_policy(resources: Resources, caller: Caller, policy: ApprovalPolicy) -> 
     raise ServiceUnavailable("Other requests are changing the policy. Send the same request again.", retry_after=1)
 
 
+def _dump_policy(policy: ApprovalPolicy) -> str:
+    return json.dumps(policy.to_wire(), separators=(",", ":"))
+
+
 def _replace_policy(resources: Resources, tenant: str, before: StoredPolicy, stored: StoredPolicy) -> bool:
     """Store a policy in place of the one that was read. Return False when that has changed since (decision 0143)."""
     key = build_policy_key(resources, tenant)
@@ -89,7 +102,7 @@ def _replace_policy(resources: Resources, tenant: str, before: StoredPolicy, sto
         "pk": key.pk,
         "sk": key.sk,
         "v": 1,
-        "policy": json.dumps(stored.policy.to_wire(), separators=(",", ":")),
+        "policy": _dump_policy(stored.policy),
         "version": stored.version,
         "updated_at": stored.updated_at,
         "updated_by": stored.updated_by,

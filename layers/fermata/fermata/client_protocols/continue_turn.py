@@ -27,7 +27,6 @@ from fermata.wire.bodies.turn_requests import SnapshotBody
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.turn_steps import FoldedCall, TurnFold
 
-PAGE_TOOLSET = "page"
 _OUTPUT_MEMBERS = frozenset({"ok", "data", "error", "images", "revision", "conflict", "inverse"})
 """Those of an editor's results (docs/revisions-and-undo.md). Any other value is the data of a result."""
 

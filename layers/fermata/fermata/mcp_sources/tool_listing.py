@@ -12,6 +12,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError
 from fermata.mcp_sources.mcp_server import McpServer, make_source_label, open_mcp_server
 from fermata.remote_tools.provider_alias import make_provider_alias
+from fermata.tools.schema.check_manifest_schema import find_schema_problem
 from fermata.tools.schema.validate_manifest_value import MAX_SCHEMA_DEPTH, measure_schema_depth
 
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ def _find_problem(listed: Any, alias: str, *used: Collection[str]) -> str:
         return "its input schema is too large."
     if schema.get("type", "object") != "object":
         return "its input is no object."
+    if problem := find_schema_problem(schema):
+        return f"its input schema is none: {problem}."
     return ""
 
 

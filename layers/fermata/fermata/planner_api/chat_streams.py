@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Forbidden, Gone, InvalidRequest
+from fermata.domain.events import CancelledEvent
 from fermata.planner_api.chat_store import ChatRun, is_chat_over, load_chat, settle_chat
 from fermata.planner_api.route_chat import answer_without_turn, build_prompt
 from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
 from fermata.wire.bodies.planner_frames import ErrorFrame, FinalFrame
@@ -81,8 +84,17 @@ def _run_chat(context: RequestContext, chat: ChatRun) -> OpenedStream:
         return OpenedStream(None, _render_answer(kept))
     started = start_turn(resources, caller, build_prompt(context, location, body, idempotency_key=chat.id))
     if not settle_chat(resources, caller, chat, "active", turn=started.turn.id):
+        _stop_if_cancelled(resources, caller, chat, started.turn)
         raise Conflict(STREAM_RUNNING)
     return OpenedStream(started.turn)
+
+
+def _stop_if_cancelled(resources: Resources, caller: Caller, chat: ChatRun, turn: Turn) -> None:
+    """End the turn of a chat that was cancelled while it started: its client was told that it does not run."""
+    settled = load_chat(resources, caller, chat.id)
+    if settled is not None and settled.state == "cancelled":
+        stop_turn(resources, turn, CancelledEvent())
+        raise Gone(STREAM_GONE)
 
 
 def _render_answer(kept: dict[str, Any]) -> bytes:

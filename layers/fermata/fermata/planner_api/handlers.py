@@ -30,6 +30,7 @@ from fermata.plans.drafts import draft_history
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import MadeChange, load_draft
 from fermata.plans.drafts.pending_plan import PendingPlan, load_pending_plan
+from fermata.plans.drafts.repeated_request import make_request_effect_key
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.operations import STRUCTURAL_OPERATIONS
 from fermata.plans.page_model import Page
@@ -130,7 +131,8 @@ def post_operations(context: RequestContext) -> Response:
     body = context.parse_body(OperationsBody)
     capabilities = read_object(body.site_capabilities, "siteCapabilities")
     is_restricted = isinstance(capabilities, dict) and capabilities.get("allowStructuralEdits") is False
-    if is_restricted and any(operation.get("op") in STRUCTURAL_OPERATIONS for operation in body.ops):
+    kinds = [operation.get("op") for operation in body.ops]
+    if is_restricted and any(isinstance(kind, str) and kind in STRUCTURAL_OPERATIONS for kind in kinds):
         raise InvalidRequest(STRUCTURAL_MESSAGE)
     location = open_counted_session(context, body.session, body.site_id)
     try:
@@ -144,7 +146,7 @@ def post_operations(context: RequestContext) -> Response:
 def _read_effect_key(context: RequestContext) -> str:
     """Return what makes a repeated request the same one: the client's Idempotency-Key, or else nothing."""
     key = context.request.headers.get("idempotency-key", "")[:200]
-    return f"key/{key}" if key else new_id()
+    return make_request_effect_key(key, context.request.path, context.request.body) if key else new_id()
 
 
 def show_history_status(context: RequestContext) -> Response:

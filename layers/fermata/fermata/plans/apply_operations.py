@@ -73,11 +73,13 @@ def apply_operations(draft: SiteDraft, operations: Sequence[PlanOperation], now:
     site = StagedSite(draft, now)
     outcomes: list[OperationOutcome] = []
     for index, operation in enumerate(operations):
+        slugs_before = frozenset(site.slugs)
         try:
             is_effective = _apply_operation(site, operation)
         except OperationFailed as failure:
             raise PlanFailed(index, failure) from None
-        outcomes.append(_describe_outcome(index, operation, is_effective=is_effective))
+        new_slugs = [slug for slug in site.slugs if slug not in slugs_before]
+        outcomes.append(_describe_outcome(index, operation, new_slugs, is_effective=is_effective))
     if outcomes and all(outcome.skipped for outcome in outcomes):
         raise PlanFailed(0, OperationFailed("no_effective_change", "Everything is as the plan wants it already."))
     return AppliedOperations(site.to_draft(), tuple(outcomes))
@@ -89,9 +91,12 @@ def _apply_operation(site: StagedSite, operation: PlanOperation) -> bool:
     return apply_block_operation(site, operation)
 
 
-def _describe_outcome(index: int, operation: PlanOperation, *, is_effective: bool) -> OperationOutcome:
+def _describe_outcome(
+    index: int, operation: PlanOperation, new_slugs: Sequence[str], *, is_effective: bool
+) -> OperationOutcome:
+    """Say what became of an operation. `new_slugs` are those that a page has since it."""
     block = getattr(operation, "block", None)
-    slugs = (operation.new_page_slug,) if isinstance(operation, RenamePage) else list_touched_slugs(operation)
+    slugs = new_slugs or list_touched_slugs(operation)
     return OperationOutcome(
         index=index + 1,
         op=operation.to_wire(),

@@ -14,6 +14,7 @@ from fermata.plans.operations import (
     UpdateProps,
 )
 from fermata.plans.page_model import PageBlock
+from fermata.plans.slugs import make_free_id
 from fermata.plans.staged_site import OperationFailed, StagedSite, merge_patch
 
 BlockOperation = (
@@ -127,15 +128,6 @@ def _duplicate_block(site: StagedSite, operation: DuplicateBlock) -> bool:
     new_id = operation.new_block_id or make_free_id(f"{block.id}_copy", taken)
     site.put_blocks(page, [*page.blocks[:place], block.model_copy(update={"id": new_id}), *page.blocks[place:]])
     return True
-
-
-def make_free_id(wanted: str, taken: set[str]) -> str:
-    """Return the wanted id, or the first one with a number behind it that is not taken."""
-    number, free = 1, wanted
-    while free in taken:
-        number += 1
-        free = f"{wanted}_{number}"
-    return free
 
 
 def _change_items(site: StagedSite, operation: AddItem | UpdateItem | RemoveItem | MoveItem) -> bool:

@@ -1,7 +1,7 @@
 """Decide whether a plan destroys so much that a person has to agree first."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 from fermata.domain.base import DomainModel
@@ -13,6 +13,7 @@ from fermata.plans.operations import (
     RenamePage,
     list_touched_slugs,
 )
+from fermata.plans.slugs import make_copy_slug
 
 BULK_REMOVAL_COUNT = 3
 MAJORITY_RATIO = 0.5
@@ -39,7 +40,7 @@ def find_destructive_reasons(
     """
     return (
         *_find_removed_pages(operations, block_counts),
-        *_find_several_pages(operations),
+        *_find_several_pages(operations, block_counts),
         *_find_removed_blocks(operations, block_counts),
     )
 
@@ -59,34 +60,43 @@ def _say_blocks(count: int) -> str:
     return "1 block" if count == 1 else f"{count} blocks"
 
 
-def _find_several_pages(operations: Sequence[PlanOperation]) -> list[DestructiveReason]:
-    slugs = _follow_renames(operations)
-    if len(slugs) < 2:
+def _find_several_pages(operations: Sequence[PlanOperation], slugs: Collection[str]) -> list[DestructiveReason]:
+    pages = list(dict.fromkeys(page for _, touched in _iter_touched_pages(operations, slugs) for page in touched))
+    if len(pages) < 2:
         return []
     return [
-        DestructiveReason(kind="multi_page_plan", message=f"Change {len(slugs)} pages in one step: {', '.join(slugs)}.")
+        DestructiveReason(kind="multi_page_plan", message=f"Change {len(pages)} pages in one step: {', '.join(pages)}.")
     ]
 
 
-def _follow_renames(operations: Sequence[PlanOperation]) -> list[str]:
-    """Return the slugs of changed pages. A page that the plan renames is one page, and so is an unnamed copy."""
-    new_slugs: dict[str, str] = {}
-    touched: dict[str, None] = {}
-    for number, operation in enumerate(operations):
-        for slug in list_touched_slugs(operation):
-            is_unnamed_copy = isinstance(operation, DuplicatePage) and operation.new_page_slug is None
-            name = f"{slug} ({number + 1})" if is_unnamed_copy and slug in touched else slug
-            touched[new_slugs.get(name, name)] = None
+def _iter_touched_pages(
+    operations: Sequence[PlanOperation], slugs: Collection[str]
+) -> Iterator[tuple[PlanOperation, tuple[str, ...]]]:
+    """Yield each operation with the pages that it changes, by the names that they have before the plan.
+
+    A page that the plan renames is one page, and whatever gets its former slug is another one.
+    """
+    names = {slug: slug for slug in slugs}
+    for operation in operations:
+        touched = _list_slugs(operation, names)
+        yield operation, tuple(names.setdefault(slug, slug) for slug in touched)
         if isinstance(operation, RenamePage) and operation.new_page_slug:
-            # Later operations name the page by its new slug, which stands for the old one here.
-            new_slugs[operation.new_page_slug] = new_slugs.get(operation.page_slug, operation.page_slug)
-    return list(touched)
+            old_slug, new_slug = operation.page_slug, operation.new_page_slug
+            name = names.pop(old_slug)
+            names |= {old_slug: f"{old_slug} (new)", new_slug: name} if old_slug != new_slug else {new_slug: name}
+
+
+def _list_slugs(operation: PlanOperation, taken: Collection[str]) -> tuple[str, ...]:
+    if isinstance(operation, DuplicatePage) and operation.new_page_slug is None:
+        return (make_copy_slug(operation.page_slug, taken),)
+    return list_touched_slugs(operation)
 
 
 def _find_removed_blocks(
     operations: Sequence[PlanOperation], block_counts: Mapping[str, int]
 ) -> list[DestructiveReason]:
-    removals = Counter(operation.page_slug for operation in operations if isinstance(operation, RemoveBlock))
+    touched = _iter_touched_pages(operations, block_counts)
+    removals = Counter(page for operation, pages in touched for page in pages if isinstance(operation, RemoveBlock))
     reasons = []
     if removals.total() >= BULK_REMOVAL_COUNT:
         message = f"Delete {removals.total()} blocks in one step."

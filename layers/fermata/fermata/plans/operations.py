@@ -203,14 +203,17 @@ STRUCTURAL_OPERATIONS = frozenset(
 
 
 def list_touched_slugs(operation: PlanOperation) -> tuple[str, ...]:
-    """Return the slugs of the pages that an operation changes. The original of a copy is not changed."""
+    """Return the slugs of the pages that an operation changes, as far as it names them.
+
+    The original of a copy is not changed. The copy has no name if the operation gives it none (`make_copy_slug`).
+    """
     match operation:
         case UpdateSiteConfig():
             return ()
         case CreatePage():
             return (operation.page.slug,)
         case DuplicatePage():
-            return (operation.new_page_slug or f"{operation.page_slug}-copy",)
+            return (operation.new_page_slug,) if operation.new_page_slug else ()
         case DuplicateBlock():
             return (operation.to_page_slug or operation.page_slug,)
         case _:

@@ -1,9 +1,9 @@
 """Apply the operations on whole pages and on the settings of the site."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from fermata.plans.block_operations import make_free_id
 from fermata.plans.operations import (
     CreatePage,
     DuplicatePage,
@@ -13,8 +13,8 @@ from fermata.plans.operations import (
     UpdatePageMeta,
     UpdateSiteConfig,
 )
-from fermata.plans.page_model import HOME_SLUG, PageMeta, SiteConfig
-from fermata.plans.slugs import make_page_id
+from fermata.plans.page_model import HOME_SLUG, PageMeta, SiteConfig, SiteDraft
+from fermata.plans.slugs import make_copy_slug, make_page_id
 from fermata.plans.staged_site import OperationFailed, StagedSite, merge_model
 
 PageOperation = CreatePage | RenamePage | RemovePage | MovePage | DuplicatePage | UpdatePageMeta | UpdateSiteConfig
@@ -76,12 +76,26 @@ def _rename_page(site: StagedSite, operation: RenamePage) -> bool:
         raise OperationFailed("operation_failed", "The home page keeps its slug /. Only its title can change.")
     _require_free_slug(site, new_slug)
     site.replace_slug(page.slug, page.model_copy(update={"slug": new_slug, "title": new_title}))
-    _rewrite_links(site, page.slug, new_slug)
+    _rewrite_links(site, page.slug, new_slug, site.slugs)
     return True
 
 
-def _rewrite_links(site: StagedSite, old_slug: str, new_slug: str) -> None:
-    for slug in site.slugs:
+def redirect_links(draft: SiteDraft, old_slug: str, new_slug: str, now: str) -> SiteDraft:
+    """Return a draft in which the links of all other pages to a slug lead to another one.
+
+    Args:
+        draft: The draft. It does not change.
+        old_slug: Where the links lead.
+        new_slug: Where they are to lead: the page with this slug stays as it is.
+        now: The ISO instant at which changed pages are marked as updated.
+    """
+    site = StagedSite(draft, now)
+    _rewrite_links(site, old_slug, new_slug, [slug for slug in site.slugs if slug != new_slug])
+    return site.to_draft()
+
+
+def _rewrite_links(site: StagedSite, old_slug: str, new_slug: str, slugs: Sequence[str]) -> None:
+    for slug in slugs:
         page = site.get_page(slug)
         blocks = [
             block.model_copy(update={"props": _rewrite_value(block.props, old_slug, new_slug)}) for block in page.blocks
@@ -129,8 +143,7 @@ def _move_page(site: StagedSite, operation: MovePage) -> bool:
 
 def _duplicate_page(site: StagedSite, operation: DuplicatePage) -> bool:
     page = site.get_page(operation.page_slug)
-    wanted = "/home-copy" if page.slug == HOME_SLUG else f"{page.slug.rstrip('/')}-copy"
-    slug = operation.new_page_slug or make_free_id(wanted, set(site.slugs))
+    slug = operation.new_page_slug or make_copy_slug(page.slug, set(site.slugs))
     _require_free_slug(site, slug)
     copied = page.model_copy(
         update={"id": make_page_id(slug), "slug": slug, "title": operation.new_title or f"{page.title} Copy"}

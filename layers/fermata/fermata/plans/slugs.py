@@ -1,6 +1,7 @@
 """Read slugs as models and users write them, and derive ids and titles from them."""
 
 import re
+from collections.abc import Collection
 
 from fermata.plans.page_model import HOME_SLUG
 
@@ -26,6 +27,25 @@ def list_mentioned_slugs(message: str) -> list[str]:
     """Return the slugs that a user's message mentions, in its order."""
     found = (normalize_slug(match[0]) for match in _MENTION.finditer(message))
     return list(dict.fromkeys(slug for slug in found if slug))
+
+
+def make_copy_slug(slug: str, taken: Collection[str]) -> str:
+    """Return the slug of a copy of a page that is given none: `/about-copy`, or the first one with a number.
+
+    Args:
+        slug: Of the page that is copied.
+        taken: The slugs of all pages.
+    """
+    return make_free_id("/home-copy" if slug == HOME_SLUG else f"{slug.rstrip('/')}-copy", taken)
+
+
+def make_free_id(wanted: str, taken: Collection[str]) -> str:
+    """Return the wanted id, or the first one with a number behind it that is not taken."""
+    number, free = 1, wanted
+    while free in taken:
+        number += 1
+        free = f"{wanted}_{number}"
+    return free
 
 
 def make_page_id(slug: str) -> str:

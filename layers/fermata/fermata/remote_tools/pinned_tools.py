@@ -83,6 +83,8 @@ def _get_known(resources: Resources, tenant: str, definition_id: str) -> ToolDef
 def add_remote_tools(toolset: Toolset, definitions: Mapping[str, ToolDefinition]) -> Toolset:
     """Return the toolset of a turn with its remote tools, each under an alias that no other tool has.
 
+    Nor is any other tool registered under that alias: a rule of a policy that names one tool is about no other.
+
     Args:
         toolset: The tools of the turn's agent.
         definitions: The versions that the turn has pinned, in their order.
@@ -90,10 +92,12 @@ def add_remote_tools(toolset: Toolset, definitions: Mapping[str, ToolDefinition]
     if not definitions:
         return toolset
     used = set(RESERVED_ALIASES).union(*map(list_tool_names, toolset.tools))
+    own_names = {definition.parsed_manifest.name for definition in definitions.values()}
     remote_tools = []
     for definition in definitions.values():
-        alias = make_provider_alias(definition.parsed_manifest.name, used)
-        remote_tools.append(build_remote_tool(definition, alias, used))
+        taken = used | (own_names - {definition.parsed_manifest.name})
+        alias = make_provider_alias(definition.parsed_manifest.name, taken)
+        remote_tools.append(build_remote_tool(definition, alias, taken))
         used |= list_tool_names(remote_tools[-1])
     return Toolset(toolset.name, (*toolset.tools, *remote_tools))
 

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, StringC
 
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import InvalidRequest
+from fermata.tools.schema.check_manifest_schema import find_schema_problem
 from fermata.tools.schema.validate_manifest_value import MAX_SCHEMA_DEPTH, measure_schema_depth
 
 MIN_TIMEOUT_MS = 250
@@ -101,6 +102,11 @@ def parse_manifest(value: Any) -> ToolManifest:
         raise _to_invalid_manifest(error) from None
     if len(json.dumps(value)) > MAX_MANIFEST_BYTES:
         raise InvalidManifest("manifest", f"has more than {MAX_MANIFEST_BYTES} characters")
+    if not manifest.name.isprintable():
+        raise InvalidManifest("name", "has characters that nobody can see")
+    for field, schema in (("inputSchema", manifest.input_schema), ("outputSchema", manifest.output_schema)):
+        if problem := find_schema_problem(schema):
+            raise InvalidManifest(field, f"is no JSON Schema: {problem}")
     return manifest
 
 

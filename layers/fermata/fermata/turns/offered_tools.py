@@ -45,7 +45,10 @@ def select_offered_tools(resources: Resources, turn: Turn, content: Iterable[Blo
     if len(permitted) <= MAX_UNNARROWED_TOOLS:
         return ()
     text = " ".join(block.text for block in content if isinstance(block, TextBlock))
-    best = {tool.name for tool in rank_tools(permitted, text)[:OFFERED_TOOL_COUNT]}
+    # Without the tool that ends its turn, an agent could not do what it is there for.
+    needed = [tool.name for tool in permitted if tool.ends_turn]
+    ranked = [tool.name for tool in rank_tools(permitted, text)]
+    best = set(list(dict.fromkeys([*needed, *ranked]))[:OFFERED_TOOL_COUNT])
     return tuple(tool.name for tool in permitted if tool.name in best)
 
 

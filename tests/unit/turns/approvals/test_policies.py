@@ -50,6 +50,8 @@ def judge(tool: Tool, tenant: ApprovalPolicy = NONE, agent: ApprovalPolicy = NON
         (REMOTE, NONE, rules({"effect": "allow", "tools": ["orders.bake"]}), (Effect.ASK, "tool")),
         (REMOTE, rules({"effect": "ask"}), rules({"effect": "allow", "tools": ["orders_bake"]}), (Effect.ASK, "rule")),
         (REMOTE, rules({"effect": "deny", "tools": ["orders.bake"]}), NONE, (Effect.DENY,)),
+        (REMOTE, rules({"effect": "deny", "tools": [" Orders.BAKE"]}), NONE, (Effect.DENY,)),
+        (PLAIN, rules({"effect": "deny", "tools": ["site_bake"]}), NONE, (Effect.DENY,)),
         (PLAIN, rules({"effect": "ask", "toolsets": ["site"]}), NONE, (Effect.ASK, "rule")),
         (PLAIN, rules({"effect": "ask", "toolsets": ["content"]}), NONE, (Effect.ALLOW,)),
         (PLAIN, rules({"effect": "ask", "capability": "write"}), NONE, (Effect.ASK, "rule")),

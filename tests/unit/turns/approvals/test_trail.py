@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from fermata.aws.dynamodb_items_and_writes import Item, Put
+from fermata.turns.approvals import decision_trail
 from fermata.turns.approvals.decision_trail import (
     FIRST_HASH,
     TrailReport,
     build_entry_sort_key,
+    compute_entry_hash,
     iter_trail,
     trail_partition,
     verify_trail,
@@ -152,3 +154,39 @@ def test_decisions_about_two_turns_are_in_one_trail(bakery: Bakery) -> None:
     bakery.decide(NO)
     assert check(bakery).entries == 2
     assert HEAD_BAKER.user == "grace"
+
+
+def forge_next_entry(decided: Bakery) -> Item:
+    last = read_entry(decided, 3)
+    data = last["data"].replace('"number":3', '"number":4')
+    chained = {"previous": last["hash"], "hash": compute_entry_hash(last["hash"], data)}
+    return last | chained | {"number": 4, "sk": build_entry_sort_key(4), "data": data}
+
+
+def test_an_entry_that_no_decision_has_added_is_named_though_it_follows_the_last_one(decided: Bakery) -> None:
+    noted = check(decided).hash
+    decided.stage.resources.tables.write_items(Put(TABLE, forge_next_entry(decided)))
+    assert check(decided) == TrailReport(3, noted, 4, "The entry lies behind the head of the trail.")
+
+
+@pytest.mark.parametrize(("number", "named", "broken"), [(2, 2, 3), (1, 3, 4), (3, 2, 4)])
+def test_a_head_that_was_moved_back_or_names_another_entry_shows(
+    decided: Bakery, number: int, named: int, broken: int
+) -> None:
+    head = {"pk": trail_partition("bakery"), "sk": "head", "v": 1, "number": number}
+    decided.stage.resources.tables.write_items(Put(TABLE, head | {"hash": read_entry(decided, named)["hash"]}))
+    report = check(decided)
+    assert (report.broken_number, bool(report.problem)) == (broken, True)
+
+
+def test_entries_that_decisions_add_during_a_check_are_no_problem(
+    decided: Bakery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_and_append(resources: Any, tenant: str) -> Any:
+        decided.stage.run_workflow()
+        decided.ask_for(("bake", 4))
+        decided.decide(YES)
+        yield from iter_trail(resources, tenant)
+
+    monkeypatch.setattr(decision_trail, "iter_trail", read_and_append)
+    assert check(decided).problem == ""

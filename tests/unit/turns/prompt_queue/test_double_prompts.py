@@ -12,6 +12,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, TooManyRequests
 from fermata.domain.events import CancelledEvent, PromptQueuedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, DEFAULT_USER_LIMITS
+from fermata.turns.prompt_queue import start_queued_prompt
 from fermata.turns.prompt_queue.change_queue import (
     drop_queued_prompt,
     edit_queued_prompt,
@@ -304,6 +305,22 @@ def test_a_queued_prompt_can_be_edited_and_dropped_until_it_starts(busy: Stage) 
         with pytest.raises(Conflict):
             change(*ids, second.id)
     assert sorted(state for _, state in list_queue(busy)) == ["dropped", "started"]
+
+
+def test_a_prompt_that_is_edited_while_it_starts_starts_as_it_was_edited(
+    busy: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = enqueue(busy, "Second")
+    end_turn(busy)
+    edits = iter(["Second, edited"])
+
+    def edit_first(*args: Any) -> StartedTurn:
+        for text in edits:
+            edit_queued_prompt(busy.resources, busy.caller, busy.conversation.id, queued.id, text, None)
+        return start_turn(*args)
+
+    monkeypatch.setattr(start_queued_prompt, "start_turn", edit_first)
+    assert run_next(busy, "Two.") == "Second, edited"
 
 
 def test_nobody_else_sees_or_changes_a_queue(busy: Stage) -> None:

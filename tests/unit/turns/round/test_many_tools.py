@@ -138,3 +138,13 @@ def test_a_tool_is_found_by_its_other_name() -> None:
     tools = make_numbered_tools()
     object.__setattr__(tools[30], "aliases", ("pim.getProduct",))
     assert rank_tools(tools, "Call pim_getProduct")[0] is tools[30]
+
+
+def test_the_tool_that_ends_a_turn_is_always_offered(office: Stage) -> None:
+    finish = make_server_tool("finish", lambda: "Over.", ends_turn=True)
+    office.add_tools(*(make_tool(verb, subject) for subject in SUBJECTS for verb in VERBS), finish)
+    office.start_turn("Archive the invoices of this supplier")
+    office.script_replies("Done.")
+    office.run_workflow()
+    assert len(offered_names(office)) == OFFERED_TOOL_COUNT + 1
+    assert "finish" in offered_names(office)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.agents.policy_store import set_policy
 from fermata.domain.blocks import ToolResultBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, NotFound, Unauthorized
@@ -16,7 +18,7 @@ from fermata.remote_tools.built_in import image_generation
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.tool_registry import ToolChange, change_tool, register_tool, remove_tool
 from fermata.signed_requests.signature import make_signing_secret, sign_request, verify_request
-from fermata.turns.answer.submit_remote_result import RemoteResult, submit_remote_result
+from fermata.turns.answer.submit_remote_result import RemoteResult, ResultUnfitting, submit_remote_result
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.list_approvals import get_approval
@@ -221,15 +223,27 @@ def test_a_result_may_be_a_failure(stage: Stage, vendor: ScriptedToolServer) -> 
     assert results(stage)[0].error == "There is no such product."
 
 
-def test_a_result_that_breaks_the_output_schema_is_a_failure(stage: Stage, vendor: ScriptedToolServer) -> None:
+@pytest.mark.parametrize("is_early", [False, True])
+def test_a_result_that_breaks_the_output_schema_is_a_failure_of_which_its_vendor_reads_as_well(
+    stage: Stage, vendor: ScriptedToolServer, is_early: bool
+) -> None:
     secret = register(stage, vendor, outputSchema={"type": "object", "required": ["title"]})
-    vendor.script_answer({}, 202)
+
+    def post_unfitting(_call: ReceivedCall | None = None) -> None:
+        with pytest.raises(ResultUnfitting, match=r"\$\.title: is required") as refused:
+            post_result(stage, secret, data={})
+        assert (refused.value.status, refused.value.code) == (422, "invalid_tool_output")
+
+    vendor.script_answer({}, 202, before=post_unfitting if is_early else None)
     call_tool(stage, SKU)
-    post_result(stage, secret, data={})
-    assert stage.run_workflow() == "finished"
+    post_unfitting()
+    stage.run_workflow()
     execution = results(stage)[0].execution
     assert execution is not None
     assert execution.code == "invalid_tool_output"
+    post_unfitting()
+    with pytest.raises(Conflict):
+        post_result(stage, secret, data={"title": "Bread"})
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -499,3 +513,19 @@ def test_an_image_without_a_known_price_counts_as_unpriced(
     assert call_tool(stage, {"prompt": "a loaf"}, name="image_generate") == "finished"
     [row] = [row for row in stage.ledger_rows() if row["provider"] == "openai"]
     assert (row["cost"], row["priced"], row["prompt"]) == (0, False, 0)
+
+
+@pytest.mark.parametrize("denied", ["pim.get", "pim_get", "PIM_GET"])
+def test_a_rule_is_about_the_tool_that_is_registered_under_its_name(
+    stage: Stage, vendor: ScriptedToolServer, denied: str
+) -> None:
+    for name in ("pim.get", "pim_get"):
+        register(stage, vendor, name=name)
+    set_policy(stage.resources, ADMIN, ApprovalPolicy(rules=(PolicyRule(effect="deny", tools=(denied,)),)))
+    vendor.script_answer({"data": 1})
+    stage.start_turn()
+    calls = [tool_call_block(name) for name in ("pim.get", "pim_get")]
+    stage.script_replies(reply_with_calls(*calls), "Done.")
+    assert stage.run_workflow() == "finished"
+    [call] = vendor.calls
+    assert {call.body["toolName"], denied.lower()} == {"pim.get", "pim_get"}

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 from fermata.agents.definitions.agent_definition import AgentType
 from fermata.domain.base import DomainModel
 from fermata.domain.run_settings import RunHooks, RunSettings
+from fermata.tools.schema.check_manifest_schema import find_schema_problem
 from fermata.tools.schema.validate_manifest_value import MAX_SCHEMA_DEPTH, measure_schema_depth
 
 MAX_INSTRUCTIONS_CHARS = 200_000
@@ -37,6 +38,8 @@ def _check_input_schema(schema: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("the schema has to describe an object")
     if measure_schema_depth(schema) > MAX_SCHEMA_DEPTH:
         raise ValueError(f"the schema is nested more than {MAX_SCHEMA_DEPTH} levels deep")
+    if problem := find_schema_problem(schema):
+        raise ValueError(f"the schema is no JSON Schema: {problem}")
     return schema
 
 

@@ -16,6 +16,7 @@ from fermata.agents.files.file_tools import (
 from fermata.aws.resources import Resources
 from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolHandler, ToolInput
 
+FILE_TOOLSET = "files"
 FILE_TOOL_NAMES = ("read-file", "list-files", "search-files", "stat-file")
 MAX_RESULT_CHARS = 600_000
 """More than `read-file` returns of a large file, so that its own note is not cut off."""
@@ -74,7 +75,7 @@ def build_file_tools(open_files: Callable[[], OpenedBundle]) -> tuple[Tool, ...]
 def _build_tool(name: str, description: str, input_model: type[ToolInput], handler: ToolHandler[Any]) -> Tool:
     return Tool(
         name=name,
-        toolset="files",
+        toolset=FILE_TOOLSET,
         description=description,
         execution=Execution.SERVER,
         access=Access.READ,

@@ -10,6 +10,7 @@ from typing import Any
 from fermata.domain.tools import ToolOutput
 from fermata.tools.tool import Access, Execution, JsonInput, Tool, ToolContext
 
+PAGE_TOOLSET = "page"
 UPDATE_PAGE_STATE_NAME = "update-page-state"
 _LEAD = (
     "Updates fields of the page that the user is looking at. Only the fields listed here can be written; everything "
@@ -42,7 +43,7 @@ def build_update_page_state_tool(shared_state: Any, *, is_read_only: bool = Fals
         return None
     return Tool(
         name=UPDATE_PAGE_STATE_NAME,
-        toolset="page",
+        toolset=PAGE_TOOLSET,
         description="\n".join([_LEAD, *(f"- {key} ({describe_kind(value)})" for key, value in shared_state.items())]),
         execution=Execution.BROWSER,
         access=Access.READ,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,9 @@ from fermata.plans.drafts.draft_store import (
     load_draft,
     read_former_page,
 )
+from fermata.plans.drafts.renamed_pages import find_rename_step
 from fermata.plans.page_model import HOME_SLUG, Page, SiteConfig, SiteDraft
+from fermata.plans.page_operations import redirect_links
 
 CHANGED_SINCE_MESSAGE = "Page {} has changed since version {}, so that it cannot be undone by itself. Undo the page."
 
@@ -52,16 +55,31 @@ def list_history(resources: Resources, location: DraftLocation, limit: int) -> l
 
 
 def step_page(resources: Resources, location: DraftLocation, slug: str, move: StackMove, key: str = "") -> MadeChange:
-    """Undo or redo the newest change of a page.
+    """Undo or redo the newest change of a page. A page that it renames gets its other slug, and links follow.
 
     Args:
         key: The same for every repetition of this request; empty for a request that is not repeated.
 
     Raises:
         InvalidRequest: There is nothing to undo or redo.
+        Conflict: The page was renamed, and has changed since under its other slug.
     """
-    decide = partial(_decide_steps, resources, (slug,), move, effect_key := key or new_id())
+    decide = partial(_decide_page_step, resources, slug, move, effect_key := key or new_id())
     return change_draft(resources, location, effect_key, decide)
+
+
+def _decide_page_step(
+    resources: Resources, slug: str, move: StackMove, effect_key: str, stored: StoredDraft
+) -> DraftChange:
+    rename = find_rename_step(stored, slug, move, partial(read_former_page, resources, stored))
+    if rename is None:
+        return _decide_steps(resources, (slug,), move, effect_key, stored)
+    change = _decide_steps(resources, (rename.returning, rename.leaving), move, effect_key, stored)
+    draft = redirect_links(change.draft, rename.leaving, rename.returning, resources.clock.now_iso())
+    order = [rename.returning if one == rename.leaving else one for one in stored.draft.slugs]
+    pages = tuple(sorted(draft.pages, key=lambda page: order.index(page.slug)))
+    outcome = {"navigateToSlug": rename.returning}
+    return replace(change, draft=draft.model_copy(update={"pages": pages}), outcome=outcome)
 
 
 def undo_version(resources: Resources, location: DraftLocation, version: int, key: str = "") -> MadeChange:

@@ -25,6 +25,7 @@ from fermata.plans.drafts.draft_rows import (
     page_sort_key,
     snapshot_sort_key,
 )
+from fermata.plans.drafts.repeated_request import require_same_request
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.page_model import Page, SiteDraft
 
@@ -106,6 +107,7 @@ def change_draft(
         decide: Returns the change, given the draft. It is called again when another change was faster.
 
     Raises:
+        Conflict: The client's key was used for another request.
         PayloadTooLarge: The change, or a page, is larger than what is stored together.
         ServiceUnavailable: Others were faster in each of `MAX_DRAFT_ATTEMPTS` attempts.
     """
@@ -113,6 +115,7 @@ def change_draft(
         stored = load_draft(resources, location)
         if effect_key in stored.effects:
             return _read_made_change(resources, stored, stored.effects[effect_key])
+        require_same_request(stored.effects, effect_key)
         try:
             change = decide(stored)
         except (ApiError, InvalidPlan):

@@ -6,9 +6,9 @@ from typing import Any
 
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import Resources
-from fermata.domain.errors import Conflict, ServiceUnavailable, Unauthorized
+from fermata.domain.errors import Conflict, ServiceUnavailable, Unauthorized, Unprocessable
 from fermata.domain.tools import ToolExecution, ToolOutput
-from fermata.remote_tools.manifest_tool_executor import MAX_MESSAGE_CHARS, check_tool_data
+from fermata.remote_tools.manifest_tool_executor import MAX_MESSAGE_CHARS, ToolErrorCode, check_tool_data
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions, read_tool_secrets
 from fermata.remote_tools.tool_definition import ToolDefinition
 from fermata.signed_requests.signature import SignatureRefused, verify_request
@@ -31,6 +31,15 @@ from fermata.turns.round_commit import PauseChanged, RoundCommit, write_round_co
 from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
 from fermata.turns.turn_log import StaleState, TurnEnded, TurnLog
 from fermata.turns.turn_toolset import open_turn_toolset
+
+
+class ResultUnfitting(Unprocessable):
+    """The data of a result break the tool's output schema. The model reads so, and the call takes no other result."""
+
+    code = ToolErrorCode.INVALID_OUTPUT.value
+
+    def __init__(self, violation: str) -> None:
+        super().__init__(f"{violation} The model was told that the call failed, and it takes no other result.")
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,7 @@ def submit_remote_result(resources: Resources, result: RemoteResult, headers: Ma
             such call, so that nobody learns which calls there are.
         ToolRequestGone: The call is not open any more.
         Conflict: The call was answered with another result.
+        ResultUnfitting: The data break the tool's output schema. The call is answered with that failure.
         ServiceUnavailable: Too many writers at once. The tool should repeat.
     """
     for _ in range(MAX_COMMIT_ATTEMPTS):
@@ -74,12 +84,13 @@ def submit_remote_result(resources: Resources, result: RemoteResult, headers: Ma
         _verify(resources, definition, headers, body)
         assert call is not None
         try:
-            if _accept(resources, pause, call, tool, definition, result):
-                return
+            output = _accept(resources, pause, call, tool, definition, result)
         except (PauseChanged, StaleState):
             continue
         except TurnEnded:
             raise ToolRequestGone from None
+        _require_fitting(output)
+        return
     raise ServiceUnavailable("This turn is very busy. Send the same result again.", retry_after=1)
 
 
@@ -126,27 +137,32 @@ def _accept(
     tool: Tool,
     definition: ToolDefinition,
     result: RemoteResult,
-) -> bool:
-    """Store a result. Returns whether that is done."""
+) -> ToolOutput:
+    """Store a result, and return what the model reads of it."""
+    output = apply_result_policy(tool, _build_output(definition, result))
     if call.answer_hash:
         if call.answer_hash != result.result_hash:
             raise Conflict("This call was already answered with a different result.")
         if call.is_done:
             resume_turn(resources, pause)
-        return True
-    output = apply_result_policy(tool, _build_output(definition, result))
+        return output
     if call.runner != "server" or call.state not in ("waiting", "started", "requested"):
         raise ToolRequestGone
     if call.state != "requested":
         store_pause_version(resources, keep_early_result(pause, call, output, result.result_hash))
-        return True
+        return output
     outputs = {call.effect_key: (output, result.result_hash)}
     transition = apply_outputs(pause, outputs, now=resources.clock.time(), nonce=new_id(12))
     log = TurnLog(resources, pause.partition, pause.last_entry_number, pause.next_number, pause.turn_state)
     committed = write_round_commit(resources, log, RoundCommit.for_pause(pause, transition))
     if committed.pause:
         resume_turn(resources, committed.pause)
-    return True
+    return output
+
+
+def _require_fitting(output: ToolOutput) -> None:
+    if output.execution is not None and output.execution.code == ToolErrorCode.INVALID_OUTPUT:
+        raise ResultUnfitting(output.error or "")
 
 
 def _build_output(definition: ToolDefinition, result: RemoteResult) -> ToolOutput:

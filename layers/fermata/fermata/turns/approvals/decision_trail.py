@@ -6,7 +6,7 @@ removed beside the entry, and the chain still holds (decision 0315).
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ FIRST_HASH = "0" * 64
 TRAIL_HEAD_SORT_KEY = "head"
 KNOWN_TOOLS_SORT_KEY = "known-tools"
 _SALT_CHARS = 22
+MAX_HEAD_READS = 5
+_HEAD_WAIT_SECONDS = 0.1
 
 
 def trail_partition(tenant: str) -> str:
@@ -140,22 +142,43 @@ def verify_trail(resources: Resources, tenant: str, expected_hash: str = "") -> 
     # The head is read first: entries that are appended meanwhile lie behind it.
     head = _read_head(resources, tenant)
     reached = TrailHead()
-    seen = {FIRST_HASH}
+    seen = {reached}
     for item in iter_trail(resources, tenant):
         if problem := _find_problem(item, reached):
             return TrailReport(reached.number, reached.hash, reached.number + 1, problem)
         reached = TrailHead(item["number"], item["hash"])
-        seen.add(reached.hash)
+        seen.add(reached)
     if head == TrailHead() != reached:  # the first decision was made meanwhile, or the row is gone
-        head = _read_head(resources, tenant)
-    if head is None or head == TrailHead() != reached:
-        problem = "The row that names the newest entry is missing, or cannot be read."
+        head = _read_head_behind(resources, tenant, reached)
+    if problem := _find_problem_of_head(head, reached, seen):
         return TrailReport(reached.number, reached.hash, reached.number + 1, problem)
-    if reached.number < head.number or head.hash not in seen:
-        return TrailReport(reached.number, reached.hash, reached.number + 1, "The trail ends before its head.")
-    if expected_hash and expected_hash not in seen:
+    assert head is not None
+    if head != reached and _read_head_behind(resources, tenant, reached) == head:
+        # Nothing was decided meanwhile, so no decision has moved the head when these entries were added.
+        return TrailReport(head.number, head.hash, head.number + 1, "The entry lies behind the head of the trail.")
+    if expected_hash and expected_hash not in {link.hash for link in seen}:
         return TrailReport(reached.number, reached.hash, reached.number, "The hash noted earlier is not in the trail.")
     return TrailReport(reached.number, reached.hash)
+
+
+def _find_problem_of_head(head: TrailHead | None, reached: TrailHead, seen: Collection[TrailHead]) -> str:
+    if head is None or head == TrailHead() != reached:
+        return "The row that names the newest entry is missing, or cannot be read."
+    return "" if head in seen else "The trail ends before its head, or the head names another entry."
+
+
+def _read_head_behind(resources: Resources, tenant: str, reached: TrailHead) -> TrailHead | None:
+    """Return the head once it is as far as an entry that was read, or as it stays.
+
+    An entry and the head are written together, and a reader may see the one a moment before the other.
+    """
+    head = _read_head(resources, tenant)
+    for _ in range(MAX_HEAD_READS):
+        if head is None or head.number >= reached.number:
+            break
+        resources.clock.sleep(_HEAD_WAIT_SECONDS)
+        head = _read_head(resources, tenant)
+    return head
 
 
 def _read_head(resources: Resources, tenant: str) -> TrailHead | None:

@@ -24,6 +24,8 @@ from fermata.turns.start.start_turn import start_turn
 
 QUEUE_SWEEP_SECONDS = 8.0
 """How long a sweep starts prompts; a start that has begun may take longer."""
+MAX_START_ATTEMPTS = 3
+"""Of a prompt that is edited while it starts."""
 MAX_LISTED_PROMPTS = 10_000
 """Prompts among which a sweep chooses."""
 
@@ -33,7 +35,9 @@ class _WaitingConversation(NamedTuple):
     id: str
 
 
-def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> StartedTurn | None:
+def start_next_prompt(
+    resources: Resources, tenant: str, conversation: str, attempts: int = MAX_START_ATTEMPTS
+) -> StartedTurn | None:
     """Start the oldest waiting prompt of a conversation. Safe to repeat, and to do several times at once.
 
     A prompt that is refused for good is kept with the reason, and the next one is tried. So it is after a prompt whose
@@ -43,6 +47,7 @@ def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> S
         resources: Everything that a start needs.
         tenant: The tenant's name.
         conversation: The conversation's id.
+        attempts: How often it is tried while its user edits it.
 
     Returns:
         The started turn; None if no prompt waits or none can start now.
@@ -54,12 +59,21 @@ def start_next_prompt(resources: Resources, tenant: str, conversation: str) -> S
             if not started.is_joined:
                 return started
             _keep_outcome(resources, queued, queued.model_copy(update={"state": "started", "turn": started.turn.id}))
-        except (Conflict, ServiceUnavailable, TooManyRequests):
-            return None  # another turn runs, or the prompt was changed; the sweep tries again
+        except Conflict:
+            if attempts > 1 and _has_changed(resources, queued):
+                return start_next_prompt(resources, tenant, conversation, attempts - 1)
+            return None  # another turn runs; the sweep tries again
+        except (ServiceUnavailable, TooManyRequests):
+            return None  # the sweep tries again
         except ApiError as refusal:
             log_refusal(refusal, tenant=tenant)
             _keep_outcome(resources, queued, queued.model_copy(update={"state": "failed", "error": refusal.message}))
     return None
+
+
+def _has_changed(resources: Resources, before: QueuedPrompt) -> bool:
+    """Return whether a prompt was edited, dropped or started since it was read."""
+    return before not in list_queued_prompts(resources, before.tenant, before.conversation)
 
 
 def _start(resources: Resources, queued: QueuedPrompt, *, has_more: bool) -> StartedTurn:

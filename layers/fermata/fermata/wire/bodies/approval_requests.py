@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-from fermata.wire.bodies.fields import StrictBody
+from fermata.wire.bodies.fields import JSON_INTEGER, StrictBody
 
 MAX_DECISION_REASON_CHARS = 1_000
 MAX_DECISIONS = 25
@@ -38,7 +38,8 @@ class ApprovalDecisions(StrictBody):
     decisions: Annotated[list[NamedDecision], Field(min_length=1, max_length=MAX_DECISIONS)]
 
 
-_Names = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=200)]
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+_Names = Annotated[list[_Name], Field(max_length=200)]
 
 
 class NewPolicyRule(StrictBody):
@@ -64,4 +65,4 @@ class NewApprovalPolicy(StrictBody):
     new_tools: bool = False
     turn_cost_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     separate_approver: bool = False
-    wait_seconds: Annotated[int, Field(ge=60, le=30 * 86_400)] | None = None
+    wait_seconds: Annotated[int, Field(ge=60, le=30 * 86_400), JSON_INTEGER] | None = None

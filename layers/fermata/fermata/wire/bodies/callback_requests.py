@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from fermata.wire.bodies.fields import JSON_INTEGER, LenientBody, ResourceId, StrictBody
 
@@ -22,10 +22,17 @@ class RemoteError(LenientBody):
 
 
 class RemoteResultBody(LenientBody):
-    """The result of a remote tool: `data`, or an `error`."""
+    """The result of a remote tool: `data`, which may be null, or an `error`."""
 
     tenant: ResourceId
     bridge_id: ResourceId
     request_id: ResourceId
     data: Any = None
     error: RemoteError | None = None
+
+    @model_validator(mode="after")
+    def _check_outcome(self) -> "RemoteResultBody":
+        has_data = self.data is not None if self.error else "data" in self.model_fields_set
+        if has_data == bool(self.error):
+            raise ValueError("the result has either 'data' or an 'error'")
+        return self

@@ -56,5 +56,6 @@ POST_REMOTE_RESULT = PublicOperation(
     "and `requestId` are those of `callback` in the call. The same result may be sent again.",
     body=RemoteResultBody,
     responses=OK_RESPONSES,
-    errors=_ANSWER_ERRORS,
+    errors=_ANSWER_ERRORS
+    | {422: "The data break the tool's output schema. The call is answered with that failure (`invalid_tool_output`)."},
 )

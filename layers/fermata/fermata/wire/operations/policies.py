@@ -24,7 +24,9 @@ SET_POLICY = Operation(
     capabilities=(Capability.POLICIES,),
     summary="Set which calls need a person",
     description="All of it at once. It applies to turns that start from now on. The first rule that matches a call "
-    "counts; without one, the tool itself says whether a person has to approve it.",
+    "counts; without one, the tool itself says whether a person has to approve it. A rule may name a tool, a toolset "
+    "or an agent that comes later: `warnings` says which names nothing has now.",
     body=NewApprovalPolicy,
     responses=(SuccessResponse("The new policy.", "ApprovalPolicyResponse"),),
+    errors={413: "The policy is too long for the rows of turns."},
 )

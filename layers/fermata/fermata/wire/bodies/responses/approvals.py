@@ -50,7 +50,10 @@ class PolicyRuleView(ResponseModel):
 
 
 class ApprovalPolicyResponse(ResponseModel):
-    """A workspace's policy. `updatedAt` and `updatedBy` are there if it was ever set."""
+    """A workspace's policy. `updatedAt` and `updatedBy` are there if it was ever set.
+
+    `warnings` are about names in rules that nothing has now. They are there when the policy was just set.
+    """
 
     rules: list[PolicyRuleView]
     writes_after_outside_content: bool
@@ -60,6 +63,7 @@ class ApprovalPolicyResponse(ResponseModel):
     wait_seconds: int | None = None
     updated_at: InstantField | None = None
     updated_by: str | None = None
+    warnings: list[str] | None = None
 
 
 class ApprovalResponse(ResponseModel):
