@@ -36,6 +36,7 @@ function view(policy, context, body) {
     field(turnCost, numberInput("turnCostUsd", policy.turnCostUsd), turnCostHint),
     field(wait, numberInput("waitHours", policy.waitSeconds && policy.waitSeconds / SECONDS_PER_HOUR), waitHint),
     field(rules, rulesInput(policy.rules), rulesHint),
+    policy.warnings && h("ul", { class: "form-problem", role: "alert" }, ...policy.warnings.map(warningOf)),
     policy.updatedAt && h("p", { class: "quiet-text" }, setBy(policy.updatedBy, formatInstant(policy.updatedAt))),
     problem,
     h("button", { type: "submit", class: "button primary" }, save),
@@ -74,6 +75,11 @@ function rulesInput(rules) {
     spellcheck: false,
     value: rules.map(lineOf).join("\n"),
   });
+}
+
+/** @param {string} warning */
+function warningOf(warning) {
+  return h("li", {}, warning);
 }
 
 /** A rule without the conditions that every call meets, on one line. @param {any} rule */

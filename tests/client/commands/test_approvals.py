@@ -106,13 +106,15 @@ def test_what_was_decided_last_is_listed(service: ScriptedToolServer) -> None:
 
 
 def test_the_policy_that_was_shown_can_be_set_again(service: ScriptedToolServer, tmp_path: Path) -> None:
-    policy = {"rules": [{"effect": "ask"}], "newTools": False, "updatedAt": "2026-11-28T09:30:00.000Z"}
+    warnings = ["Rule 1: no tool is called '\x1bx' now."]
+    policy = {"rules": [{"effect": "ask"}], "newTools": False, "updatedAt": "2026-11-28", "warnings": warnings}
     service.script_answer(policy)
     shown = run_command(service, "policy")
     file = tmp_path / "policy.json"
     file.write_text(shown.output)
     service.script_answer(policy)
     result = run_command(service, "policy", "set", str(file))
+    assert "Warning: Rule 1: no tool is called 'x' now." in result.stderr
     assert "1 rule." in result.output
     assert service.calls[1].body == {"rules": [{"effect": "ask"}], "newTools": False}
     for text in ("[]", "{"):

@@ -12,9 +12,10 @@ from fermata_client.commands.common.errors import report_errors
 from fermata_client.commands.common.json_output import print_json
 from fermata_client.commands.common.options import json_anyway_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.terminal.plain_text import strip_control_chars
 
-_READ_ONLY_MEMBERS = ("updatedAt", "updatedBy")
-"""Members of the answer that say who has set the policy. A file that was written from it may have them."""
+_READ_ONLY_MEMBERS = ("updatedAt", "updatedBy", "warnings")
+"""Members of the answer that are not of the policy itself. A file that was written from it may have them."""
 
 
 @group_with_default("show", name="policy")
@@ -37,10 +38,15 @@ def show_policy(url: str | None, token: str | None) -> None:
 @service_options
 @report_errors
 def set_policy(file: str, url: str | None, token: str | None) -> None:
-    """Replace the whole policy by that of FILE (- for standard input), for turns that start from now on."""
+    """Replace the whole policy by that of FILE (- for standard input), for turns that start from now on.
+
+    A rule may name a tool, a toolset or an agent that comes later. What its names are of nothing now is said.
+    """
     wanted = _read_policy(file)
     with connect_to_service(url, token) as client:
         stored = client.set_approval_policy(wanted)
+    for warning in stored.get("warnings", ()):
+        click.echo(strip_control_chars(f"Warning: {warning}"), err=True)
     count = len(stored["rules"])
     click.echo(f"The policy has {count} rule{'' if count == 1 else 's'}. It applies to turns that start from now on.")
 
