@@ -29,7 +29,7 @@ from fermata.tools.tool import Tool
 from fermata.tools.toolset import list_tool_names
 from fermata.turns.turn_toolset import CLIENT_TOOLSET
 
-MAX_WARNINGS = 50
+MAX_POLICY_WARNINGS = 50
 MAX_SHOWN_NAME_CHARS = 120
 _SIMILARITY = 0.7
 _OTHER_TOOLSETS = frozenset(
@@ -59,7 +59,7 @@ def list_policy_warnings(resources: Resources, tenant: str, policy: ApprovalPoli
         return []
     known = _read_known_names(resources, tenant)
     unknown = [one for number, rule in enumerate(policy.rules, 1) for one in _iter_unknown_names(number, rule, known)]
-    warnings = [_describe(one, known) for one in unknown[:MAX_WARNINGS]]
+    warnings = [_describe(one, known) for one in unknown[:MAX_POLICY_WARNINGS]]
     more = len(unknown) - len(warnings)
     return [*warnings, f"And {more} more names that nothing has now."] if more else warnings
 
