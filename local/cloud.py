@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from fermata.drivers.registry import get_provider
 from local import deploy, seed
-from local.deployed_stack import ALIAS, SWEEP_EVENT, DeployedStack
+from local.deployed_stack import SWEEP_EVENT, DeployedStack
 from local.listening_sockets import open_listener
 from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, run_environment
 from local.seed import SeededModel
@@ -23,7 +23,9 @@ LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "50"}
 LISTENING_TIMINGS = {"PollMs": "50", "IdlePollMs": "250"}
 """Intervals of readers that are told when a log grows (decision 0167)."""
 FUNCTION_PACKAGES = "fermata"
-"""Packages that the functions import."""
+"""The package that the functions import."""
+RARE_PACKAGES = "fermata.mcp_sources fermata.content.git fermata.wire.openapi fermata.wire.bodies.responses"
+"""Packages in it that are large, or have large libraries, and that few requests need: 30 MB (decision 0509)."""
 FUNCTION_WARM_UP = "fermata.aws.resources.create_clients"
 """What each function would do at its first invocation."""
 DEFAULT_REAL_MODEL = "claude-sonnet-4-5"
@@ -150,6 +152,7 @@ class LocalCloud(DeployedStack):
             latencies=self._latencies,
             function_limits=self._function_limits,
             function_packages=FUNCTION_PACKAGES,
+            rare_packages=RARE_PACKAGES,
             function_warm_up=FUNCTION_WARM_UP,
         )
 
@@ -256,7 +259,7 @@ class LocalCloud(DeployedStack):
             "FERMATA_HOSTS": os.environ.get("FERMATA_HOSTS", ""),
             "FERMATA_UPLOAD_ORIGINS": self._parameters["UploadOrigins"],
             "FERMATA_API": f"{self.outputs['ApiId']}/{self.outputs['StageName']}",
-            "FERMATA_STREAM": f"{self.function_name(self.get_streaming_folder())}:{ALIAS}",
+            "FERMATA_STREAM_VARIABLES": json.dumps(self.get_function_variables(self.get_streaming_folder())),
             "FERMATA_LISTENS": "1" if self._is_listening else "",
             "FERMATA_CONSOLE": str(self.directory.resolve()),
             "FERMATA_CONSOLE_TOKEN": self.token,

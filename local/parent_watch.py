@@ -9,11 +9,14 @@ import signal
 import sys
 import threading
 
+from local.development_libraries import hide_development_libraries
+
 GRACE_SECONDS = 5.0
 
 
 def main() -> None:
     threading.Thread(target=_end_with_input, daemon=True).start()
+    hide_development_libraries()
     module = sys.argv[1]
     del sys.argv[1]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

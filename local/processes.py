@@ -13,6 +13,7 @@ from typing import IO, Any
 import httpx
 
 from local.aws_clients import RunSignature
+from local.development_libraries import DEVELOPMENT_LIBRARIES
 from local.lock_or_delete_state import EMULATOR_STATE
 from local.request_signature import CREDENTIALS_VARIABLE, get_run_credentials
 
@@ -26,16 +27,18 @@ START_TIMEOUT_SECONDS = 120.0
 STOP_TIMEOUT_SECONDS = 10.0
 PAGE_TIMEOUT_SECONDS = 120.0
 LOG_TAIL_LINES = 15
+MEMORY_VARIABLES = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "131072"}
 REMOVED_VARIABLES = ("AWS_", "PYTEST_", "ANTHROPIC_", "FERMATA_", "STATE_DIR", "WORK_DIR")
 
 
 def inherited_environment() -> dict[str, str]:
     """Copy the shell's variables without accounts, keys and settings that are not meant for the local cloud.
 
-    Two arenas of memory are enough for a process: more of them keep what was freed, a part for each thread.
+    Two arenas of memory are enough for a process: more of them keep what was freed, a part for each thread. The other
+    two values are glibc's own first ones. Set, they stay, and what is freed of large bodies goes back to the system.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(REMOVED_VARIABLES)}
-    return {"MALLOC_ARENA_MAX": "2"} | kept
+    return MEMORY_VARIABLES | kept
 
 
 def run_environment() -> dict[str, str]:
@@ -141,6 +144,7 @@ class EmulatorProcess(ChildProcess):
         latencies: Path | None = None,
         function_limits: Mapping[str, float] | None = None,
         function_packages: str = "",
+        rare_packages: str = "",
         function_warm_up: str = "",
     ) -> None:
         """Start the emulator.
@@ -153,6 +157,7 @@ class EmulatorProcess(ChildProcess):
             latencies: a file of milliseconds that transitions and invocations take.
             function_limits: fields of `ProcessLimits` that differ from their defaults.
             function_packages: packages that are imported once for all functions.
+            rare_packages: packages in them that a function imports when it needs them.
             function_warm_up: function that is called once for all functions.
         """
         directory.mkdir(parents=True, exist_ok=True)
@@ -162,6 +167,8 @@ class EmulatorProcess(ChildProcess):
             "FUNCTION_PYTHON": str(PROJECT_PYTHON),
             "FUNCTION_CLIENTS": FUNCTION_SERVICES,
             "FUNCTION_PACKAGES": function_packages,
+            "FUNCTION_PACKAGES_LEFT_OUT": rare_packages,
+            "FUNCTION_LIBRARIES_HIDDEN": " ".join(DEVELOPMENT_LIBRARIES),
             "FUNCTION_WARM_UP": function_warm_up,
             "WORK_DIR": str(directory / "work"),
             "SCHEDULE_MINUTE_SECONDS": str(minute_seconds),

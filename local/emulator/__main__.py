@@ -6,6 +6,8 @@ Settings come from the environment:
 - `GATEWAY_PORT`: default any free port
 - `FUNCTION_PYTHON`: interpreter that runs the functions
 - `FUNCTION_PACKAGES`: packages that are imported once for all functions
+- `FUNCTION_PACKAGES_LEFT_OUT`: packages in them that a function imports when it needs them
+- `FUNCTION_LIBRARIES_HIDDEN`: libraries that are installed here and that functions do not have on AWS
 - `FUNCTION_CLIENTS`: AWS services that the functions call, whose descriptions are loaded once for all functions
 - `FUNCTION_WARM_UP`: function that is called once for all functions, by its full name
 - `FUNCTION_LIMITS`: limits of the processes that run functions, as JSON; `process_limits.py` names them

@@ -8,7 +8,7 @@ Settings come from the environment:
 - `FERMATA_UPLOAD_ORIGINS`: origins whose pages may upload, separated by commas; `*` (the default): all
 - `FERMATA_ENDPOINT`: URL of the emulator
 - `FERMATA_API`: id and stage of the deployed API, as `id/stage`
-- `FERMATA_STREAM`: name of the deployed streaming function, with an alias as `name:alias`
+- `FERMATA_STREAM_VARIABLES`: the environment variables of the deployed streaming function, as JSON
 - `FERMATA_LISTENS`: whether readers poll when the emulator says that a log has grown, and seldom otherwise
 - `FERMATA_CONSOLE`: the state directory, in which the console's sessions are; without it nobody is signed in to it
 - `FERMATA_CONSOLE_TOKEN`: the token of the person who signs in to the console
@@ -16,6 +16,7 @@ Settings come from the environment:
 """
 
 import importlib
+import json
 import os
 import socket
 import sys
@@ -25,7 +26,7 @@ import boto3
 import uvicorn
 
 from local import template
-from local.aws_clients import credentials_environment, get_client, get_session
+from local.aws_clients import credentials_environment, get_session
 from local.console_sign_in import ConsoleSecrets
 from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
@@ -50,7 +51,7 @@ def main() -> None:
     gateway = ApiGateway(document)
     (logical_id,) = gateway.streaming_functions()
     folder = template_path.parent / document["Resources"][logical_id]["Properties"]["CodeUri"]
-    streaming_app = load_streaming_app(endpoint, os.environ["FERMATA_STREAM"], folder)
+    streaming_app = load_streaming_app(endpoint, json.loads(os.environ["FERMATA_STREAM_VARIABLES"]), folder)
     upstream = UpstreamClient(endpoint, os.environ["FERMATA_API"], INTEGRATION_TIMEOUT_SECONDS, get_run_credentials())
     origins = frozenset(os.environ.get("FERMATA_UPLOAD_ORIGINS", ANY_ORIGIN).split(","))
     uploads = S3Uploads(endpoint, get_run_credentials(), origins)
@@ -83,12 +84,11 @@ def get_listener() -> socket.socket:
     return open_listener(int(os.environ.get("FERMATA_PORT", DEFAULT_PORT)))
 
 
-def load_streaming_app(endpoint: str, function: str, folder: Path) -> App:
-    """Import the streaming function's ASGI app into this process, with the configuration it was deployed with."""
-    config = get_client("lambda", endpoint).get_function_configuration(FunctionName=function)
-    os.environ.update(config["Environment"]["Variables"])
+def load_streaming_app(endpoint: str, variables: dict[str, str], folder: Path) -> App:
+    """Import the streaming function's ASGI app into this process, with the variables it was deployed with."""
+    os.environ.update(variables)
     os.environ.update(credentials_environment(), AWS_ENDPOINT_URL=endpoint, AWS_REGION=REGION)
-    boto3.DEFAULT_SESSION = get_session()  # which has read what the function's clients need too (8 MB)
+    boto3.DEFAULT_SESSION = get_session()  # which has read what all clients need (8 MB)
     sys.path.insert(0, str(folder))
     module = importlib.import_module("app")
     if os.environ.get("FERMATA_LISTENS"):

@@ -1,5 +1,6 @@
 """Check how invocations get processes, with real processes and without the emulator."""
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -186,7 +187,7 @@ def test_an_invocation_that_gets_no_process_in_time_is_throttled(open_fleet: Cal
 
 
 def test_short_invocations_wait_for_few_processes(open_fleet: Callable[..., MakeFunction]) -> None:
-    function = open_fleet(immediate=2, patience_seconds=A_LONG_TIME)("short")
+    function = open_fleet(immediate=2, patience_seconds=A_LONG_TIME, max_patience_seconds=A_LONG_TIME)("short")
     function.open_gate()
     function.invoke().result()
     invocations = [function.invoke() for _ in range(100)]
@@ -208,7 +209,7 @@ def test_long_invocations_get_more_processes_when_none_becomes_free(
 def test_invocations_that_come_after_a_rest_are_patient_from_then_on(
     open_fleet: Callable[..., MakeFunction],
 ) -> None:
-    function = open_fleet(immediate=2, patience_seconds=A_LONG_TIME)("rested")
+    function = open_fleet(immediate=2, patience_seconds=A_LONG_TIME, max_patience_seconds=A_LONG_TIME)("rested")
     invocations = [function.invoke() for _ in range(10)]
     wait_until(lambda: len(function.pool.queue) == 8, "all but two invocations are queued")
     function.wait_until_started(2)
@@ -219,7 +220,7 @@ def test_invocations_that_come_after_a_rest_are_patient_from_then_on(
 
 def test_a_busy_machine_starts_further_processes_later(open_fleet: Callable[..., MakeFunction]) -> None:
     load = [A_LONG_TIME]
-    function = open_fleet(lambda: load[0], immediate=2, patience_seconds=1.0)("long")
+    function = open_fleet(lambda: load[0], immediate=2, patience_seconds=1.0, max_patience_seconds=math.inf)("long")
     invocations = [function.invoke() for _ in range(4)]
     wait_until(lambda: len(function.pool.queue) == 2, "two invocations are queued")
     function.wait_until_started(2)
@@ -230,14 +231,25 @@ def test_a_busy_machine_starts_further_processes_later(open_fleet: Callable[...,
     assert len({invocation.result() for invocation in invocations}) == 2
 
 
+def test_a_long_time_without_a_free_process_is_long_enough_on_a_busy_machine_too(
+    open_fleet: Callable[..., MakeFunction],
+) -> None:
+    function = open_fleet(lambda: A_LONG_TIME, immediate=2, patience_seconds=1.0, max_patience_seconds=0.01)("long")
+    invocations = [function.invoke() for _ in range(6)]
+    function.wait_until_started(6)
+    function.open_gate()
+    assert len({invocation.result() for invocation in invocations}) == 6
+
+
 def test_idle_processes_end(open_fleet: Callable[..., MakeFunction]) -> None:
     function = open_fleet(idle_seconds=0.1)("rested")
     function.open_gate()
     pids = {invocation.result() for invocation in [function.invoke() for _ in range(3)]}
     wait_until(lambda: function.pool.process_count == 0, "no process is left")
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "they have ended")
+    wait_until(lambda: not function.pool.has_template, "the process that they were forked from has ended")
     assert function.invoke().result() not in pids
-    assert function.templates_started == 1
+    assert function.templates_started == 2
 
 
 def test_a_retired_pool_finishes_what_was_queued(open_fleet: Callable[..., MakeFunction]) -> None:

@@ -1,5 +1,6 @@
 """Test that the front door passes on, streams and refuses requests as API Gateway does with the same template."""
 
+import json
 import socket
 import sys
 from collections.abc import Iterator
@@ -22,10 +23,12 @@ MB = 1024 * 1024
 def door(emulator: EmulatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a front door to a small service."""
     outputs = deploy.deploy_stack(emulator.endpoint, {"Stage": "local"}, template_path=SMALL, stack_name="door")
+    client = get_client("lambda", emulator.endpoint)
+    stream = client.get_function_configuration(FunctionName=outputs["StreamName"])
     settings = {
         "FERMATA_ENDPOINT": emulator.endpoint,
         "FERMATA_API": f"{outputs['ApiId']}/{outputs['StageName']}",
-        "FERMATA_STREAM": outputs["StreamName"],
+        "FERMATA_STREAM_VARIABLES": json.dumps(stream["Environment"]["Variables"]),
         "FERMATA_TEMPLATE": str(SMALL),
         "FERMATA_PORT": "0",
         "FERMATA_HOSTS": "Editor.test:8080, other.test",

@@ -51,8 +51,9 @@ class LambdaContext:
 
 def main() -> None:
     plan, control = json.loads(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
+    sys.modules.update(dict.fromkeys(plan["hidden"]))  # an import of what is None here fails
     for package in plan["packages"]:
-        import_package(package)
+        import_package(package, tuple(plan["left_out"]))
     preload_service_models(plan["services"])
     if plan["warm_up"]:
         warm_up(plan["warm_up"])
@@ -70,11 +71,17 @@ def main() -> None:
         control.sendall(_line({"pid": child}))
 
 
-def import_package(name: str) -> None:
-    """Import a package with all its modules, those too that its code imports when it needs them."""
+def import_package(name: str, left_out: tuple[str, ...] = ()) -> None:
+    """Import a package with all its modules, those too that its code imports when it needs them.
+
+    Args:
+        name: The package.
+        left_out: Packages in it whose modules are not imported for their own sake.
+    """
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, f"{name}."):
-        importlib.import_module(module.name)
+        if not f"{module.name}.".startswith(tuple(f"{skipped}." for skipped in left_out)):
+            importlib.import_module(module.name)
 
 
 def preload_service_models(services: list[str]) -> None:

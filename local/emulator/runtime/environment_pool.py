@@ -59,6 +59,14 @@ class EnvironmentPool:
     def process_count(self) -> int:
         return len(self.idle) + len(self.busy) + self.starting
 
+    @property
+    def has_template(self) -> bool:
+        return self._template is not None
+
+    @property
+    def is_unused(self) -> bool:
+        return not self.queue and self.process_count == 0
+
     def fork_environment(self) -> ExecutionEnvironment:
         """Fork an environment, from a new template if there is none. This takes its time and needs no other lock."""
         with self._template_lock:
@@ -215,6 +223,7 @@ class EnvironmentFleet:
         if pool.starting:
             return math.inf
         patience_seconds = limits.patience_seconds * pool.process_count * max(1.0, self._measure_load())
+        patience_seconds = min(patience_seconds, limits.max_patience_seconds)
         waits_since = max(pool.last_release, pool.queued_since)
         return max(waits_since + patience_seconds, pool.last_start + limits.interval_seconds)
 
@@ -257,7 +266,7 @@ class EnvironmentFleet:
     def _settle(self, pool: EnvironmentPool) -> bool:
         """Let the queues see that processes started or ended. True when nothing of a retired pool is left."""
         self._notify_queues()
-        is_over = pool.retired and not pool.queue and pool.process_count == 0
+        is_over = pool.retired and pool.is_unused
         if is_over:
             self._pools.discard(pool)
         return is_over
@@ -274,6 +283,9 @@ class EnvironmentFleet:
                 for pool in self._pools:
                     pool.close_idle(time.monotonic() - self.limits.idle_seconds)
                 self._notify_queues()
+                unused = [pool for pool in self._pools if pool.is_unused]
+            for pool in unused:
+                pool.close_template()  # an invocation that comes meanwhile starts another one
 
 
 def measure_processor_load() -> float:

@@ -80,12 +80,25 @@ class Preload:
     packages: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
     warm_up: str = ""
+    left_out: tuple[str, ...] = ()
+    """Packages in `packages` that a function imports when it needs them."""
+    hidden: tuple[str, ...] = ()
+    """Libraries that are installed here and that functions do not have on AWS."""
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Read `FUNCTION_PACKAGES`, `FUNCTION_CLIENTS` and `FUNCTION_WARM_UP`."""
-        packages, services = (os.environ.get(name, "").split() for name in ("FUNCTION_PACKAGES", "FUNCTION_CLIENTS"))
-        return cls(tuple(packages), tuple(services), os.environ.get("FUNCTION_WARM_UP", ""))
+        """Read the environment variables whose names begin with `FUNCTION_` (`local/emulator/__main__.py`)."""
+        return cls(
+            packages=_read_words("FUNCTION_PACKAGES"),
+            services=_read_words("FUNCTION_CLIENTS"),
+            warm_up=os.environ.get("FUNCTION_WARM_UP", ""),
+            left_out=_read_words("FUNCTION_PACKAGES_LEFT_OUT"),
+            hidden=_read_words("FUNCTION_LIBRARIES_HIDDEN"),
+        )
+
+
+def _read_words(variable: str) -> tuple[str, ...]:
+    return tuple(os.environ.get(variable, "").split())
 
 
 class SharedProcess:
