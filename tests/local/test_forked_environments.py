@@ -19,6 +19,7 @@ import os, sys
 from pathlib import Path
 
 already_imported = sorted(sys.modules)
+hidden = sorted(name for name, module in sys.modules.items() if module is None)
 
 def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -26,14 +27,16 @@ def parent(pid):
 def handler(event, context):
     colour = os.environ.get("COLOUR")
     shared = parent(os.getppid())
-    return {"shared": shared, "template": os.getppid(), "imported": already_imported, "colour": colour}
+    imports = {"imported": already_imported, "hidden": hidden}
+    return {"shared": shared, "template": os.getppid(), "colour": colour, **imports}
 """
+PRELOAD = Preload(packages=("wsgiref",), left_out=("wsgiref.simple_server",), hidden=("antigravity",))
 Run = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[SharedProcesses]:
-    processes = SharedProcesses(str(PROJECT_PYTHON), Preload(packages=("wsgiref",)))
+    processes = SharedProcesses(str(PROJECT_PYTHON), PRELOAD)
     yield processes
     processes.close()
 
@@ -61,7 +64,13 @@ def test_functions_share_a_process_and_have_variables_of_their_own(run_function:
 
 
 def test_a_shared_package_is_imported_with_all_its_modules(run_function: Run) -> None:
-    assert {"wsgiref", "wsgiref.handlers", "wsgiref.validate"} <= set(run_function()["imported"])
+    imported = set(run_function()["imported"])
+    assert {"wsgiref", "wsgiref.handlers", "wsgiref.validate"} <= imported
+    assert "wsgiref.simple_server" not in imported, "it is left out"
+
+
+def test_a_library_that_functions_do_not_have_on_aws_is_hidden_from_them(run_function: Run) -> None:
+    assert "antigravity" in run_function()["hidden"]
 
 
 def test_a_function_with_another_log_level_does_not_share(run_function: Run) -> None:
