@@ -1,12 +1,13 @@
 """Judge changes of models: what their documents do not allow, what may break readers, what a merge makes of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, parse_content_model
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.documents.commit_errors import IN_USE_MESSAGE
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey
+from fermata.content.documents.document_writes import DocumentStep, count_model_uses
 from fermata.content.documents.read_document import ModelState, WriteBasis
 from fermata.content.forms.form_definition import parse_form_definition
 from fermata.domain.errors import Conflict
@@ -98,6 +99,22 @@ def check_model_deletion(state: ModelState | None, model_id: str, removed: int =
         raise Conflict(f"Every space has the model {model_id}.")
     if state is not None and state.documents > removed:
         raise Conflict(IN_USE_MESSAGE.format(model_id, state.documents - removed))
+
+
+def check_deleted_models(basis: WriteBasis, steps: Sequence[DocumentStep]) -> None:
+    """Check that the models that are deleted have no documents but those that are deleted at the same moment.
+
+    Args:
+        basis: The models as they are.
+        steps: All that is written.
+
+    Raises:
+        Conflict: A model is in use, or every space has it.
+    """
+    uses = count_model_uses(steps)
+    for step in steps:
+        if step.after.model == META_MODEL and step.after.is_deleted:
+            check_model_deletion(basis.models.get(step.after.id), step.after.id, -uses.get(step.after.id, 0))
 
 
 def list_breaking_changes(before: ContentModel, after: ContentModel) -> list[str]:

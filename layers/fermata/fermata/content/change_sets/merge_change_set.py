@@ -1,6 +1,6 @@
 """Merge a change set: all of its documents at one moment, or none of them and a list of the conflicts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from fermata.aws.resources import Resources
@@ -23,7 +23,7 @@ from fermata.content.documents.commit_errors import ContentMoved
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import commit_documents, make_way
 from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
-from fermata.content.documents.document_writes import DocumentStep, count_model_uses
+from fermata.content.documents.document_writes import DocumentStep
 from fermata.content.documents.read_document import (
     WriteBasis,
     read_newest_version,
@@ -33,7 +33,7 @@ from fermata.content.documents.read_document import (
 from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.content.model_changes import (
     MergedModels,
-    check_model_deletion,
+    check_deleted_models,
     normalize_model_content,
     overlay_models,
     require_no_breaking,
@@ -137,7 +137,7 @@ def _try_merge(
     merged = _merge_models(basis, made, allow_breaking=options.allow_breaking)
     _check_forms(resources, space, basis, merged.checked, made)
     steps = list(_plan_steps(resources, contents.change_set, author, made, currents, merged.checked))
-    _check_deleted_models(basis, steps)
+    check_deleted_models(basis, steps)
     closed = close_change_set(resources, contents.change_set, "merged")
     closing = build_closing_writes(resources, space, contents, closed)
     commit_documents(resources, space, steps, merged.stored, extra=closing, count_bytes=options.count_bytes)
@@ -195,13 +195,6 @@ def _plan_steps(
         content, _warnings = check_content(merged, key, checked)
         before = currents.get(key)
         yield DocumentStep(before, build_next_version(resources, key, author, before, content, options))
-
-
-def _check_deleted_models(basis: WriteBasis, steps: Sequence[DocumentStep]) -> None:
-    uses = count_model_uses(steps)
-    for step in steps:
-        if step.after.model == META_MODEL and step.after.is_deleted:
-            check_model_deletion(basis.models.get(step.after.id), step.after.id, -uses.get(step.after.id, 0))
 
 
 def _read_versions(

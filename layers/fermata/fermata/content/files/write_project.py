@@ -5,6 +5,7 @@ the same moment is read again. Repeating an import writes what is still missing,
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fermata.aws.resources import Resources
@@ -16,7 +17,7 @@ from fermata.content.documents.change_document import (
     change_document,
     check_content,
 )
-from fermata.content.documents.commit_errors import ContentMoved
+from fermata.content.documents.commit_errors import ContentMoved, EffectRepeated
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import commit_documents, make_way
 from fermata.content.documents.document_writes import DocumentStep
@@ -36,7 +37,8 @@ from fermata.content.files.read_project import (
     read_cached_space,
     read_whole_space,
 )
-from fermata.content.model_changes import check_model_change, model_to_content
+from fermata.content.forms.submission_store import delete_submissions_of_model
+from fermata.content.model_changes import check_deleted_models, check_model_change, model_to_content
 from fermata.content.model_store import check_forms_fit_plan, delete_model, put_model
 from fermata.content.validation.content_problem import ContentProblem
 from fermata.content.validation.validate_document import ContentRefused
@@ -162,6 +164,31 @@ def _delete_models(
     return changed
 
 
+def delete_model_with_documents(
+    resources: Resources, space: SpaceKey, model_id: str, author: ContentAuthor, effect_key: str = ""
+) -> None:
+    """Delete a model and all of its documents, at one moment. Every version stays, but no submission does.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        model_id: The model.
+        author: Who deletes it.
+        effect_key: The same for every repetition, which finds it done.
+
+    Raises:
+        NotFound: There is no such model.
+        Conflict: Pages use it, every space has it, or somebody has added a document meanwhile.
+        ServiceUnavailable: Others were faster in each of `MAX_IMPORT_ATTEMPTS` attempts.
+    """
+    whole = read_cached_space(resources, space)
+    own = DocumentKey(META_MODEL, model_id)
+    gone = dict.fromkeys([*(key for key in whole.versions if key.model == model_id), own])
+    with suppress(EffectRepeated):
+        _write_documents(resources, space, gone, whole, author, effect_key)
+    delete_submissions_of_model(resources, space, model_id)
+
+
 def _without_mark(model: ContentModel) -> ContentModel:
     return model.model_copy(update={"built_in": False})
 
@@ -172,17 +199,22 @@ def _write_documents(
     contents: Mapping[DocumentKey, DocumentContent | None],
     whole: WholeSpace,
     author: ContentAuthor,
+    effect_key: str = "",
 ) -> None:
     if not contents:
         return
-    befores: dict[DocumentKey, DocumentVersion | None] = {key: whole.versions.get(key) for key in contents}
-    models = {key.model for key in contents} | _list_parts(contents)
+    befores: dict[DocumentKey, DocumentVersion | None] = {
+        key: read_newest_version(resources, space, key) if key.model == META_MODEL else whole.versions.get(key)
+        for key in contents
+    }
+    models = {key.id if key.model == META_MODEL else key.model for key in contents} | _list_parts(contents)
     for _ in range(MAX_IMPORT_ATTEMPTS):
         basis = read_write_basis(resources, space, models)
         steps = list(_plan_steps(resources, contents, befores, basis, author))
+        check_deleted_models(basis, steps)
         try:
             if steps:
-                commit_documents(resources, space, steps, basis)
+                commit_documents(resources, space, steps, basis, effect_key=effect_key)
         except ContentMoved as moved:
             make_way(resources, space, moved)
             befores = _read_befores(resources, space, contents)

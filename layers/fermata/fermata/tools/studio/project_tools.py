@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.content_space import LOCALE_CODE, change_space_locales
-from fermata.content.documents.change_document import change_document, delete_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.files.read_project import CONFIG_VERSION, PROJECT_MODEL
+from fermata.content.files.write_project import delete_model_with_documents
 from fermata.content.model_changes import list_breaking_changes, model_to_content
-from fermata.content.model_store import delete_model, put_model
 from fermata.content.validation.schema_health import iter_schema_warnings
 from fermata.domain.errors import Conflict, InvalidRequest
+from fermata.tools.studio.auto_merge import merges_at_once
 from fermata.tools.studio.branch_writes import ChangeContent, finish_branch, open_branch, write_documents
 from fermata.tools.studio.content_tools import copy_entry
 from fermata.tools.studio.studio_access import StudioAccess
@@ -31,10 +32,6 @@ def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
     opened = access.opened
     branch = open_branch(access, "new", "init")
     change_space_locales(opened.resources, opened.space, locales)
-    key = DocumentKey(META_MODEL, PROJECT_MODEL.id)
-    change_document(opened.resources, opened.space, key, opened.author, lambda *_: model_to_content(PROJECT_MODEL))
-    for model in models:
-        put_model(opened.resources, opened.space, model.to_wire(), opened.author)
     config = {
         "version": CONFIG_VERSION,
         "stack": arguments["stack"],
@@ -42,9 +39,12 @@ def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
         "domains": domains,
         "locales": {"default": locales[0], "supported": list(dict.fromkeys(locales))},
     }
-    # The settings come last: with them, the project is active.
-    own = DocumentContent(title="Project").with_fields(DEFINITION_LOCALE, {"config": config})
-    change_document(opened.resources, opened.space, PROJECT_KEY, opened.author, lambda *_: own)
+    if branch.status == "open":
+        # With its settings, the project is active: all of this is there at one moment.
+        for model in (PROJECT_MODEL, *models):
+            _change_in_branch(access, branch, DocumentKey(META_MODEL, model.id), model_to_content(model))
+        own = DocumentContent(title="Project").with_fields(DEFINITION_LOCALE, {"config": config})
+        _change_in_branch(access, branch, PROJECT_KEY, own)
     files = ["config", "vocabulary", *(f"model/{model.id}" for model in models)]
     return finish_branch(access, "init_project", branch, files, [])
 
@@ -62,14 +62,19 @@ def save_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[s
     errors = [{"field": one.field, "severity": "error", "kind": one.kind, "message": one.message} for one in blocking]
     if errors:
         return {"branch": "", "commitSha": "", "filesChanged": [], "valid": False, "errors": errors, "merged": False}
-    opened = access.opened
     branch = open_branch(access, "model", model.id)
     if branch.status == "open":
-        content, key = model_to_content(model), DocumentKey(META_MODEL, model.id)
-        change_in_change_set(opened.resources, opened.space, branch.id, key, lambda _before, _basis: content)
+        _change_in_branch(access, branch, DocumentKey(META_MODEL, model.id), model_to_content(model))
     written = finish_branch(access, "save_model", branch, [f"model/{model.id}"], [])
     breaking = list_breaking_changes(before.model, model) if before else []
     return written | ({"breakingChanges": breaking} if breaking else {})
+
+
+def _change_in_branch(
+    access: StudioAccess, branch: ChangeSet, key: DocumentKey, content: DocumentContent | None
+) -> None:
+    opened = access.opened
+    change_in_change_set(opened.resources, opened.space, branch.id, key, lambda _before, _basis: content)
 
 
 def _parse_studio_model(definition: Mapping[str, Any]) -> ContentModel:
@@ -79,6 +84,23 @@ def _parse_studio_model(definition: Mapping[str, Any]) -> ContentModel:
 
 def delete_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Delete a model with all of its content, unless others point to it. Every version can be restored."""
+    opened = access.opened
+    if not opened.has_been_done() and (question := _question_deletion(arguments, access)):
+        return question
+    model_id = arguments["model"]
+    branch = open_branch(access, "model", model_id)
+    keys = [key for key in access.whole.versions if key.model == model_id]
+    if merges_at_once("delete_model", access.permissions, workflow=access.workflow, branch=branch.branch or branch.id):
+        delete_model_with_documents(opened.resources, opened.space, model_id, opened.author, opened.effect_key)
+    elif branch.status == "open":
+        for key in (*keys, DocumentKey(META_MODEL, model_id)):
+            _change_in_branch(access, branch, key, None)
+    written = finish_branch(access, "delete_model", branch, [f"model/{model_id}"], [])
+    return written | {"deleted": written["merged"]}
+
+
+def _question_deletion(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any] | None:
+    """Return what is answered instead of a deletion: who points to the model, or what has to be confirmed."""
     model = access.require_model(arguments["model"])
     users = [
         f"{other.id}.{name}"
@@ -88,16 +110,11 @@ def delete_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict
     ]
     if users:
         return {"deleted": False, "referencedBy": users}
-    if arguments.get("confirm") is not True:
-        count = len(access.list_entries(model))
-        message = f"Delete {model.id} with {count} entries? Ask the user, and call again with confirm."
-        return {"deleted": False, "requiresConfirmation": True, "message": message, "referencedBy": []}
-    opened = access.opened
-    branch = open_branch(access, "model", model.id)
-    for entry_id in access.list_entries(model):
-        delete_document(opened.resources, opened.space, DocumentKey(model.id, entry_id), opened.author)
-    delete_model(opened.resources, opened.space, model.id, opened.author, opened.build_options())
-    return finish_branch(access, "delete_model", branch, [f"model/{model.id}"], []) | {"deleted": True}
+    if arguments.get("confirm") is True:
+        return None
+    count = len(access.list_entries(model))
+    message = f"Delete {model.id} with {count} entries? Ask the user, and call again with confirm."
+    return {"deleted": False, "requiresConfirmation": True, "message": message, "referencedBy": []}
 
 
 def add_locale(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
