@@ -11,7 +11,7 @@ from typing import Any
 from fermata.content.change_sets.branch_names import BranchScope, build_branch_name
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_documents import change_in_change_set
-from fermata.content.change_sets.change_set_store import begin_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.change_sets.merge_change_set import MergeOptions, MergeRefused, merge_change_set
 from fermata.content.documents.change_document import check_content
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
@@ -54,8 +54,19 @@ def open_branch(access: StudioAccess, scope: BranchScope, target: str, locale: s
     opened = access.opened
     seconds = int(opened.resources.clock.time())
     name = build_branch_name(scope, target, seconds, locale)
-    branch_id = make_effect_id(access, "branch", 32) if opened.effect_key else ""
-    return begin_change_set(opened.resources, opened.space, name, opened.author, branch=name, change_set_id=branch_id)
+    return begin_change_set(
+        opened.resources, opened.space, name, opened.author, branch=name, change_set_id=_make_branch_id(access)
+    )
+
+
+def _make_branch_id(access: StudioAccess) -> str:
+    return make_effect_id(access, "branch", 32) if access.opened.effect_key else ""
+
+
+def has_begun_branch(access: StudioAccess) -> bool:
+    """Return whether an earlier copy of the call has begun its branch, by which the phase may be another one now."""
+    opened, branch_id = access.opened, _make_branch_id(access)
+    return bool(branch_id) and any(one.id == branch_id for one in list_change_sets(opened.resources, opened.space))
 
 
 def write_documents(

@@ -6,6 +6,7 @@ from typing import Any
 from fermata.content.validation.validate_document import ContentRefused
 from fermata.domain.errors import ApiError
 from fermata.domain.tools import ToolOutput
+from fermata.tools.studio.branch_writes import has_begun_branch
 from fermata.tools.studio.phase_guard import refuse_in_phase
 from fermata.tools.studio.project_permissions import refuse_for_caller
 from fermata.tools.studio.studio_access import StudioAccess, open_studio
@@ -35,7 +36,7 @@ def answer_in_studio(name: str, handler: StudioHandler) -> Callable[[JsonInput, 
             return _fail(REFUSALS_OF_CALLERS[refusal], code=refusal)
         try:
             phase_refusal = refuse_in_phase(name, access.phase)
-            if phase_refusal is not None:
+            if phase_refusal is not None and not has_begun_branch(access):
                 return _fail(phase_refusal.message, suggestion=phase_refusal.suggestion, code=phase_refusal.reason)
             return ToolOutput.success(handler(arguments, access))
         except ContentRefused as error:
