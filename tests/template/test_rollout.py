@@ -92,7 +92,9 @@ def test_a_changed_parameter_of_the_functions_replaces_the_settings_and_so_every
     """SAM compares the template's text, so a parameter that is missing here would reach no version."""
     source = templates.read_template(templates.TEMPLATE.read_text())
     variables = source["Globals"]["Function"]["Environment"]["Variables"]
-    used = {name for name in iter_references(variables) if name in source["Parameters"]}
+    conditions = [value["Fn::If"][0] for value in variables.values() if isinstance(value, dict) and "Fn::If" in value]
+    references = {*iter_references(variables), *iter_references([source["Conditions"][name] for name in conditions])}
+    used = references & set(source["Parameters"])
     numbered = source["Resources"]["FunctionSettings"]["Properties"]["Content"]
     assert {name for name in iter_references(numbered) if name in source["Parameters"]} == used
     for version in resources_of_type(deployed, "AWS::Lambda::Version").values():

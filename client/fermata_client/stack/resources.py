@@ -28,6 +28,8 @@ STACK_OUTPUT_BY_SETTING = {
     "fermata_stage": "StageName",
 }
 """Fields of `fermata.aws.settings.Settings`, and the outputs of template.yaml that hold their values."""
+OPTIONAL_STACK_OUTPUT_BY_SETTING = {"vector_bucket_arn": "VectorBucketArn"}
+"""The same of what not every stack has."""
 LOCAL_STACK_NAME = "fermata"
 LOCAL_REGION = "us-east-1"
 
@@ -84,7 +86,11 @@ def open_stack_resources(location: StackLocation) -> "Resources":
         raise click.ClickException(
             f"The stack {location.stack!r} is no Fermata: it has no output {', '.join(missing)}."
         )
-    fields = {field: outputs[name] for field, name in STACK_OUTPUT_BY_SETTING.items()}
+    fields = {
+        field: outputs[name]
+        for field, name in (STACK_OUTPUT_BY_SETTING | OPTIONAL_STACK_OUTPUT_BY_SETTING).items()
+        if name in outputs
+    }
     return _locate_resources(Settings.model_validate(fields), location)
 
 

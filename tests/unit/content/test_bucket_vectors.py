@@ -19,6 +19,7 @@ from fermata.content.search.lexical_embedding import LEXICAL_DIMENSIONS, Vector,
 from fermata.content.search.search_catalogue import forget_catalogues
 from fermata.content.search.search_index import IndexMoved, TextEmbedder, index_documents
 from fermata.content.search.search_space import search_space
+from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_space import make_space_subject
 from fermata.privacy.erasure import SETTLING_SECONDS
 from fermata.privacy.privacy_job import create_privacy_job, get_privacy_job
@@ -266,8 +267,18 @@ def test_the_erasure_of_a_space_deletes_its_vectors_and_no_others(
     clock.advance(SETTLING_SECONDS)
     run_open_jobs(bucket)
     assert get_privacy_job(bucket, space.tenant, job.id, "erasure").counts["vectors"] == len(pages)
-    bucket.vector_bucket.delete_tenant("mill")
-    assert len(server.indexes) == 2
-    assert bucket.vector_bucket.delete_tenant(space.tenant) == 2
+
+
+def test_the_erasure_of_a_tenant_deletes_its_indexes_and_no_others(
+    bucket: Resources, space: SpaceKey, pages: list[DocumentKey], server: S3VectorsServer
+) -> None:
+    other = space._replace(tenant="mill")
+    create_space(bucket, other, ContentSpace(), ADA)
+    index_documents(bucket, other, [add_page(bucket, other, "rye", "Rye")], LEXICAL)
+    index_documents(bucket, space, pages, HARBOURS)
+    subject = DataSubject(kind="tenant", tenant=space.tenant, id=space.tenant)
+    job = create_privacy_job(bucket, "erasure", subject)
+    run_open_jobs(bucket)
+    assert set(server.indexes) == {name_vector_index("mill", LEXICAL_DIMENSIONS)}
+    assert get_privacy_job(bucket, space.tenant, job.id, "erasure").counts["vector_indexes"] == 2
     assert bucket.vector_bucket.delete_tenant(space.tenant) == 0
-    assert server.keys == set()

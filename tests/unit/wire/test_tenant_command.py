@@ -17,7 +17,12 @@ from fermata.domain.workspace_plan import PlanMeter, PlanQuota
 from fermata.wire.auth import tenant_store
 from fermata.wire.auth.authentication import authenticate
 from fermata_client.commands.deployment.tenants import tenant
-from fermata_client.stack.resources import STACK_OUTPUT_BY_SETTING
+from fermata_client.stack.resources import (
+    OPTIONAL_STACK_OUTPUT_BY_SETTING,
+    STACK_OUTPUT_BY_SETTING,
+    StackLocation,
+    open_stack_resources,
+)
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.resources import REGION, environment_from_resources, resources_of_new_process
 from tests.tenant_tokens import TokenSigner
@@ -176,9 +181,20 @@ def test_the_template_has_every_output_the_command_reads() -> None:
 
     Loader.add_multi_constructor("!", lambda *_: None)
     outputs = yaml.load(TEMPLATE.read_text(), Loader)["Outputs"]
-    assert set(STACK_OUTPUT_BY_SETTING.values()) <= set(outputs)
+    assert {*STACK_OUTPUT_BY_SETTING.values(), *OPTIONAL_STACK_OUTPUT_BY_SETTING.values()} <= set(outputs)
     needed = {name for name, field in Settings.model_fields.items() if field.is_required()}
     assert needed <= set(STACK_OUTPUT_BY_SETTING)
+
+
+def test_an_operator_erases_vectors_where_the_stack_has_a_vector_bucket(
+    stack: str, cloudformation: FixedResponseServer
+) -> None:
+    location = StackLocation(stack, REGION)
+    assert open_stack_resources(location).settings.vector_bucket_arn == ""
+    arn = "arn:aws:s3vectors:eu-central-1:123456789012:bucket/vectors"
+    with_vectors = OUTPUT.format("VectorBucketArn", arn).encode()
+    cloudformation.body = cloudformation.body.replace(b"</Outputs>", with_vectors + b"</Outputs>")
+    assert open_stack_resources(location).settings.vector_bucket_arn == arn
 
 
 def test_a_tenant_is_given_a_plan_with_a_limit_of_its_own(resources: Resources, stack: str) -> None:
