@@ -24,7 +24,6 @@ from fermata.privacy.privacy_job import JobKind, create_privacy_job, get_privacy
 from fermata.remote_tools import tool_registry
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.list_tool_views import list_tool_views
-from fermata.turns.approvals.set_tenant_policy import set_tenant_policy
 from fermata.turns.push_tenant_agents import AgentPush, parse_pushed_files, push_agents
 from fermata.webhooks import redeliver_event, webhook_registry
 from fermata.wire.auth import api_key_store, conversation_key_store, mcp_connector_store
@@ -401,6 +400,8 @@ def show_approval_policy(context: RequestContext) -> Response:
 
 @router.handles(policies.SET_POLICY)
 def set_approval_policy(context: RequestContext) -> Response:
+    from fermata.turns.approvals.set_tenant_policy import set_tenant_policy  # imported here: policies seldom change
+
     policy = ApprovalPolicy.from_wire(context.parse_body(NewApprovalPolicy).model_dump(by_alias=True))
     return Response(200, set_tenant_policy(context.resources, context.caller, policy))
 
