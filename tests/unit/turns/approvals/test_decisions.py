@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
+from fermata.agents.approval_policy import ApprovalPolicy
+from fermata.agents.policy_store import set_policy
 from fermata.agents.site.agent import SITE_AGENT
+from fermata.domain.caller import Caller
 from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.domain.events import ApprovalDecidedEvent, ToolResultEvent
 from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.settle_call import Decision, build_denied_output
+from fermata.wire.auth.api_key_store import create_api_key
 from tests.stored_rows import read_table
 from tests.unit.turns import invariants
 from tests.unit.turns.approvals.bakery import ASKER, HEAD_BAKER, NO, YES, Bakery, make_bake_tool, make_sell_tool
@@ -189,6 +193,18 @@ def test_by_policy_the_asker_may_not_decide(bakery: Bakery, monkeypatch: pytest.
     with pytest.raises(Forbidden):
         bakery.decide(YES, caller=ASKER)
     assert bakery.decide(YES).state == "approved"
+
+
+@pytest.mark.parametrize(("maker", "may_decide"), [(ASKER, False), (HEAD_BAKER, True)])
+def test_a_key_that_the_asker_has_made_is_no_other_person(bakery: Bakery, maker: Caller, *, may_decide: bool) -> None:
+    set_policy(bakery.stage.resources, HEAD_BAKER, ApprovalPolicy(separate_approver=True))
+    key, _ = create_api_key(bakery.stage.resources, maker, "robot", ["ai.tools.approve"])
+    bakery.ask_for(("bake", 3))
+    if may_decide:
+        assert bakery.decide(YES, caller=key.to_caller()).state == "approved"
+        return
+    with pytest.raises(Forbidden, match="Another person"):
+        bakery.decide(YES, caller=key.to_caller())
 
 
 def test_a_turn_never_has_the_right_to_approve(bakery: Bakery) -> None:

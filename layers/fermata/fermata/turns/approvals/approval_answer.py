@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.agent import Agent
+from fermata.aws.api_key_rows import read_live_api_key
+from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Forbidden
 from fermata.turns.turn import Turn
@@ -37,10 +39,13 @@ class ApprovalAnswer:
     input_hash: str = ""
 
 
-def require_approver(agent: Agent, turn: Turn, caller: Caller) -> None:
+def require_approver(resources: Resources, agent: Agent, turn: Turn, caller: Caller) -> None:
     """Check that the policies let this user decide about the calls of this turn.
 
+    An API key that the user has made is not another person.
+
     Args:
+        resources: Where API keys are.
         agent: The turn's.
         turn: The turn, with the policy of its tenant.
         caller: Who wants to decide.
@@ -49,5 +54,11 @@ def require_approver(agent: Agent, turn: Turn, caller: Caller) -> None:
         Forbidden: They want another person than the one who started the turn.
     """
     is_separate = turn.policy.separate_approver or agent.policy.separate_approver
-    if is_separate and caller.user == turn.user:
+    if is_separate and turn.user in (caller.user, _find_maker(resources, caller)):
         raise Forbidden("Another person has to decide about the calls of your own turns.", reason="own_call")
+
+
+def _find_maker(resources: Resources, caller: Caller) -> str:
+    """Return who has made the API key that calls; empty if a person does."""
+    key = read_live_api_key(resources, caller.tenant, caller.api_key) if caller.api_key else None
+    return str(key["created_by"]) if key else ""

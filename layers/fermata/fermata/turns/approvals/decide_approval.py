@@ -81,7 +81,7 @@ def decide_approval(resources: Resources, caller: Caller, approval_id: str, answ
     for attempt in range(MAX_DECISION_ATTEMPTS):
         stored = _read_approval(resources, caller, approval_id)
         record = stored.record
-        require_approver(stored.agent, stored.turn, caller)
+        require_approver(resources, stored.agent, stored.turn, caller)
         if record.plan_id:
             return decide_held_plan(resources, caller, record, answer)
         if record.state != "waiting":

@@ -76,7 +76,7 @@ class _PlanDecision:
 
     def _check(self, record: ApprovalRecord, turn: Turn) -> None:
         if not self.allows_own:
-            require_approver(open_turn_agent(self.resources, turn), turn, self.caller)
+            require_approver(self.resources, open_turn_agent(self.resources, turn), turn, self.caller)
         if record.state != "waiting":
             raise ApprovalClosed(CLOSED_MESSAGES[record.state])
         if self.outcome == "approved" and not _is_current(self.resources, record, turn):
