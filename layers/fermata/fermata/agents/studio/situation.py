@@ -109,12 +109,12 @@ def _describe_intent(text: str, ui: Mapping[str, Any]) -> tuple[tuple[str, list[
 
 def _describe_state(access: StudioAccess) -> Iterator[str]:
     yield f"Phase: {access.phase.value}"
-    branches = [to_single_line(one.branch_name) for one in access.branches if one.branch != PERMANENT_BRANCH]
+    branches = [to_single_line(one.branch_name) for one in access.visible_branches if one.branch != PERMANENT_BRANCH]
     if branches:
         yield f"Waiting branches ({len(branches)}): {join_first_items(branches, _MAX_BRANCHES)}"
     context = access.whole.settings.get("context")
     last = context.get("lastOperation") if isinstance(context, dict) else None
-    if isinstance(last, dict):
+    if isinstance(last, dict) and not access.permissions.is_restricted:
         yield f"Last operation: {to_single_line(json.dumps(last, ensure_ascii=False), _MAX_PINNED_CHARS)}"
     entries = sum(len(access.list_entries(model)) for model in access.models.values())
     yield f"Models: {len(access.models)}, entries: {entries}"

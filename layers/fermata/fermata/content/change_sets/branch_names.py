@@ -37,6 +37,12 @@ def read_branch_locale(name: str) -> str:
     return match["target"].partition("/")[2] if match else ""
 
 
+def read_branch_model(name: str) -> str:
+    """Return the model that a branch is about; empty if its name does not say one."""
+    match = _NAME.fullmatch(name)
+    return match["target"].partition("/")[0] if match else ""
+
+
 def is_change_set(name: str) -> bool:
     """Return whether a branch holds changes that can be merged or rejected."""
     return name.startswith("cr/")

@@ -6,6 +6,8 @@ from fermata.content.change_sets.branch_names import read_branch_locale
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import discard_change_set, list_change_sets, read_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.documents.read_document import read_versions_at_once
 from fermata.domain.errors import Conflict, Forbidden, NotFound
 from fermata.tools.studio.auto_merge import refuse_branch
 from fermata.tools.studio.studio_access import StudioAccess
@@ -41,7 +43,7 @@ def _find_branch(name: str, access: StudioAccess) -> ChangeSet:
     for one in list_change_sets(opened.resources, opened.space):
         if name in (one.branch, f"cr/{one.id}"):
             _check_models(one, access)
-            _check_locale(name, access)
+            _check_locale(one, name, access)
             return one
     raise NotFound(f"There is no branch {name}. list_branches lists them.")
 
@@ -55,8 +57,24 @@ def _check_models(branch: ChangeSet, access: StudioAccess) -> None:
         raise Forbidden("model_access_denied")
 
 
-def _check_locale(name: str, access: StudioAccess) -> None:
-    """Refuse a branch whose name does not say that it is about a language that the caller may use."""
+def _check_locale(branch: ChangeSet, name: str, access: StudioAccess) -> None:
+    """Refuse a branch that changes another language than its name says, or whose name says none of the caller's."""
     allowed = access.permissions.allowed_locales
-    if allowed is not None and read_branch_locale(name) not in allowed:
+    if allowed is None:
+        return
+    if read_branch_locale(name) not in allowed or _list_changed_locales(branch, access) - {*allowed, DEFINITION_LOCALE}:
         raise Forbidden("locale_not_allowed")
+
+
+def _list_changed_locales(branch: ChangeSet, access: StudioAccess) -> set[str]:
+    """Return the languages in which the documents of a branch say something else than before."""
+    resources, space = access.opened.resources, access.opened.space
+    documents = read_change_set(resources, space, branch.id).documents
+    bases = read_versions_at_once(resources, space, [(one.key, one.base_version) for one in documents])
+    changed = set()
+    for one in documents:
+        base = bases.get((one.key, one.base_version))
+        before = base.content.locales if base and base.content else {}
+        after = one.content.locales if one.content else {}
+        changed |= {locale for locale in {*before, *after} if before.get(locale) != after.get(locale)}
+    return changed

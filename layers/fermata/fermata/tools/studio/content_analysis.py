@@ -28,11 +28,11 @@ def analyze_brain(arguments: dict[str, Any], access: StudioAccess) -> dict[str, 
     if wanted in ("seo_audit", "full"):
         answer["seo"] = _audit_texts(entries)
     if wanted in ("locale_parity", "full"):
-        answer["localeParity"] = _count_locales(entries, access.whole.record.locales)
+        answer["localeParity"] = _count_locales(entries, access.visible_locales)
     if wanted in ("stale_content", "full"):
         answer["staleContent"] = _find_stale(entries, access, now)
     if wanted in ("quality_score", "full"):
-        answer["quality"] = _score_quality(entries, access.whole.record.locales)
+        answer["quality"] = _score_quality(entries, access.visible_locales)
     return answer
 
 

@@ -86,7 +86,10 @@ def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
     used = [
         f"{key.model}/{key.id}"
         for key, version in access.whole.versions.items()
-        if key.model != ASSET_MODEL.id and version.content and asset_id in repr(version.content.locales)
+        if key.model in access.models
+        and key.model != ASSET_MODEL.id
+        and version.content
+        and asset_id in repr(version.content.locales)
     ]
     access.opened.documents.delete(DocumentKey(ASSET_MODEL.id, asset_id))
     return {"deleted": True, "usedIn": used[:50], **_say_what_waits(access)}

@@ -13,6 +13,8 @@ _LEAST_ROLE: ProjectRole = "viewer"
 _KEY_ROLES = ("viewer", "editor")
 _TOOLS_OF_ALL_LOCALES = frozenset({"delete_model", "init_project"})
 """They change content in all languages at once, so nobody calls them who may use some languages only."""
+_TOOLS_OF_ALL_MODELS = frozenset({"init_project"})
+"""They make models of any name, so nobody calls them who may use some models only."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class ProjectPermissions:
     tools: frozenset[str]
     allowed_models: frozenset[str] | None = None
     allowed_locales: frozenset[str] | None = None
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether the caller may see a part of the project only."""
+        return self.allowed_models is not None or self.allowed_locales is not None
 
     @property
     def merges_in_review(self) -> bool:
@@ -103,6 +110,8 @@ def refuse_for_caller(tool_name: str, arguments: Mapping[str, Any], permissions:
         return "permission_denied"
     models = permissions.allowed_models
     if models is not None and (model := _find_model(tool_name, arguments)) is not None and model not in models:
+        return "model_access_denied"
+    if models is not None and tool_name in _TOOLS_OF_ALL_MODELS:
         return "model_access_denied"
     locales = permissions.allowed_locales
     if locales is not None and tool_name in _TOOLS_OF_ALL_LOCALES:

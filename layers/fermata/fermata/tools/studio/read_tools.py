@@ -151,7 +151,9 @@ def validate_project(arguments: dict[str, Any], access: StudioAccess) -> dict[st
 
 def list_studio_branches(_arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Return the branches that wait."""
-    branches = [{"name": one.branch_name, "sha": f"{one.version:040x}", "protected": False} for one in access.branches]
+    branches = [
+        {"name": one.branch_name, "sha": f"{one.version:040x}", "protected": False} for one in access.visible_branches
+    ]
     return {"branches": branches}
 
 

@@ -6,12 +6,14 @@ from functools import cached_property
 from typing import Any
 
 from fermata.content.asking_key import read_asking_key
+from fermata.content.change_sets.branch_names import read_branch_locale, read_branch_model
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.documents.review_workflow import AUTO_MERGE_WORKFLOW, has_reviews
+from fermata.content.files.entry_meta import derive_title
 from fermata.content.files.read_project import HIDDEN_MODELS, WholeSpace, read_cached_space
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import read_membership
@@ -100,6 +102,26 @@ class StudioAccess:
         found = list_change_sets(self.opened.resources, self.opened.space)
         return [one for one in found if one.status == "open"]
 
+    @property
+    def visible_branches(self) -> list[ChangeSet]:
+        """The change sets that wait and are about models and languages that the caller may see, as their names say."""
+        permissions = self.permissions
+        if not permissions.is_restricted:
+            return self.branches
+        models, locales = permissions.allowed_models, permissions.allowed_locales
+        return [
+            one
+            for one in self.branches
+            if (models is None or read_branch_model(one.branch_name) in models)
+            and (locales is None or read_branch_locale(one.branch_name) in locales)
+        ]
+
+    @property
+    def visible_locales(self) -> tuple[str, ...]:
+        """The languages of the project that the caller may see, the default one first."""
+        allowed = self.permissions.allowed_locales
+        return tuple(one for one in self.whole.record.locales if allowed is None or one in allowed)
+
     @cached_property
     def phase(self) -> ProjectPhase:
         """The phase of the project."""
@@ -171,7 +193,7 @@ class StudioAccess:
         """Return the documents of a model by id, each in the languages that the caller may use."""
         allowed = self.permissions.allowed_locales if model.i18n else None
         return {
-            key.id: version.content if allowed is None else _keep_locales(version.content, allowed)
+            key.id: version.content if allowed is None else _keep_locales(model, version.content, allowed)
             for key, version in self.whole.versions.items()
             if key.model == model.id and version.content is not None
         }
@@ -189,9 +211,11 @@ class StudioAccess:
         raise NotFound(f"{model.id} has no entry {entry_id}.")
 
 
-def _keep_locales(content: DocumentContent, allowed: frozenset[str]) -> DocumentContent:
+def _keep_locales(model: ContentModel, content: DocumentContent, allowed: frozenset[str]) -> DocumentContent:
+    """Return a document in some languages, with a title from one of these: its own is in the default language."""
     kept = {locale: fields for locale, fields in content.locales.items() if locale in allowed}
-    return content.model_copy(update={"locales": kept})
+    titles = (derive_title(model, content, locale) for locale in sorted(kept))
+    return content.model_copy(update={"locales": kept, "title": next(filter(None, titles), "")})
 
 
 def find_project_phase(whole: WholeSpace, branches: list[str]) -> ProjectPhase:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.content_model import DEFINITION_LOCALE, ContentModel
 from fermata.content.documents.document import DocumentContent
 from fermata.content.forms.approve_submission import build_entry, make_entry_key
 from fermata.content.forms.submission import SUBMISSION_STATUSES, Submission
 from fermata.content.forms.submission_store import decide_submission, list_submissions, read_submission
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.tools.studio.branch_writes import write_documents
 from fermata.tools.studio.studio_access import StudioAccess
 
@@ -24,7 +24,8 @@ def list_studio_submissions(arguments: dict[str, Any], access: StudioAccess) -> 
         raise InvalidRequest(f"'status' is one of {', '.join(SUBMISSION_STATUSES)}.")
     opened, may_see = access.opened, _may_moderate(access)
     page = list_submissions(opened.resources, opened.space, model.id, status, limit=arguments.get("limit", _LISTED))
-    views = [one.to_view(with_personal_data=may_see) for one in page.submissions]
+    shown = [one for one in page.submissions if _is_in_allowed_locale(one, model, access)]
+    views = [one.to_view(with_personal_data=may_see) for one in shown]
     note = "" if may_see else _HIDDEN_NOTE
     return {"submissions": views, "total": page.total, "message": f"{page.total} {status} submissions.{note}"}
 
@@ -40,9 +41,6 @@ def approve_studio_submission(arguments: dict[str, Any], access: StudioAccess) -
     model, key = access.require_model(submission.model), make_entry_key(access.opened.space, submission)
     content = build_entry(submission, model, access.whole.record.locales, access.opened.author.user)
     [place] = content.locales
-    allowed = access.permissions.allowed_locales
-    if allowed is not None and place not in (*allowed, DEFINITION_LOCALE):
-        raise InvalidRequest("locale_not_allowed")
 
     def add_entry(before: DocumentContent | None) -> DocumentContent:
         return before or content
@@ -71,12 +69,22 @@ def _find_submission(arguments: dict[str, Any], access: StudioAccess) -> Submiss
 
     Raises:
         NotFound: There is none.
+        Forbidden: It is in a language that the caller may not use.
     """
     submission = read_submission(access.opened.resources, access.opened.space, str(arguments["submissionId"]))
     models = access.permissions.allowed_models
     if models is not None and submission.model not in models:
         raise NotFound("There is no such submission.")
+    model = access.models.get(submission.model)
+    if model is not None and not _is_in_allowed_locale(submission, model, access):
+        raise Forbidden("locale_not_allowed")
     return submission
+
+
+def _is_in_allowed_locale(submission: Submission, model: ContentModel, access: StudioAccess) -> bool:
+    """Return whether the caller may use the language of a submission. One of an untranslated model has none."""
+    allowed = access.permissions.allowed_locales
+    return allowed is None or not model.i18n or submission.locale in allowed
 
 
 def _describe(submission: Submission, message: str, access: StudioAccess) -> dict[str, Any]:
