@@ -237,10 +237,14 @@ test("keys of a project are those of its space, and a new one has the rules of i
   const form = new Map(
     Object.entries({ role: "viewer", models: "faq", instructions: " ", perMinute: "5", perMonth: "9" }),
   );
-  assert.deepEqual(parseKeyRules(form, "a/main"), {
-    project: "a/main",
+  // what is empty is removed from a key that had it, and narrows no new one
+  assert.deepEqual(parseKeyRules(form), {
     role: "viewer",
     models: ["faq"],
+    locales: null,
+    tools: null,
+    instructions: "",
+    modelId: null,
     messagesPerMinute: 5,
     messagesPerMonth: 9,
   });

@@ -53,19 +53,36 @@ class SettingsClient(ContentClient):
     def create_api_key(
         self,
         label: str,
-        capabilities: list[str],
+        capabilities: list[str] | None = None,
         *,
+        conversation: JsonObject | None = None,
         scopes: list[str] | None = None,
         expires_in_seconds: int | None = None,
     ) -> JsonObject:
-        """Create a key for a server: `{apiKey, key}`. The text in `key` is not shown again."""
+        """Create a key: `{apiKey, key}`. The text in `key` is not shown again.
+
+        Args:
+            label: What people call it.
+            capabilities: What a server may do.
+            conversation: In place of these, the rules of a key of the Conversation API.
+            scopes: The scopes it is for; None for all.
+            expires_in_seconds: Its lifetime; None for one that does not end.
+        """
         body = {
             "label": label,
             "capabilities": capabilities,
+            "conversation": conversation,
             "scopes": scopes,
             "expiresInSeconds": expires_in_seconds,
         }
         return self._request("POST", path_of("api-keys"), without_none(body))
+
+    def change_api_key(
+        self, key_id: str, *, label: str | None = None, conversation: JsonObject | None = None
+    ) -> JsonObject:
+        """Change the label or the rules of a key of the Conversation API. Rules that are left out stay."""
+        body = without_none({"label": label, "conversation": conversation})
+        return require_member(self._request("PATCH", path_of("api-keys", key_id), body), "apiKey", dict)
 
     def rotate_api_key(self, key_id: str, *, overlap_seconds: int | None = None) -> JsonObject:
         """Give a key a new secret: `{apiKey, key}`. The old one stays valid for a day, or `overlap_seconds`."""

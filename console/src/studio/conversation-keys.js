@@ -27,7 +27,10 @@ export function showConversationKeys(target, view) {
 function keysView(keys, view, reload) {
   const { create, none, noneText, caption, columns } = words.studio.keys;
   const ask = async () => {
-    if (await askForKey(view)) reload();
+    const answer = await askForKey(view);
+    if (!answer) return;
+    await showSecret(answer.key, words.studio.keys.text);
+    reload();
   };
   const button = h("button", { type: "button", class: "button primary", onclick: ask }, create);
   const rows = keys.map((key) => keyRow(key, view, reload));
@@ -41,7 +44,7 @@ function keysView(keys, view, reload) {
 /** @param {any} key @param {SpaceView} view @param {() => void} reload */
 function keyRow(key, view, reload) {
   const { roles, limits, revoked, never } = words.studio.keys;
-  const { id, label, prefix, conversation: rules, revokedAt, lastUsedAt } = key;
+  const { label, prefix, conversation: rules, revokedAt, lastUsedAt } = key;
   const name = h("div", {}, h("bdi", {}, label), h("div", { class: "quiet-text" }, h("code", {}, `${prefix}…`)));
   const narrowed = describeRules(rules).map((text) => h("span", { class: "tag" }, h("bdi", {}, text)));
   return [
@@ -51,14 +54,21 @@ function keyRow(key, view, reload) {
     lastUsedAt ? formatInstant(lastUsedAt) : never,
     revokedAt
       ? h("span", { class: "tag bad" }, revoked)
-      : h("div", { class: "row-actions" }, ...actionsOf(id, label, view, reload)),
+      : h("div", { class: "row-actions" }, ...actionsOf(key, view, reload)),
   ];
 }
 
-/** @param {string} id @param {string} label @param {SpaceView} view @param {() => void} reload */
-function actionsOf(id, label, { context }, reload) {
-  const { rotate, rotateTitle, rotateText, revoke, revokeTitle, revokeText, wasRevoked, text } = words.studio.keys;
-  const { apiKeys } = context.client;
+/** @param {any} key @param {SpaceView} view @param {() => void} reload */
+function actionsOf(key, view, reload) {
+  const { id, label } = key;
+  const { change, saved, rotate, rotateTitle, rotateText, revoke, revokeTitle, revokeText, wasRevoked, text } =
+    words.studio.keys;
+  const { apiKeys } = view.context.client;
+  const edit = async () => {
+    if (!(await askForKey(view, key))) return;
+    announce(saved);
+    reload();
+  };
   const renew = async () => {
     /** @type {any} */
     let answer;
@@ -78,38 +88,50 @@ function actionsOf(id, label, { context }, reload) {
     announce(wasRevoked);
     reload();
   };
-  return [actionButton(rotate, label, renew), actionButton(revoke, label, end)];
+  return [actionButton(change, label, edit), actionButton(rotate, label, renew), actionButton(revoke, label, end)];
 }
 
-/** @param {SpaceView} view @returns {Promise<boolean>} */
-async function askForKey({ context, space, locales }) {
+/**
+ * Ask for a new key, or for other rules of one, and return what the service has answered.
+ *
+ * @param {SpaceView} view
+ * @param {any} [key]
+ */
+async function askForKey({ context, space, locales }, key) {
   const own = words.studio.keys;
   const { models, modelsHint, locales: languages, localesHint } = words.studio.members;
+  const rules = key?.conversation;
   const role = h("select", { name: "role" }, ...ROLES.map((each) => h("option", { value: each }, own.roles[each])));
-  role.value = "editor";
+  role.value = rules?.role ?? "editor";
   const input = (/** @type {string} */ name, /** @type {Record<string, any>} */ members = {}) =>
     h("input", { name, autocomplete: "off", spellcheck: false, ...members });
+  const list = (/** @type {string} */ name) => input(name, { value: (rules?.[name] ?? []).join(", ") });
   const count = (/** @type {string} */ name, /** @type {number} */ value, /** @type {number} */ max) =>
     input(name, { type: "number", min: 1, max, step: 1, value, required: true });
+  const instructions = h("textarea", { name: "instructions", rows: 2, maxLength: 2_000 });
+  instructions.value = rules?.instructions ?? "";
   const content = [
-    field(own.label, input("label", { required: true, maxLength: 200 }), own.labelHint),
+    field(own.label, input("label", { required: true, maxLength: 200, value: key?.label ?? "" }), own.labelHint),
     field(own.role, role, own.roleHint),
-    field(models, input("models"), modelsHint),
-    field(languages, input("locales"), `${localesHint} ${locales.join(", ")}.`),
-    field(own.instructions, h("textarea", { name: "instructions", rows: 2, maxLength: 2_000 }), own.instructionsHint),
-    field(own.perMinute, count("perMinute", 10, 60)),
-    field(own.perMonth, count("perMonth", 1_000, 10_000_000)),
+    field(models, list("models"), modelsHint),
+    field(languages, list("locales"), `${localesHint} ${locales.join(", ")}.`),
+    field(own.tools, list("tools"), own.toolsHint),
+    field(own.languageModel, input("modelId", { value: rules?.modelId ?? "" }), own.languageModelHint),
+    field(own.instructions, instructions, own.instructionsHint),
+    field(own.perMinute, count("perMinute", rules?.messagesPerMinute ?? 10, 60)),
+    field(own.perMonth, count("perMonth", rules?.messagesPerMonth ?? 1_000, 10_000_000)),
   ];
   /** @type {any} */
   let answer;
-  await askInDialog(own.create, content, {
-    action: own.create,
+  await askInDialog(key ? own.changeTitle(key.label) : own.create, content, {
+    action: key ? words.content.document.save : own.create,
     onAction: async (data) => {
       const label = String(data.get("label")).trim();
-      answer = await context.client.apiKeys.create({ label, conversation: parseKeyRules(data, space) });
+      const { apiKeys } = context.client;
+      answer = key
+        ? await apiKeys.update(key.id, { label, conversation: parseKeyRules(data) })
+        : await apiKeys.create({ label, conversation: { project: space, ...parseKeyRules(data) } });
     },
   });
-  if (!answer) return false;
-  await showSecret(answer.key, own.text);
-  return true;
+  return answer;
 }

@@ -1,7 +1,5 @@
 /** The rules of keys of the Conversation API. */
 
-import { parseRights } from "./member-rights.js";
-
 /**
  * Return the keys with which programs work in a space, those in use first.
  *
@@ -24,18 +22,21 @@ export function describeRules({ models, locales, tools }) {
 }
 
 /**
- * Read the rules of a new key from its form.
+ * Read the rules of a key from its form. What is left empty narrows nothing.
  *
  * @param {FormData} data
- * @param {string} space
  */
-export function parseKeyRules(data, space) {
-  const { rights } = parseRights(data);
-  const instructions = String(data.get("instructions") ?? "").trim();
+export function parseKeyRules(data) {
+  const text = (/** @type {string} */ name) => String(data.get(name) ?? "").trim();
+  const names = (/** @type {string} */ name) => [...new Set(text(name).split(/[\s,]+/))].filter(Boolean);
+  const list = (/** @type {string} */ name) => (names(name).length ? names(name) : null);
   return {
-    project: space,
-    ...rights,
-    ...(instructions && { instructions }),
+    role: text("role"),
+    models: list("models"),
+    locales: list("locales"),
+    tools: list("tools"),
+    instructions: text("instructions"),
+    modelId: text("modelId") || null,
     messagesPerMinute: Number(data.get("perMinute")),
     messagesPerMonth: Number(data.get("perMonth")),
   };

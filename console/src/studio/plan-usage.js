@@ -30,7 +30,7 @@ function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, featu
     locked && h("p", { class: "problem", role: "status" }, lockedText),
     table(month, [columns.what, number(columns.used), number(columns.included), columns.left], meters.map(meterRow)),
     h("p", { class: "quiet-text" }, renews(formatInstant(renewsAt))),
-    table(atOnce, [columns.what, number(columns.included)], quotas.map(quotaRow)),
+    table(atOnce, [columns.what, number(columns.used), number(columns.included)], quotas.map(quotaRow)),
     features.length > 0 &&
       h("ul", { class: "tags" }, ...features.map((/** @type {string} */ name) => featureTag(name, featureNames))),
   ];
@@ -65,11 +65,11 @@ export function shareOf(used, included) {
 }
 
 /** @param {any} quota */
-function quotaRow({ name, included }) {
-  const { names, unlimited, megabytes } = words.studio.plan;
-  const isBytes = name.endsWith("Bytes");
-  if (included === null) return [names[name] ?? name, unlimited];
-  return [names[name] ?? name, isBytes ? megabytes(formatCount(included / MEGABYTE)) : formatCount(included)];
+function quotaRow({ name, used, included }) {
+  const { names, unlimited, uncounted, megabytes } = words.studio.plan;
+  const show = (/** @type {number} */ count) =>
+    name.endsWith("Bytes") ? megabytes(formatCount(Math.round((10 * count) / MEGABYTE) / 10)) : formatCount(count);
+  return [names[name] ?? name, used === null ? uncounted : show(used), included === null ? unlimited : show(included)];
 }
 
 /** @param {string} name @param {Record<string, string>} names */

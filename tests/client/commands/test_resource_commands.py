@@ -67,6 +67,10 @@ API_KEY = {
     "revokedAt": None,
     "lastUsedAt": "2026-11-28T09:30:00.000Z",
 }
+KEY_RULES = {
+    "project": "shop/main", "role": "viewer", "models": None, "tools": ["brain_query"], "locales": None,
+    "instructions": "", "modelId": None, "messagesPerMinute": 5, "messagesPerMonth": 100,
+}  # fmt: skip
 USAGE = {"promptTokens": 1, "completionTokens": 1, "chatCount": 1, "costUsd": 0.1}
 RESPONSE_BY_REQUEST: dict[str, Any] = {
     "GET /conversations?scope=site&limit=20": {"conversations": [CONVERSATION]},
@@ -95,6 +99,7 @@ RESPONSE_BY_REQUEST: dict[str, Any] = {
     "GET /api-keys": {"apiKeys": [API_KEY, API_KEY | {"revokedAt": "2026-11-28T09:30:00.000Z", "scopes": ["site"]}]},
     "POST /api-keys": {"apiKey": API_KEY, "key": "fmk_bakery_0011223344556677_secret"},
     "POST /api-keys/0011223344556677/rotate": {"apiKey": API_KEY, "key": "fmk_bakery_0011223344556677_new"},
+    "PATCH /api-keys/0011223344556677": {"apiKey": API_KEY | {"conversation": KEY_RULES}},
     "DELETE /api-keys/0011223344556677": {"ok": True},
     "POST /exports": {"job": {"id": "j1"}},
     "POST /erasures": {"job": {"id": "j2"}},
@@ -128,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(payload)
 
-    do_POST = do_PUT = do_DELETE = do_GET
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
     def log_message(self, *_: Any) -> None:
         """Log nothing: tests read the requests from the service."""
@@ -284,7 +289,7 @@ class TestCredentials:
 class TestApiKeys:
     def test_alone_it_lists_them_with_what_they_may_do(self) -> None:
         heading, first, second = run("api-keys").stdout.splitlines()
-        assert heading.split() == ["id", "state", "used", "label", "capabilities", "scopes"]
+        assert heading.split() == ["id", "state", "used", "label", "may", "scopes"]
         assert "\x1b" not in first
         assert first.endswith("ai.chat, site.read  all")
         assert second.split()[1] == "revoked"
@@ -297,6 +302,35 @@ class TestApiKeys:
         assert sent_bodies(service, "POST") == [
             {"label": "Importer", "capabilities": ["ai.chat"], "scopes": ["site"], "expiresInSeconds": 172_800}
         ]
+
+    def test_a_key_of_the_conversation_api_is_created_and_changed_with_its_rules(self, service: Service) -> None:
+        rules = ("--role", "viewer", "--tool", "brain_query", "--per-minute", "5", "--language-model", "")
+        assert run("api-keys", "create", "Robot", "--project", "shop/main", *rules, "--model", "faq").exit_code == 0
+        sent = {"role": "viewer", "models": ["faq"], "tools": ["brain_query"], "modelId": None, "messagesPerMinute": 5}
+        assert sent_bodies(service, "POST") == [{"label": "Robot", "conversation": {"project": "shop/main"} | sent}]
+        changed = run(
+            "api-keys", "change", "0011223344556677", "--model", "all", "--per-month", "100", "--label", "Bot"
+        )
+        assert changed.stdout == "0011223344556677: viewer in shop/main; tools brain_query; 5/min, 100/month\n"
+        assert sent_bodies(service, "PATCH") == [
+            {"label": "Bot", "conversation": {"models": None, "messagesPerMonth": 100}}
+        ]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("create", "Robot"),
+            ("create", "Robot", "--project", "shop/main", "--capability", "ai.chat"),
+            ("create", "Robot", "--capability", "ai.chat", "--role", "viewer"),
+            ("change", "0011223344556677"),
+        ],
+    )
+    def test_a_key_is_a_servers_or_one_of_the_conversation_api(
+        self, service: Service, arguments: tuple[str, ...]
+    ) -> None:
+        refused = run("api-keys", *arguments)
+        assert (refused.exit_code, bool(refused.stderr)) == (2, True)
+        assert sent_bodies(service, "POST") + sent_bodies(service, "PATCH") == []
 
     def test_one_is_rotated(self, service: Service) -> None:
         result = run("api-keys", "rotate", "0011223344556677", "--overlap", "60")

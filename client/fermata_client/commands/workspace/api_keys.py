@@ -1,4 +1,6 @@
-"""`fermata api-keys`: list, create, rotate and revoke the keys with which a tenant's servers call."""
+"""`fermata api-keys`: list, create, change, rotate and revoke the keys of a tenant's servers and programs."""
+
+from typing import Any
 
 import click
 
@@ -7,6 +9,11 @@ from fermata_client.commands.common.errors import report_errors
 from fermata_client.commands.common.json_output import print_json
 from fermata_client.commands.common.options import json_option, service_options
 from fermata_client.commands.common.service_connection import connect_to_service
+from fermata_client.commands.workspace.conversation_key_rules import (
+    add_rule_options,
+    build_key_rules_body,
+    describe_key_rules,
+)
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.plain_text import strip_control_chars
 from fermata_client.terminal.table import format_minute, print_table
@@ -37,12 +44,17 @@ def list_api_keys(as_json: bool, url: str | None, token: str | None) -> None:
             _describe_state(key),
             format_minute(key["lastUsedAt"]),
             strip_control_chars(key["label"]),
-            ", ".join(key["capabilities"]),
+            strip_control_chars(_describe_rights(key)),
             ", ".join(key["scopes"] or ["all"]),
         )
         for key in keys
     ]
-    print_table(("id", "state", "used", "label", "capabilities", "scopes"), rows)
+    print_table(("id", "state", "used", "label", "may", "scopes"), rows)
+
+
+def _describe_rights(key: JsonObject) -> str:
+    rules = key.get("conversation")
+    return describe_key_rules(rules) if rules else ", ".join(key["capabilities"])
 
 
 def _describe_state(key: JsonObject) -> str:
@@ -53,28 +65,55 @@ def _describe_state(key: JsonObject) -> str:
 
 @api_keys.command("create")
 @click.argument("label")
-@click.option("--capability", "capabilities", multiple=True, required=True, help="What it may do. Repeat for more.")
+@click.option("--capability", "capabilities", multiple=True, help="What a server may do. Repeat for more.")
+@click.option("--project", help="A content space, as site/environment: the key is one of the Conversation API.")
 @click.option("--scope", "scopes", multiple=True, help="A scope it is for. Repeat for more.  [default: all]")
 @click.option("--days", type=click.IntRange(min=1), help="Its lifetime.  [default: until it is revoked]")
+@add_rule_options
 @service_options
 @report_errors
 def create_api_key(
     label: str,
     capabilities: tuple[str, ...],
+    project: str | None,
     scopes: tuple[str, ...],
     days: int | None,
     url: str | None,
     token: str | None,
+    **rules: Any,
 ) -> None:
-    """Create a key named LABEL. Its text is printed to standard output, and cannot be printed again."""
+    """Create a key named LABEL. Its text is printed to standard output, and cannot be printed again.
+
+    With --capability it is a server's key. With --project it is one of the Conversation API, and has rules.
+    """
+    conversation = build_key_rules_body(rules)
+    if bool(capabilities) == bool(project) or (conversation and not project):
+        raise click.UsageError("Give --capability for a server's key, or --project for one of the Conversation API.")
     with connect_to_service(url, token) as client:
         created = client.create_api_key(
             label,
-            list(capabilities),
+            list(capabilities) or None,
+            conversation={"project": project, **conversation} if project else None,
             scopes=list(scopes) or None,
             expires_in_seconds=None if days is None else days * _SECONDS_PER_DAY,
         )
     _print_key(created)
+
+
+@api_keys.command("change")
+@API_KEY_ID_ARGUMENT
+@click.option("--label", help="What people call it.")
+@add_rule_options
+@service_options
+@report_errors
+def change_api_key(key_id: str, label: str | None, url: str | None, token: str | None, **rules: Any) -> None:
+    """Change the key ID of the Conversation API. What is not given stays. Also a turn that runs follows it."""
+    conversation = build_key_rules_body(rules)
+    if label is None and not conversation:
+        raise click.UsageError("Say what to change: --label, --role, --model, --tool, --locale, ...")
+    with connect_to_service(url, token) as client:
+        changed = client.change_api_key(key_id, label=label, conversation=conversation or None)
+    click.echo(f"{key_id}: {strip_control_chars(_describe_rights(changed))}")
 
 
 @api_keys.command("rotate")
