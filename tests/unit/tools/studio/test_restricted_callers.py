@@ -1,4 +1,4 @@
-"""Who may work on some models or languages learns of no others, by whichever tool or part of the prompt they ask."""
+"""A caller who may work on some models or languages learns of no others, by whichever tool or part of the prompt."""
 
 import pytest
 
