@@ -8,7 +8,8 @@ from bench.harness import BenchHarness
 from bench.report import ResultRow
 from bench.stats import NS_PER_MS, LatencySamples
 from fermata.aws.resources import Resources
-from fermata.content.change_sets.change_set_store import begin_change_set, change_in_change_set
+from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion

@@ -121,7 +121,7 @@ def consume_content_changes(
     Returns:
         The response to the stream: where it begins again; everything before is done.
     """
-    prepare([change for record in records if (change := read_content_change(record))])
+    prepare([told for record in records if (told := read_content_change(record))])
     for record in records:
         change: OutboxEntry | None = read_content_change(record) or read_change_set_step(record)
         switched = read_switched_commit(record)

@@ -1,6 +1,7 @@
 """Convert exceptions to error responses."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from fermata.aws import observability
@@ -35,9 +36,10 @@ def _response_from_api_error(error: ApiError) -> Response:
     log_refusal(error)
     members: dict[str, Any] = {} if error.code is None else {"code": error.code, **error.details}
     response = _build_error_response(error.status, error.message, error.retry_after, members)
-    if isinstance(error, TooManyRequests) and error.window_seconds:
-        response.headers.update(build_rate_limit_headers(error.limit, 0, error.retry_after or error.window_seconds))
-    return response
+    if not isinstance(error, TooManyRequests) or not error.window_seconds:
+        return response
+    limits = build_rate_limit_headers(error.limit, 0, error.retry_after or error.window_seconds)
+    return replace(response, headers={**response.headers, **limits})
 
 
 def _build_error_response(
