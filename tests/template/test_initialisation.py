@@ -16,6 +16,26 @@ FOLDERS = ["round", *sorted({app.parent.name for app in (ROOT / "functions").glo
 """Of the functions. The round function has the most to open, so it is the first."""
 CLIENTS = {"dynamodb": "dynamodb", "s3": "s3", "kms": "kms", "states": "stepfunctions"}
 """Names of boto3's clients, by the prefix of their actions."""
+PACKAGES_OF_A_ROUND = {
+    *(
+        "agents",
+        "aws",
+        "conversations",
+        "credentials",
+        "domain",
+        "drivers",
+        "limits",
+        "pricing",
+        "tools",
+        "turns",
+        "usage",
+    ),
+    "webhooks",
+}
+"""What a usual round runs. The other packages are imported by the rounds that need them."""
+MAX_MODULES_OF_A_ROUND = 200
+"""Of the package, without the drivers, which follow while Lambda initialises it. One takes a third of a millisecond."""
+RARE_LIBRARIES = {"PIL", "cryptography", "dulwich", "jwt", "mcp", "mcp_types", "re2", "starlette", "yaml"}
 PROGRAM = """
 import gc, importlib, json, sys
 collections = []
@@ -29,6 +49,7 @@ boto3.client = lambda service, **how: created.append(service) or create(service,
 app = importlib.import_module(f"functions.{sys.argv[1]}.app")
 collected = len(collections) - imported_from
 at_import = sorted(created)
+modules = sorted(sys.modules)
 created.clear()
 from fermata.aws.resources import get_resources
 resources = get_resources()
@@ -43,6 +64,7 @@ if hasattr(app, "get_provider_connection"):
     connections = app.get_provider_connection.cache_info().currsize
 report = {"at_import": at_import, "later": created, "tls": is_tls_ready, "connections": connections}
 is_frozen = gc.get_freeze_count() > 10_000
+report |= {"modules": modules}
 print(json.dumps(report | {"collected": collected, "collects": gc.isenabled(), "frozen": is_frozen}))
 """
 
@@ -92,6 +114,14 @@ def test_a_function_opens_its_clients_while_lambda_initialises_it(source: Templa
     assert imported["tls"] == imported["connections"] == (folder == "round")
     assert imported["collected"] < 10, "garbage was collected while it was imported"
     assert (imported["collects"], imported["frozen"]) == (True, True)
+
+
+def test_the_round_function_imports_what_a_usual_round_runs_and_nothing_else() -> None:
+    modules = import_function("round")["modules"]
+    own = [name for name in modules if name.startswith("fermata.")]
+    assert {name.split(".")[1] for name in own} == PACKAGES_OF_A_ROUND
+    assert len(own) <= MAX_MODULES_OF_A_ROUND, "import what few rounds need where it is used"
+    assert RARE_LIBRARIES.isdisjoint(modules)
 
 
 def test_every_function_is_initialised_here(source: Template) -> None:

@@ -15,7 +15,6 @@ from fermata.aws.dynamodb_items_and_writes import (
 )
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
-from fermata.aws.workspace_subscription import require_plan_feature
 from fermata.credentials.credential import (
     AuthMode,
     Credential,
@@ -36,7 +35,6 @@ from fermata.credentials.credential_writes import (
 from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
-from fermata.domain.workspace_plan import PlanFeature
 
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100
@@ -90,6 +88,10 @@ def create_credential(
 
 def _require_own_keys(resources: Resources, caller: Caller) -> None:
     """Check that the plan has keys of providers that people enter. Servers enter those that the plan includes."""
+    # Imported here: rounds open credentials, and enter none.
+    from fermata.aws.workspace_subscription import require_plan_feature
+    from fermata.domain.workspace_plan import PlanFeature
+
     if not caller.api_key:
         require_plan_feature(resources, caller.tenant, PlanFeature.OWN_MODEL_KEY)
 

@@ -23,7 +23,9 @@ def name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
     No event of any protocol has words as its `message`, `detail` or the like, and none of the members of an answer.
     """
     has_answer = _has_answer(event)
-    if has_answer and _says_nothing(event.get("error")):
+    if has_answer and "error" not in event:  # nearly always
+        return event
+    if has_answer and _says_nothing(event["error"]):
         return {name: value for name, value in event.items() if name != "error"}
     if event.get("error"):
         return {"type": "error", **event}

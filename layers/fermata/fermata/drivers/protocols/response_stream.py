@@ -286,10 +286,21 @@ def _try_parse_events(data: str) -> list[dict[str, Any]] | None:
     if has_too_many_members(data):
         return None
     try:
-        value = _VALUE_DECODER.decode(data)
+        value = _decode_value(data)
     except (ValueError, RecursionError):
         return None
-    events = [member for member in value if isinstance(member, dict)] if isinstance(value, list) else [value]
-    if not events or not isinstance(events[0], dict) or is_nested_too_deeply(data, value):
+    if is_nested_too_deeply(data, value):
         return None
-    return [name_unnamed_error(unwrapped) for event in events for unwrapped in unwrap_event(event)]
+    if isinstance(value, dict):  # nearly always
+        return [name_unnamed_error(event) for event in unwrap_event(value)]
+    events = [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
+    return [name_unnamed_error(unwrapped) for event in events for unwrapped in unwrap_event(event)] or None
+
+
+def _decode_value(data: str) -> Any:
+    """Decode a JSON text. One without blanks around it takes half as long, because nobody looks for them."""
+    if data.startswith("{"):
+        value, end = _VALUE_DECODER.raw_decode(data)
+        if end == len(data):
+            return value
+    return _VALUE_DECODER.decode(data)

@@ -74,7 +74,11 @@ class ChatAccumulator:
         for usage in iter_usages(event, choices):
             self._usage |= {name: to_storable_json(value) for name, value in usage.items() if value is not None}
         for choice in choices:
-            if self._is_first_choice(choice):
+            if not self._is_first_choice(choice):
+                continue
+            if text := self._get_plain_text(choice):
+                yield from self._fold_text(text)
+            else:
                 yield from self._fold_choice(choice)
 
     def _is_first_choice(self, choice: Mapping[str, Any]) -> bool:
@@ -134,9 +138,6 @@ class ChatAccumulator:
         return "" if is_ending else as_text(delta.get("content"))
 
     def _fold_choice(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
-        if text := self._get_plain_text(choice):
-            yield from self._fold_text(text)
-            return
         delta, message = read_message(choice.get("delta")), read_message(choice.get("message"))
         if not delta and not message:
             delta = {"content": choice.get("text")}  # as servers of the protocol for completions send it

@@ -22,7 +22,8 @@ def read_message(value: Any) -> dict[str, Any]:
 
 def iter_usages(event: Mapping[str, Any], choices: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the usage of the event, of a vendor's member in it, or of a choice. One that counts nothing is none."""
-    for holder in (event, as_dict(event.get("x_groq")), *choices):
+    vendor = event.get("x_groq")
+    for holder in (event, as_dict(vendor), *choices) if vendor else (event, *choices):
         usage = holder.get("usage")
         if not usage or not isinstance(usage, dict):
             continue
