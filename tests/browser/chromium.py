@@ -6,11 +6,15 @@ for itself, and the tests that use it run there (tests/browser/conftest.py).
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from local.install_chromium import MISSING_TEXT, find_chromium
+from tests.browser.origin_files import ORIGIN, OriginFilesServer
+from tests.threaded_server import serve_in_thread
 
 T = TypeVar("T")
 ColorScheme = Literal["light", "dark"]
@@ -27,13 +31,20 @@ ARGUMENTS = (
     "--disable-sync",
     "--disable-features=HttpsUpgrades,LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests"
     ",WebUIOmniboxPopup,WebUIOmniboxAimPopup,SpareRendererForSitePerProcess",
-    "--host-resolver-rules=MAP *.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
-"""`*.example` leads to this machine, as a hostile name server may say. Nothing leads beyond it.
-
-What only new browsers refuse to a page (requests from public pages to this machine) is allowed, as in older ones.
+"""What only new browsers refuse to a page (requests from public pages to this machine) is allowed, as in older ones.
 No window has pages of its address bar, nor a process for a page to come: they take half of a window's processor time
 (decision 0505).
+"""
+NAMES = ", ".join(
+    (
+        "MAP {origin} 127.0.0.1:{port}",
+        *("MAP 127.0.0.1 127.0.0.1", "MAP localhost localhost"),
+        *("MAP *.example 127.0.0.1", "MAP * ~NOTFOUND"),
+    )
+)
+"""`*.example` leads to this machine, as a hostile name server may say. Nothing leads beyond it. The origin of an editor
+leads to the server of its files.
 """
 
 
@@ -42,6 +53,8 @@ class Chromium:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="chromium")
+        self._serving = ExitStack()
+        self._files = self._serving.enter_context(serve_in_thread(OriginFilesServer()))
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
 
@@ -53,8 +66,11 @@ class Chromium:
         program = find_chromium()
         if program is None:
             raise RuntimeError(MISSING_TEXT)
+        names = NAMES.format(origin=urlsplit(ORIGIN).netloc, port=self._files.server_port)
         self._playwright = sync_playwright().start()
-        self._browser = self._playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        self._browser = self._playwright.chromium.launch(
+            executable_path=program, args=[*ARGUMENTS, f"--host-resolver-rules={names}"]
+        )
 
     def open_page(self, **options: Any) -> Page:
         """Open a window that shares nothing with others.
@@ -72,6 +88,7 @@ class Chromium:
             self._playwright.stop()
 
     def end(self) -> None:
-        """Close the browser, and end its thread."""
+        """Close the browser, and end its thread and the server of its files."""
         self.run(self.close)
+        self._serving.close()
         self._thread.shutdown()

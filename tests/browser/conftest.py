@@ -2,9 +2,9 @@
 
     def test_…(page: Page) -> None:       # marked `browser` by asking for it
 
-`browser` is one Chromium for all tests of a process, `page` a new window of it, and `editor` a GrapesJS editor with the
-plugin in a window of its own. `new_prompt` makes prompts that the demo model answers by a script. Tests that use the
-browser run in its thread.
+`browser` is one Chromium for all tests of a process, `page` a new window of it, `console` one with the console, and
+`editor` a GrapesJS editor with the plugin in a window of its own. `new_prompt` makes prompts that the demo model
+answers by a script. Tests that use the browser run in its thread.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
+from tests.browser.console_page import ConsolePage
 from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
 from tests.e2e.demo_model_client import DemoModelClient, Step, script_marker
 
@@ -50,6 +51,21 @@ def editor_window(browser: Chromium) -> Iterator[GrapesEditor]:
 def editor(browser: Chromium, editor_window: GrapesEditor) -> GrapesEditor:
     browser.run(editor_window.start)
     return editor_window
+
+
+@pytest.fixture(scope="module")
+def console_window(browser: Chromium, cloud: LocalCloud) -> Iterator[ConsolePage]:
+    """A window that shows the console to all tests of a file: loading it takes most of the time of a test."""
+    window = browser.run(browser.open_page)
+    yield browser.run(lambda: ConsolePage(window, cloud))
+    browser.run(window.context.close)
+
+
+@pytest.fixture
+def console(browser: Chromium, console_window: ConsolePage) -> ConsolePage:
+    """The window of the tests before, signed in, with nothing of what they have stored."""
+    browser.run(console_window.begin_anew)
+    return console_window
 
 
 @pytest.fixture

@@ -15,6 +15,23 @@ window.violations = [];
 const keep = ({violatedDirective, blockedURI}) => violations.push(`${violatedDirective} ${blockedURI}`);
 document.addEventListener("securitypolicyviolation", keep);
 """
+FORGET = """
+async () => {
+  localStorage.clear();
+  violations.length = 0;
+  for (const {name} of await indexedDB.databases()) await new Promise((resolve, reject) => {
+    const opening = indexedDB.open(name);
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const stores = [...opening.result.objectStoreNames];
+      const clearing = opening.result.transaction(stores, "readwrite");
+      for (const store of stores) clearing.objectStore(store).clear();
+      clearing.oncomplete = () => { opening.result.close(); resolve(); };
+      clearing.onerror = () => reject(clearing.error);
+    };
+  });
+}
+"""
 LOAD_TIMEOUT_MS = 60_000
 """What a page loads is slow on a busy machine, above all what a function answers first."""
 PAGES = (
@@ -44,9 +61,31 @@ class ConsolePage:
         page.add_init_script(WATCH)
         page.on("console", lambda message: self._collect(message.type, message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        code = {"code": ConsoleSecrets(cloud.directory).issue_code()}
+        self.sign_in()
+
+    def sign_in(self) -> None:
+        code = {"code": ConsoleSecrets(self._cloud.directory).issue_code()}
         own_page = {"sec-fetch-site": "same-origin"}
-        assert page.context.request.post(f"{cloud.url}{SESSION_PATH}", data=code, headers=own_page).ok
+        assert self.page.context.request.post(f"{self.url}{SESSION_PATH}", data=code, headers=own_page).ok
+
+    def begin_anew(self) -> None:
+        """Take back what a test has done in this window, except that the console is loaded."""
+        page = self.page
+        page.unroute_all(behavior="ignoreErrors")
+        for other in page.context.pages:
+            if other != page:
+                other.close()
+        page.context.set_offline(False)
+        page.set_viewport_size({"width": 1280, "height": 720})
+        page.emulate_media(color_scheme="null", reduced_motion="null")
+        self.sign_in()
+        if page.locator(".shell").count():
+            page.goto(f"{self.url}/console/#/policy")  # editors that are left store what they have
+            page.locator(".page-policy h1").wait_for()
+            page.evaluate(FORGET)
+        else:
+            page.goto("about:blank")
+        self.complaints.clear()
 
     def _collect(self, kind: str, text: str) -> None:
         if kind == "error":
@@ -59,8 +98,10 @@ class ConsolePage:
 
     def open(self, path: str) -> None:
         """Show a page, and wait until it has loaded what it shows."""
+        name = path.split("/")[0]
+        self.page.locator(f".page-{name}").evaluate_all("pages => pages.forEach(page => page.remove())")
         self.page.goto(f"{self.url}/console/#/{path}")
-        self.page.locator(f".page-{path.split('/')[0]} h1").first.wait_for(state="attached")
+        self.page.locator(f".page-{name} h1").first.wait_for(state="attached")
         expect(self.page.locator("#page [aria-busy]")).to_have_count(0, timeout=LOAD_TIMEOUT_MS)
         if path.startswith("editor"):
             self.page.frame_locator(".canvas iframe.gjs-frame").locator("body").wait_for()
@@ -77,18 +118,32 @@ class ConsolePage:
         violations: list[str] = self.page.evaluate("window.violations")
         return violations
 
-    def find_accessibility_problems(self) -> list[str]:
-        return self.find_accessibility_problems_in(self.page)
+    def expect_accessible(self) -> None:
+        expect_accessible(self.page)
 
-    @staticmethod
-    def find_accessibility_problems_in(page: Page) -> list[str]:
-        """Return the serious problems that axe finds. The canvas shows somebody's page and is not the console's."""
-        source = AXE.read_text()
-        page.evaluate(source)  # by the debugger: the page's policy allows no such script
-        results: dict[str, Any] = page.evaluate("axe.run({exclude: [['.canvas']]}, {iframes: false})")
-        return [
-            f"{problem['id']}: {node['html'][:160]}"
-            for problem in results["violations"]
-            if problem["impact"] in ("serious", "critical")
-            for node in problem["nodes"]
-        ]
+
+def expect_accessible(page: Page) -> None:
+    """Look for serious problems in light, and for those of colours in dark: the others are the same in both."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    assert find_accessibility_problems(page) == []
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    assert find_accessibility_problems(page, {"runOnly": ["color-contrast"]}) == []
+
+
+def find_accessibility_problems(page: Page, options: dict[str, Any] | None = None) -> list[str]:
+    """Return the serious problems that axe finds. The canvas shows somebody's page and is not the console's.
+
+    Args:
+        options: Of `axe.run`.
+    """
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())  # by the debugger: the page's policy allows no such script
+    all_options = {"iframes": False, "preload": False, "resultTypes": ["violations"], **(options or {})}
+    run = "options => axe.run({exclude: [['.canvas']]}, options)"
+    results: dict[str, Any] = page.evaluate(run, all_options)
+    return [
+        f"{problem['id']}: {node['html'][:160]}"
+        for problem in results["violations"]
+        if problem["impact"] in ("serious", "critical")
+        for node in problem["nodes"]
+    ]

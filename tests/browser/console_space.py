@@ -9,7 +9,6 @@ from playwright.sync_api import Page
 
 from fermata.aws.clock import new_id
 from local.cloud import LocalCloud
-from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import ConsolePage
 
 RECIPE = {
@@ -62,17 +61,6 @@ def space(cloud: LocalCloud) -> Iterator[Space]:
         yield Space(client)
 
 
-@pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
-
-
 def open_part(console: ConsolePage, space: Space, path: str) -> Page:
     console.open(f"content/{space.name}/main/{path}")
     return console.page
-
-
-def expect_accessible(console: ConsolePage) -> None:
-    for scheme in COLOR_SCHEMES:
-        console.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        assert console.find_accessibility_problems() == []

@@ -4,28 +4,17 @@
     open_client(page, cloud)                          # an empty page with `window.fermata`
     page.evaluate("async () => …")
 
-The files are served by the browser's own interception, at an origin that the local tenant allows.
+The files are served at an origin that the local tenant allows (tests/browser/origin_files.py).
 """
 
-import json
-import mimetypes
 from typing import Any
-from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Page, Route
+from playwright.sync_api import Page
 
 from local.cloud import LocalCloud
-from local.processes import ROOT
-from local.seed import EDITOR_ORIGINS
+from tests.browser.origin_files import ORIGIN
 
-ORIGIN = EDITOR_ORIGINS[0]
 EXAMPLE = "examples/own-editor/index.html"
-IMPORTS = {
-    "@fermata/client": "/packages/client/src/index.js",
-    "@fermata/client/uploading-fetch": "/packages/client/src/uploading-fetch.js",
-}
-EMPTY_PAGE = f"""<!doctype html><html lang="en"><title>An editor</title><link rel="icon" href="data:,">
-<script type="importmap">{json.dumps({"imports": IMPORTS})}</script><body></body></html>"""
 START_CLIENT = """
 async ({url, token}) => {
   const module = await import("@fermata/client");
@@ -41,23 +30,6 @@ async ({url, token}) => {
   window.until = async condition => { while (!condition()) await new Promise(next => setTimeout(next, 10)); };
 }
 """
-
-
-def serve_files(context: BrowserContext) -> None:
-    """Serve the repository's files at the editor's origin."""
-    context.route(f"{ORIGIN}/**", _answer)
-
-
-def _answer(route: Route) -> None:
-    path = urlsplit(route.request.url).path.lstrip("/")
-    file = (ROOT / path).resolve()
-    if not path:
-        route.fulfill(body=EMPTY_PAGE, content_type="text/html")
-    elif file.is_relative_to(ROOT) and file.is_file():
-        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-        route.fulfill(body=file.read_bytes(), content_type=kind)
-    else:
-        route.fulfill(status=404)
 
 
 def note_problems(page: Page) -> list[str]:

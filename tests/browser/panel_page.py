@@ -7,25 +7,24 @@ panel.wait_for_end()
 play_turns(page)                           # a panel alone; `turn.send({...})` in the page plays an event
 """
 
-import json
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import Page
 
 from local.cloud import LocalCloud
-from tests.browser.own_editor_page import ORIGIN, note_problems, serve_files
+from tests.browser.chromium import Chromium
+from tests.browser.origin_files import ORIGIN
+from tests.browser.own_editor_page import note_problems
 
 EXAMPLE = "examples/panel/index.html"
-IMPORTS = {
-    "@fermata/client": "/packages/client/src/index.js",
-    "@fermata/panel": "/packages/panel/src/index.js",
-    "marked": "/packages/node_modules/marked/lib/marked.esm.js",
-}
-LONE_PANEL = f"""<!doctype html><html lang="en"><title>A panel</title><link rel="icon" href="data:,">
-<script type="importmap">{json.dumps({"imports": IMPORTS})}</script>
-<style>body {{ margin: 0; height: 100vh }}</style><body><fermata-panel></fermata-panel></body></html>"""
+ALONE = f"{ORIGIN}/alone"
 PLAY_TURNS = """
-async () => {
+async language => {
   await import("@fermata/panel");
+  const panel = document.createElement("fermata-panel");
+  document.querySelector("fermata-panel").replaceWith(panel);
+  Object.assign(document.documentElement, {lang: language, dir: ""});
   const credential = {id: "k1", providerId: "anthropic", displayLabel: "A key"};
   const model = {id: "m1", label: "A model", contextWindow: 200000, capabilities: {visionInput: true}};
   const conversation = {id: "conv", title: "A conversation", messages: [], contextTokens: 0};
@@ -56,7 +55,7 @@ async () => {
   };
   localStorage.clear();
   window.client = client;
-  Object.assign(document.querySelector("fermata-panel"), {client});
+  panel.client = client;
 }
 """
 COMPOSER = "fermata-panel textarea"
@@ -68,7 +67,6 @@ class PanelPage:
     def __init__(self, page: Page, cloud: LocalCloud, token: str | None = None) -> None:
         self.page = page
         self.problems = note_problems(page)
-        serve_files(page.context)
         page.set_viewport_size({"width": 1200, "height": 800})
         page.goto(f"{ORIGIN}/{EXAMPLE}?service={cloud.url}#{token or cloud.token}")
         page.wait_for_selector("html[data-ready]")
@@ -98,18 +96,42 @@ class PanelPage:
         return self.page.locator("fermata-panel .call-name").all_inner_texts()
 
 
-def play_panel(page: Page, document: str = LONE_PANEL) -> None:
-    """Open a panel alone, with a client that the page plays."""
-    serve_files(page.context)
-    page.context.route(f"{ORIGIN}/alone", lambda route: route.fulfill(body=document, content_type="text/html"))
-    page.goto(f"{ORIGIN}/alone")
-    page.evaluate(PLAY_TURNS)
+def play_panel(page: Page, language: str = "en") -> None:
+    """Show a panel alone, with a client that the page plays. In a window that has one already, it takes its place."""
+    if page.url != ALONE:
+        page.goto(ALONE)
+    page.evaluate(PLAY_TURNS, language)
     page.wait_for_selector(f"{COMPOSER}:enabled")
 
 
 def play_turns(page: Page) -> None:
-    """Open a panel alone, and begin a turn whose events the test sends."""
+    """Show a panel alone, and begin a turn whose events the test sends."""
     play_panel(page)
     page.fill(COMPOSER, "Go")
     page.press(COMPOSER, "Enter")
     page.wait_for_selector("fermata-panel .turn")
+
+
+@pytest.fixture(scope="module")
+def lone_window(browser: Chromium) -> Iterator[Page]:
+    """A window for panels alone: loading them takes most of the time of a test."""
+    window = browser.run(browser.open_page)
+    yield window
+    browser.run(window.context.close)
+
+
+@pytest.fixture
+def page(browser: Chromium, lone_window: Page) -> Page:
+    """The window of the tests before, as if it were new."""
+    browser.run(lambda: reset_window(lone_window))
+    return lone_window
+
+
+def reset_window(page: Page) -> None:
+    """Take back what a test has set. One that has changed the page's own objects says `window.isSpoiled`."""
+    page.set_default_timeout(30_000)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(color_scheme="null", reduced_motion="null", forced_colors="null")
+    page.mouse.move(0, 0)
+    if page.evaluate("window.isSpoiled"):
+        page.goto("about:blank")

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route
 
 from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
-from tests.browser.own_editor_page import count_calls, list_events, note_problems, open_client, serve_files
+from tests.browser.own_editor_page import count_calls, list_events, note_problems, open_client
 from tests.e2e.demo_model_client import (
     Step,
     held_text_step,
@@ -54,7 +54,6 @@ Prompt = Callable[..., str]
 @pytest.fixture
 def editor(browser: Chromium, page: Page, cloud: LocalCloud) -> Page:
     """A page with a client, and with an executor that does what it is asked."""
-    browser.run(lambda: serve_files(page.context))
     return browser.run(lambda: open_editor(page, cloud))
 
 

@@ -12,14 +12,8 @@ from fermata.usage.ledger import ledger_store
 from fermata_client import FermataClient
 from local.cloud import LocalCloud
 from local.seed import TENANT
-from tests.browser.chromium import Chromium
-from tests.browser.console_page import PAGES, ConsolePage
+from tests.browser.console_page import PAGES, ConsolePage, find_accessibility_problems
 from tests.waiting import wait_until
-
-
-@pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
 
 
 def test_a_person_without_a_link_is_told_how_to_get_one(page: Page, cloud: LocalCloud) -> None:
@@ -46,7 +40,7 @@ def test_all_pages_are_shown_without_complaints(console: ConsolePage) -> None:
     problems = {}
     for path in PAGES:
         console.open(path)
-        problems[path] = console.find_accessibility_problems()
+        problems[path] = find_accessibility_problems(console.page)
     assert problems == {path: [] for path in PAGES}
     assert console.complaints == []
     assert console.read_violations() == []

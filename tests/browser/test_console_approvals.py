@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from local.cloud import LocalCloud
-from tests.browser.chromium import COLOR_SCHEMES, Chromium
-from tests.browser.console_page import ConsolePage
+from tests.browser.console_page import ConsolePage, expect_accessible, find_accessibility_problems
 from tests.browser.test_console_turns import body_id, canvas_of, expect_saved, insert_step, send
 from tests.e2e.demo_model_client import text_step, tool_call_step
 
@@ -29,11 +28,6 @@ def policy(cloud: LocalCloud) -> Iterator[None]:
     set_policy(cloud, {"rules": [{"effect": "ask", "tools": ["insertHtml"]}]})
     yield
     set_policy(cloud, {})
-
-
-@pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
 
 
 def open_inbox(console: ConsolePage) -> Page:
@@ -115,10 +109,7 @@ def test_the_inbox_shows_what_the_panel_decides_and_keeps_what_is_being_written(
     one.get_by_role("button", name="Change").click(timeout=PATIENCE_MS)
     field = inbox.get_by_role("textbox", name="html")
     field.fill('<p class="added">Other</p>')
-    for scheme in COLOR_SCHEMES:
-        inbox.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        problems = ConsolePage.find_accessibility_problems_in(inbox)
-        assert problems == []
+    expect_accessible(inbox)
     cards.filter(has_text="Two").get_by_role("button", name="Deny").click()
     cards.filter(has_text="Two").get_by_role("button", name="Deny it").click()
     expect(inbox.get_by_text("Denied by")).to_be_visible(timeout=PATIENCE_MS)
@@ -206,7 +197,7 @@ def test_what_was_decided_last_is_listed_below_the_inbox(console: ConsolePage) -
     card = page.get_by_role("group", name="Approval: Edit plan of ada")
     card.get_by_role("button", name="Change").click()
     expect(card.get_by_role("textbox")).to_have_count(2)  # its summary and its operations
-    assert console.find_accessibility_problems() == []
+    assert find_accessibility_problems(console.page) == []
     assert console.complaints == []
 
 
@@ -228,5 +219,5 @@ def test_the_policy_is_shown_and_set(console: ConsolePage, cloud: LocalCloud) ->
     stored = httpx.get(url, headers=headers, timeout=30).json()
     assert [rule["effect"] for rule in stored["rules"]] == ["deny", "ask"]
     assert (stored["separateApprover"], stored["waitSeconds"]) == (True, 7200)
-    assert console.find_accessibility_problems() == []
+    assert find_accessibility_problems(console.page) == []
     assert console.complaints == []

@@ -3,9 +3,9 @@
 from playwright.sync_api import expect
 
 from tests.browser.console_page import ConsolePage
-from tests.browser.console_space import Space, console, expect_accessible, open_part, space
+from tests.browser.console_space import Space, open_part, space
 
-__all__ = ["console", "space"]
+__all__ = ["space"]
 
 STEPS = ["Mix.", "Bake."]
 
@@ -24,7 +24,7 @@ def test_a_document_is_written_in_a_form_of_its_models_fields(console: ConsolePa
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".form-problem-place")).to_contain_text("sources: this is not valid JSON.")
     english.get_by_label("sources").fill('[{"url": "https://rye.example"}]')
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("row", name="1 created")).to_be_visible()
     (stored,) = space.send("GET", f"{space.name}/main/documents/recipe")["documents"]
@@ -76,7 +76,7 @@ def test_a_version_is_compared_and_restored_also_after_a_deletion(console: Conso
     page.get_by_role("button", name="Compare 2").click()
     expect(page.locator(".differences")).to_contain_text("en.title")
     expect(page.locator(".differences ins")).to_have_text("Plum tart")
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("This document was deleted.")).to_be_visible()
@@ -105,7 +105,7 @@ def test_the_sections_of_a_page_are_ordered_and_written(console: ConsolePage, sp
 
 def test_a_model_is_created_changed_and_deleted(console: ConsolePage, space: Space) -> None:
     page = open_part(console, space, "models")
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_role("button", name="New model").click()
     dialog = page.get_by_role("dialog", name="New model")
     dialog.locator("input[name=id]").fill("recipe")
@@ -133,7 +133,7 @@ def test_a_change_set_shows_what_it_changes_and_whose_values_count_is_asked(cons
     page = open_part(console, space, "change-sets")
     page.get_by_role("link", name="Winter menu").click()
     expect(page.locator(".differences del")).to_have_text("Stew")
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_role("button", name="Merge", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("Summer stew")
     page.get_by_role("button", name="Merge, and keep what is here").click()

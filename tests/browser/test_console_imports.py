@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FrameLocator, Page, Response, expect
 
-from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
 from tests.browser.console_page import ConsolePage
 
@@ -19,8 +18,7 @@ CONTACT = '<html><head><meta charset="iso-8859-1"><title>Contact</title></head><
 
 
 @pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    console = browser.run(lambda: ConsolePage(page, cloud))
+def console(browser: Chromium, console: ConsolePage) -> ConsolePage:
     browser.run(lambda: console.open("editor"))
     return console
 

@@ -1,16 +1,8 @@
 """The builder's blocks, layers and style tab without a mouse that drags, and on a phone."""
 
-import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-from local.cloud import LocalCloud
-from tests.browser.chromium import Chromium
-from tests.browser.console_page import ConsolePage
-
-
-@pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
+from tests.browser.console_page import ConsolePage, find_accessibility_problems
 
 
 def canvas_of(page: Page) -> FrameLocator:
@@ -26,7 +18,7 @@ def test_blocks_are_buttons_that_add_to_the_page_by_key_and_click(console: Conso
     expect(canvas_of(page).locator("blockquote")).to_have_count(1)
     page.get_by_role("button", name="List", exact=True).click()
     expect(canvas_of(page).locator("body ul")).to_have_count(1)
-    assert console.find_accessibility_problems() == []
+    assert find_accessibility_problems(console.page) == []
     assert console.complaints == []
 
 
@@ -75,7 +67,7 @@ def test_layers_are_opened_and_chosen_with_keys(console: ConsolePage) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".gjs-layer.gjs-selected")).to_have_count(1)
     expect(page.get_by_role("tabpanel", name="Layers").get_by_role("button", pressed=True)).to_have_count(1)
-    assert console.find_accessibility_problems() == []
+    assert find_accessibility_problems(console.page) == []
 
 
 def test_the_style_tab_shows_the_classes_once(console: ConsolePage) -> None:

@@ -10,10 +10,10 @@ from local.cloud import LocalCloud
 from local.console_sign_in import make_sign_in_link
 from local.open_studio_example import open_studio_example
 from tests.browser.console_page import ConsolePage
-from tests.browser.console_space import Space, console, expect_accessible, open_part, space
+from tests.browser.console_space import Space, open_part, space
 from tests.images import make_image
 
-__all__ = ["console", "space"]
+__all__ = ["space"]
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202egnp.exe"
 
@@ -28,7 +28,7 @@ def test_images_are_uploaded_described_and_deleted(console: ConsolePage, space: 
     thumbnail = page.locator(".media-grid img")
     expect(page.locator(".media-grid li")).to_have_count(1)
     expect(thumbnail).to_have_js_property("naturalWidth", 7)  # the page's policy lets nothing be evaluated in a loop
-    expect_accessible(console)
+    console.expect_accessible()
     page.set_viewport_size({"width": 360, "height": 720})
     assert page.evaluate("document.querySelector('#page').scrollWidth") == 360
     thumbnail.click()
@@ -40,7 +40,7 @@ def test_images_are_uploaded_described_and_deleted(console: ConsolePage, space: 
     fields = space.read(stored)["locales"]["data"]
     assert (stored["title"], fields["alt"], fields["tags"]) == (HOSTILE, HOSTILE, ["bread", "rye"])
     assert page.evaluate("document.querySelector('#page').scrollWidth") == 360
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_label("Description").fill("Mine")
     space.change(stored, title="Theirs")
     page.get_by_role("button", name="Save").click()
@@ -65,7 +65,7 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     missing = page.get_by_role("link", name="Rye bread, de: missing")
     expect(missing).to_be_visible()
     assert "code=" not in page.url
-    expect_accessible(console)
+    console.expect_accessible()
     console.ask("Translate “Rye bread” to German")
     page.get_by_role("link", name="Rye bread, de: written").click()
     expect(page.locator("details.fold[open]", has_text="de").get_by_label("name · required")).to_have_value(
@@ -86,7 +86,7 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     page.get_by_role("button", name="Merge", exact=True).click()
     conflict = page.get_by_role("alert")
     expect(conflict.get_by_role("row", name="shop/main en.hours")).to_contain_text("Always")
-    expect_accessible(console)
+    console.expect_accessible()
     conflict.get_by_role("button", name="Merge, and keep what is here").click()
     expect(page.get_by_text("What it has changed is stored")).to_be_visible()
     shop = space.send("GET", f"{name}/main/documents/shop/main")["document"]
@@ -103,7 +103,7 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     assert space.send("GET", f"{name}/main/documents/question")["total"] == 1
     page.get_by_role("link", name="Health").click()
     expect(page.get_by_text("of 100")).to_be_visible()
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_role("link", name="Members").click()
     page.get_by_role("button", name="Add a member").click()
     dialog = page.get_by_role("dialog")
@@ -114,7 +114,7 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     dialog.get_by_label("Person").fill("bob")
     dialog.get_by_role("button", name="Add").click()
     expect(page.get_by_role("row", name="bob editor all de")).to_be_visible()
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_role("link", name="Keys").click()
     page.get_by_role("button", name="New key").click()
     dialog.locator("input[name=label]").fill("Kiosk")

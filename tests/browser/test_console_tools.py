@@ -3,11 +3,8 @@
 import json
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
-from local.cloud import LocalCloud
-from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import ConsolePage
 
 TOOLS, WEBHOOKS = "**/tools**", "**/admin/api/ai/webhooks**"
@@ -75,17 +72,6 @@ def read_body(request: Request) -> Any:
     return json.loads(request.post_data) if request.post_data else None
 
 
-@pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
-
-
-def expect_accessible(console: ConsolePage) -> None:
-    for scheme in COLOR_SCHEMES:
-        console.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        assert console.find_accessibility_problems() == []
-
-
 def test_a_tool_is_registered_from_a_pasted_manifest_and_its_secret_is_shown_once(console: ConsolePage) -> None:
     page = console.page
     answers = {"GET tools": (200, {"tools": []}), "POST register": (201, {"tool": TOOL, "signingSecret": SECRET})}
@@ -99,7 +85,7 @@ def test_a_tool_is_registered_from_a_pasted_manifest_and_its_secret_is_shown_onc
     dialog.get_by_role("textbox", name="Manifest").fill(json.dumps(MANIFEST))
     dialog.get_by_role("textbox", name="Endpoint").fill("https://pim.example.com/get")
     dialog.get_by_role("textbox", name="Headers").fill("x-api-key: sesame")
-    expect_accessible(console)
+    console.expect_accessible()
     played.answers["GET tools"] = (200, {"tools": [TOOL]})
     dialog.get_by_role("button", name="Register a tool").click()
     expect(page.get_by_role("textbox", name="Signing secret")).to_have_value(SECRET)
@@ -110,7 +96,7 @@ def test_a_tool_is_registered_from_a_pasted_manifest_and_its_secret_is_shown_onc
     assert played.list_changes() == [("POST", registered | {"staticHeaders": {"x-api-key": "sesame"}})]
     assert SECRET not in page.content()
     assert "sesame" not in page.content()
-    expect_accessible(console)
+    console.expect_accessible()
     assert console.complaints == []
 
 
@@ -156,17 +142,17 @@ def test_a_webhook_is_added_and_its_deliveries_are_sent_again(console: ConsolePa
     page.get_by_role("button", name="Add a webhook").click()
     page.get_by_role("textbox", name="Address").fill("https://shop.example.com/hook")
     page.get_by_role("checkbox", name="toolRequest").uncheck()
-    expect_accessible(console)
+    console.expect_accessible()
     played.answers["GET webhooks"] = (200, {"webhooks": [WEBHOOK]})
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("button", name="I have stored it").click()
     expect(page.get_by_role("row", name="shop.example.com")).to_contain_text("may answer")
-    expect_accessible(console)
+    console.expect_accessible()
     page.get_by_role("button", name="Turn off https://shop.example.com/hook").click()
     page.get_by_role("link", name="Deliveries https://shop.example.com/hook").click()
     row = page.get_by_role("row", name="Failed")
     expect(row).to_contain_text("503 · The receiver has answered 503.")
-    expect_accessible(console)
+    console.expect_accessible()
     row.get_by_role("button", name="Deliver again").click()
     expect(page.get_by_text("It is delivered again.")).to_be_visible()
     new = {"url": "https://shop.example.com/hook", "events": ["approvalRequest", "turnEnd"], "mayAnswer": False}

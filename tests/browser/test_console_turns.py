@@ -19,9 +19,8 @@ PATIENCE_MS = 30_000
 
 @pytest.fixture
 def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    console = browser.run(lambda: ConsolePage(page, cloud))
-    browser.run(console.open_link)
-    return console
+    """A window of its own: these tests load it again, have others beside it, or lose the network."""
+    return browser.run(lambda: ConsolePage(page, cloud))
 
 
 def canvas_of(page: Page) -> FrameLocator:

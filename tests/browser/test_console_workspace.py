@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from fermata_client import FermataClient
 from local.cloud import LocalCloud
-from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import PAGES, ConsolePage
 from tests.e2e.demo_model_client import held_text_step, text_step
 from tests.waiting import wait_until
@@ -21,35 +19,34 @@ WORKSPACE = PAGES[1:]
 PATIENCE_MS = 30_000
 
 
-@pytest.fixture
-def console(browser: Chromium, page: Page, cloud: LocalCloud) -> ConsolePage:
-    return browser.run(lambda: ConsolePage(page, cloud))
-
-
 def answer(status: int, body: Any) -> Callable[[Route], None]:
     return lambda route: route.fulfill(status=status, content_type="application/json", body=json.dumps(body))
 
 
-@pytest.mark.parametrize("path", WORKSPACE)
-def test_a_page_that_could_not_be_loaded_says_why_and_can_be_loaded_again(console: ConsolePage, path: str) -> None:
+def test_a_page_that_could_not_be_loaded_says_why_and_can_be_loaded_again(console: ConsolePage) -> None:
     page = console.page
-    page.route(API, answer(403, {"error": "Somebody has taken the right away."}))
-    page.goto(f"{console.url}/console/#/{path}")
-    expect(page.locator("#page").get_by_role("alert").first).to_contain_text("Somebody has taken the right away.")
-    page.unroute(API)
-    page.get_by_role("button", name="Try again").first.click()
-    expect(page.locator("#page").get_by_role("alert")).to_have_count(0, timeout=PATIENCE_MS)
-    expect(page.locator("#page [aria-busy]")).to_have_count(0, timeout=PATIENCE_MS)
+    for path in WORKSPACE:
+        page.route(API, answer(403, {"error": "Somebody has taken the right away."}))
+        page.goto(f"{console.url}/console/#/{path}")
+        shown = page.locator(f"#page .page-{path}")
+        expect(shown.get_by_role("alert").first).to_contain_text("Somebody has taken the right away.")
+        page.unroute(API)
+        shown.get_by_role("button", name="Try again").first.click()
+        expect(shown.get_by_role("alert")).to_have_count(0, timeout=PATIENCE_MS)
+        expect(shown.locator("[aria-busy]")).to_have_count(0, timeout=PATIENCE_MS)
 
 
-@pytest.mark.parametrize("path", WORKSPACE)
-def test_who_was_signed_out_meanwhile_is_led_to_sign_in(console: ConsolePage, cloud: LocalCloud, path: str) -> None:
+def test_who_was_signed_out_meanwhile_is_led_to_sign_in(console: ConsolePage, cloud: LocalCloud) -> None:
     page = console.page
-    console.open("webhooks" if path != "webhooks" else "tools")
-    for session in (cloud.directory / "console" / "sessions").iterdir():
-        session.unlink()
-    page.goto(f"{console.url}/console/#/{path}")
-    expect(page.locator("#page").get_by_role("alert").first).to_contain_text("You were signed out.")
+    console.open("tools")
+    for path in WORKSPACE:
+        console.sign_in()
+        for session in (cloud.directory / "console" / "sessions").iterdir():
+            session.unlink()
+        page.goto(f"{console.url}/console/#/{path}")
+        shown = page.locator(f"#page .page-{path}")
+        expect(shown.get_by_role("alert").first).to_contain_text("You were signed out.")
+        expect(shown.get_by_role("button", name="Sign in").first).to_be_visible()
     page.get_by_role("button", name="Sign in").first.click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
@@ -106,9 +103,7 @@ def test_a_refresh_of_the_list_keeps_the_focus(
     expect(page.locator(".facts")).to_contain_text("Done", timeout=PATIENCE_MS)
     expect(page.locator("details.log pre")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel the turn of you")).to_have_count(0)
-    for scheme in COLOR_SCHEMES:
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        assert console.find_accessibility_problems() == []
+    console.expect_accessible()
 
 
 def test_an_address_that_somebody_has_cut_is_told_in_words(console: ConsolePage) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from local.cloud import LocalCloud
 from local.processes import ROOT
 from tests.browser.chromium import Chromium
-from tests.browser.own_editor_page import note_problems, open_example, serve_files
+from tests.browser.own_editor_page import note_problems, open_example
 from tests.e2e.demo_model_client import DemoModelClient, held_text_step, script_marker, unfinished_text_step
 
 AGENT = ROOT / "examples/own-editor/agent.js"
@@ -17,7 +17,6 @@ MAX_LINES = 25
 
 @pytest.fixture
 def example(browser: Chromium, page: Page, cloud: LocalCloud) -> Page:
-    browser.run(lambda: serve_files(page.context))
     return browser.run(lambda: open_example(page, cloud))
 
 

@@ -10,8 +10,8 @@ from playwright.sync_api import Page
 from local.cloud import LocalCloud
 from local.install_node_packages import PACKAGES
 from tests.browser.chromium import Chromium, ColorScheme
-from tests.browser.own_editor_page import ORIGIN, note_problems, serve_files
-from tests.browser.panel_page import COMPOSER, LONE_PANEL, PanelPage, play_turns
+from tests.browser.own_editor_page import note_problems
+from tests.browser.panel_page import ALONE, COMPOSER, PanelPage, play_turns
 from tests.e2e.demo_model_client import (
     Step,
     held_text_step,
@@ -216,10 +216,7 @@ def test_text_that_arrives_in_pieces_looks_like_text_that_arrives_at_once(browse
 def test_the_readme_shows_what_works(browser: Chromium, page: Page, cloud: LocalCloud) -> None:
     """Its first example is run, and each property, event and method that it names exists."""
     (example,) = re.findall(r"^```js\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    serve_files(page.context)
-    document = LONE_PANEL.replace("<fermata-panel>", "<fermata-panel id=p>")
-    page.context.route(f"{ORIGIN}/alone", lambda route: route.fulfill(body=document, content_type="text/html"))
-    page.goto(f"{ORIGIN}/alone")
+    page.goto(ALONE)
     page.evaluate("token => { window.getToken = () => token; window.executor = undefined; }", cloud.token)
     page.add_script_tag(type="module", content=example.replace("https://fermata.example", cloud.url))
     page.wait_for_selector(f"{COMPOSER}:enabled")

@@ -8,7 +8,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.chromium import COLOR_SCHEMES, Chromium
 from tests.browser.console_page import AXE
-from tests.browser.panel_page import play_turns
+from tests.browser.panel_page import lone_window, page, play_turns
+
+__all__ = ["lone_window", "page"]
 
 CALL = {"type": "toolCall", "seq": 1, "toolCallId": "c1", "toolName": "applyCss", "input": {"css": "a { color: red }"}}
 APPROVAL = {

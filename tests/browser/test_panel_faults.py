@@ -6,8 +6,10 @@ from playwright.sync_api import Page
 
 from tests.browser.chromium import Chromium
 from tests.browser.own_editor_page import note_problems
-from tests.browser.panel_page import COMPOSER, LONE_PANEL, play_panel, play_turns
+from tests.browser.panel_page import COMPOSER, lone_window, page, play_panel, play_turns
 from tests.images import make_image
+
+__all__ = ["lone_window", "page"]
 
 SHADOW = "document.querySelector('fermata-panel').shadowRoot"
 IDLE = "fermata-panel .turn:not(.running)"
@@ -98,7 +100,7 @@ def test_calls_with_any_name_and_input_are_shown(browser: Chromium, page: Page) 
 def test_a_page_in_a_language_that_no_browser_knows_has_a_panel(browser: Chromium, page: Page) -> None:
     problems = note_problems(page)
     for language in ("en_US", "x", "constructor", "de_AT"):
-        play_panel(page, LONE_PANEL.replace('lang="en"', f'lang="{language}"'))
+        play_panel(page, language)
         page.locator("fermata-panel .send").wait_for()
     assert page.locator("fermata-panel .send").get_attribute("aria-label") == "Senden"
     assert problems == []
@@ -232,7 +234,7 @@ def test_a_panel_that_is_taken_out_leaves_nothing_and_comes_back_with_its_draft(
     problems = note_problems(page)
     play_panel(page)
     page.evaluate(
-        "() => { window.open = {urls: 0, channels: 0, followed: 0};"
+        "() => { window.isSpoiled = true; window.open = {urls: 0, channels: 0, followed: 0};"
         "const [make, revoke] = [URL.createObjectURL, URL.revokeObjectURL];"
         "URL.createObjectURL = blob => { open.urls += 1; return make.call(URL, blob); };"
         "URL.revokeObjectURL = url => { open.urls -= 1; revoke.call(URL, url); };"
@@ -292,7 +294,7 @@ def test_what_was_not_carried_out_does_not_seem_to_run_when_the_turn_is_over(bro
 
 def test_each_state_has_its_words_in_german_and_its_marks_in_forced_colours(browser: Chromium, page: Page) -> None:
     page.emulate_media(forced_colors="active")
-    play_panel(page, LONE_PANEL.replace('lang="en"', 'lang="de"'))
+    play_panel(page, "de")
     page.fill(COMPOSER, "Bitte")
     page.press(COMPOSER, "Enter")
     send(page, {"type": "toolCall", "toolCallId": "a", "toolName": "insertHtml", "input": {}, "seq": 1})
@@ -316,7 +318,7 @@ def test_a_turn_that_is_lost_does_not_seem_to_work_on_and_can_be_followed_again(
 
 
 def test_a_german_panel_says_in_german_what_the_service_says_in_english(browser: Chromium, page: Page) -> None:
-    play_panel(page, LONE_PANEL.replace('lang="en"', 'lang="de"'))
+    play_panel(page, "de")
     page.fill(COMPOSER, "Los")
     page.press(COMPOSER, "Enter")
     page.wait_for_selector("fermata-panel .turn")

@@ -7,7 +7,9 @@ from playwright.sync_api import Page
 
 from tests.browser.chromium import Chromium
 from tests.browser.own_editor_page import note_problems
-from tests.browser.panel_page import play_turns
+from tests.browser.panel_page import lone_window, page, play_turns
+
+__all__ = ["lone_window", "page"]
 
 CALLS = 10_000
 SHADOW = "document.querySelector('fermata-panel').shadowRoot"

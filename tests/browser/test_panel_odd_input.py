@@ -7,7 +7,9 @@ from playwright.sync_api import Page
 
 from tests.browser.chromium import Chromium
 from tests.browser.own_editor_page import note_problems
-from tests.browser.panel_page import COMPOSER, LONE_PANEL, play_panel, play_turns
+from tests.browser.panel_page import COMPOSER, lone_window, page, play_panel, play_turns
+
+__all__ = ["lone_window", "page"]
 
 SHADOW = "document.querySelector('fermata-panel').shadowRoot"
 ODD_NAMES = (
@@ -149,7 +151,7 @@ def test_a_title_in_another_direction_begins_where_the_other_titles_begin(browse
 
 def test_at_twice_the_size_everything_can_still_be_pressed(browser: Chromium, page: Page) -> None:
     page.set_viewport_size({"width": 320, "height": 256})  # 640 by 512 at 200 %
-    play_panel(page, LONE_PANEL)
+    play_panel(page)
     page.fill(COMPOSER, "A prompt of\nmany lines,\nwhich lets\nthe field grow\nmore and more\nand more")
     for name in ("Send", "Attach images", "Conversations", "New chat"):
         box = page.get_by_role("button", name=name).bounding_box()

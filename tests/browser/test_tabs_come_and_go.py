@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
-from tests.browser.own_editor_page import list_events, open_client, serve_files
+from tests.browser.own_editor_page import list_events, open_client
 from tests.e2e.demo_model_client import DemoModelClient, script_marker, text_step, tool_call_step
 
 INTERRUPTIONS = 4
@@ -59,7 +59,6 @@ def test_tabs_that_come_and_go_do_nothing_twice(
 ) -> None:
     choices = random.Random(seed)
     context = page.context
-    serve_files(context)
     tabs = [open_tab(page, cloud), open_tab(context.new_page(), cloud)]
     bridge_id: str = tabs[0].evaluate(START, prompt)
     tabs[1].evaluate(FOLLOW, bridge_id)
