@@ -130,13 +130,15 @@ function listByName(target, selector) {
 
 /**
  * @param {any} error
- * @param {() => void} [onRetry]
+ * @param {() => void} [onRetry] It is also done when the network is back, if the problem is still shown.
  */
 export function problemView(error, onRetry) {
   if (error.status === 401) return signedOutProblem();
   const hint = error.hint && error.hint !== error.message ? h("p", { class: "quiet-text" }, error.hint) : null;
   const retry = onRetry && h("button", { type: "button", class: "button", onclick: onRetry }, words.tryAgain);
-  return h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), hint, retry);
+  const problem = h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), hint, retry);
+  if (onRetry) addEventListener("online", () => problem.isConnected && onRetry(), { once: true });
+  return problem;
 }
 
 /** A session has ended meanwhile. Loading the page again shows how to sign in. */

@@ -9,7 +9,8 @@ from local.cloud import LocalCloud
 from local.console_sign_in import ConsoleSecrets, make_sign_in_link
 from local.front_door.console import SESSION_PATH
 
-AXE = Path(__file__).resolve().parents[2] / "packages" / "node_modules" / "axe-core" / "axe.min.js"
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / "packages" / "node_modules" / "axe-core" / "axe.min.js"
 WATCH = """
 window.violations = [];
 const keep = ({violatedDirective, blockedURI}) => violations.push(`${violatedDirective} ${blockedURI}`);
@@ -100,7 +101,11 @@ class ConsolePage:
         """Show a page, and wait until it has loaded what it shows."""
         name = path.split("/")[0]
         self.page.locator(f".page-{name}").evaluate_all("pages => pages.forEach(page => page.remove())")
-        self.page.goto(f"{self.url}/console/#/{path}")
+        address = f"{self.url}/console/#/{path}"
+        if self.page.url == address:
+            self.page.reload()
+        else:
+            self.page.goto(address)
         self.page.locator(f".page-{name} h1").first.wait_for(state="attached")
         expect(self.page.locator("#page [aria-busy]")).to_have_count(0, timeout=LOAD_TIMEOUT_MS)
         if path.startswith("editor"):
@@ -120,6 +125,11 @@ class ConsolePage:
 
     def expect_accessible(self) -> None:
         expect_accessible(self.page)
+
+
+def photograph(page: Page, name: str) -> None:
+    """Write what a window shows into `build/screenshots`, for whoever wants to see it."""
+    page.screenshot(path=ROOT / "build" / "screenshots" / f"{name}.png", animations="disabled")
 
 
 def expect_accessible(page: Page) -> None:

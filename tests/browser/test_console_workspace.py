@@ -10,7 +10,7 @@ from playwright.sync_api import Route, expect
 
 from fermata_client import FermataClient
 from local.cloud import LocalCloud
-from tests.browser.console_page import PAGES, ConsolePage
+from tests.browser.console_page import PAGES, ConsolePage, photograph
 from tests.e2e.demo_model_client import held_text_step, text_step
 from tests.waiting import wait_until
 
@@ -30,6 +30,8 @@ def test_a_page_that_could_not_be_loaded_says_why_and_can_be_loaded_again(consol
         page.goto(f"{console.url}/console/#/{path}")
         shown = page.locator(f"#page .page-{path}")
         expect(shown.get_by_role("alert").first).to_contain_text("Somebody has taken the right away.")
+        if path == "usage":
+            photograph(page, "error")
         page.unroute(API)
         shown.get_by_role("button", name="Try again").first.click()
         expect(shown.get_by_role("alert")).to_have_count(0, timeout=PATIENCE_MS)
@@ -57,11 +59,32 @@ def test_a_slow_response_shows_on_the_page_that_asked_for_it_only(console: Conso
     page.route("**/audit?*", lambda route: waiting.append(route))
     page.goto(f"{console.url}/console/#/usage/7")
     expect(page.locator(".placeholder")).to_be_visible()
+    photograph(page, "loading")
     page.get_by_role("link", name="Budgets").click()
     expect(page.get_by_role("heading", name="Budgets")).to_be_visible()
     waiting[0].continue_()
     expect(page.get_by_role("button", name="Save budgets")).to_be_visible(timeout=PATIENCE_MS)
     expect(page.locator(".figures")).to_have_count(0)
+
+
+def test_a_page_that_was_opened_offline_shows_when_the_network_is_back(console: ConsolePage) -> None:
+    page = console.page
+    console.open("budgets")
+    page.reload()  # else the file of the next page may be there already
+    amount = page.get_by_label("Workspace: Dollars a month")
+    amount.fill("7")
+    page.context.set_offline(True)
+    expect(page.locator(".offline")).to_be_visible()
+    page.context.set_offline(False)
+    expect(page.locator(".offline")).to_be_hidden()
+    expect(amount).to_have_value("7")
+    page.context.set_offline(True)
+    page.get_by_role("link", name="Webhooks").click()
+    expect(page.locator(".page-webhooks").get_by_role("alert")).to_be_visible()
+    photograph(page, "offline")
+    page.context.set_offline(False)
+    expect(page.get_by_role("heading", name="Webhooks", exact=True)).to_be_visible()
+    expect(page.locator("#page").get_by_role("alert")).to_have_count(0)
 
 
 def test_thousands_of_rows_begin_with_the_first_and_the_others_are_there_for_who_asks(console: ConsolePage) -> None:

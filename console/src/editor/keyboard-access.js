@@ -2,7 +2,18 @@
 
 /** The attributes of a block, so that it is reached and announced as a button. */
 export const BLOCK_ATTRIBUTES = { role: "button", tabindex: "0" };
-const LAYER = "[data-toggle-select]";
+/** What is pressed of a layer. */
+export const LAYER = "[data-toggle-select]";
+/** Where GrapesJS's keys (undo, copy, paste) work besides its own defaults: nobody types there. */
+export const NOT_TEXT = [
+  "button",
+  "a",
+  "input[type=checkbox]",
+  "input[type=radio]",
+  LAYER,
+  ".gjs-block",
+  "[role=button]",
+];
 
 /**
  * Add a block to the selected element; behind it, where it takes none; or at the end of the page.
@@ -66,14 +77,14 @@ function describeLayer(layer) {
 }
 
 /** @param {Element} element @param {string} name @param {string | null} value */
-function setIfChanged(element, name, value) {
+export function setIfChanged(element, name, value) {
   if (element.getAttribute(name) === value) return;
   if (value === null) element.removeAttribute(name);
   else element.setAttribute(name, value);
 }
 
 /** @param {KeyboardEvent} event @param {string} selector */
-function clickOnKey(event, selector) {
+export function clickOnKey(event, selector) {
   const target = /** @type {HTMLElement} */ (event.target);
   if (!["Enter", " "].includes(event.key) || !target.matches(selector)) return;
   event.preventDefault();
@@ -83,7 +94,7 @@ function clickOnKey(event, selector) {
 /** @param {KeyboardEvent} event @param {HTMLElement} layers */
 function moveOnKey(event, layers) {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (!target.matches(LAYER)) return;
+  if (!target.matches(LAYER) || event.altKey) return;
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const isOpen = target.parentElement?.classList.contains("open") ?? false;
   const toggles = (event.key === "ArrowRight" && !isOpen) || (event.key === "ArrowLeft" && isOpen);

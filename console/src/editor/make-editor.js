@@ -3,8 +3,10 @@
 import fermata from "grapesjs-fermata";
 import { LANGUAGE_NAME, words } from "../words/index.js";
 import { BLOCKS, FIRST_PAGE } from "./blocks.js";
-import { addBlock, addKeys, BLOCK_ATTRIBUTES } from "./keyboard-access.js";
+import { addBlock, addKeys, BLOCK_ATTRIBUTES, NOT_TEXT } from "./keyboard-access.js";
+import { addLayerKeys, addTextKeys } from "./layer-keys.js";
 import { loadGrapesJs, loadMessages } from "./load-grapesjs.js";
+import { addStyleKeys } from "./style-keys.js";
 
 /** @typedef {Record<"canvas" | "blocks" | "layers" | "styles" | "selectors" | "traits", HTMLElement>} Places */
 
@@ -25,6 +27,7 @@ export async function makeEditor(places, client, site) {
     noticeOnUnload: false,
     cssIcons: "",
     panels: { defaults: [] },
+    canvas: { notTextable: NOT_TEXT },
     parser: { optionsHtml: { detectDocument: true } },
     undoManager: { trackSelection: false },
     blockManager: { appendTo: places.blocks, blocks: blockList(), appendOnClick: addBlock },
@@ -39,7 +42,11 @@ export async function makeEditor(places, client, site) {
   editor.Storage.setAutosave(false);
   places.selectors.append(editor.SelectorManager.render([])); // with `appendTo` GrapesJS shows it twice
   putSite(editor, site);
+  addLayerKeys(places.layers, editor);
   addKeys(places.blocks, places.layers);
+  addTextKeys(places.layers, editor);
+  addStyleKeys(places.selectors);
+  addStyleKeys(places.styles);
   nameFrames(editor);
   editor.on("canvas:frame:load", () => nameFrames(editor));
   return editor;

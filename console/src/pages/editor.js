@@ -125,7 +125,11 @@ class EditorView {
     const { blocks, layers, styles, selectors, traits } = this.places;
     const tabs = [
       { id: "add", name: words.editor.tabs.add, body: h("div", {}, blocks) },
-      { id: "layers", name: words.editor.tabs.layers, body: h("div", {}, layers) },
+      {
+        id: "layers",
+        name: words.editor.tabs.layers,
+        body: h("div", {}, layers, h("p", { class: "layer-hint" }, words.editor.layerHint)),
+      },
       { id: "style", name: words.editor.tabs.style, body: h("div", {}, selectors, traits, styles) },
     ];
     const choose = (/** @type {number} */ chosen) => {

@@ -63,8 +63,10 @@ export class Shell {
       h("div", { id: "announcements", role: "status" }),
     );
     addEventListener("hashchange", () => hasSecret(location.hash) || this.show());
-    addEventListener("offline", () => this.#showConnection());
-    addEventListener("online", () => this.#showConnection());
+    for (const name of ["offline", "online"])
+      addEventListener(name, () => {
+        this.offline.hidden = navigator.onLine;
+      });
     this.show();
   }
 
@@ -126,11 +128,6 @@ export class Shell {
   #toggleMenu(isOpen = !this.nav.classList.contains("open")) {
     this.nav.classList.toggle("open", isOpen);
     this.menu.setAttribute("aria-expanded", String(isOpen));
-  }
-
-  #showConnection() {
-    this.offline.hidden = navigator.onLine;
-    if (navigator.onLine && !location.hash.startsWith("#/editor")) this.show();
   }
 
   /** @param {Event} event */
