@@ -20,6 +20,7 @@ FORGET = """
 async () => {
   localStorage.clear();
   violations.length = 0;
+  document.querySelector("#announcements").replaceChildren();
   for (const {name} of await indexedDB.databases()) await new Promise((resolve, reject) => {
     const opening = indexedDB.open(name);
     opening.onerror = () => reject(opening.error);
@@ -61,7 +62,7 @@ class ConsolePage:
         self.complaints: list[str] = []
         page.add_init_script(WATCH)
         page.on("console", lambda message: self._collect(message.type, message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("pageerror", lambda error: self.complaints.append(error.stack or str(error)))
         self.sign_in()
 
     def sign_in(self) -> None:
@@ -77,6 +78,7 @@ class ConsolePage:
             if other != page:
                 other.close()
         page.context.set_offline(False)
+        page.mouse.move(0, 0)
         page.set_viewport_size({"width": 1280, "height": 720})
         page.emulate_media(color_scheme="null", reduced_motion="null")
         self.sign_in()
@@ -135,9 +137,10 @@ def photograph(page: Page, name: str) -> None:
 def expect_accessible(page: Page) -> None:
     """Look for serious problems in light, and for those of colours in dark: the others are the same in both."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    assert find_accessibility_problems(page) == []
+    problems = find_accessibility_problems(page)
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    assert find_accessibility_problems(page, {"runOnly": ["color-contrast"]}) == []
+    problems += find_accessibility_problems(page, {"runOnly": ["color-contrast"]})
+    assert not problems, problems
 
 
 def find_accessibility_problems(page: Page, options: dict[str, Any] | None = None) -> list[str]:

@@ -12,7 +12,7 @@ from fermata.usage.ledger import ledger_store
 from fermata_client import FermataClient
 from local.cloud import LocalCloud
 from local.seed import TENANT
-from tests.browser.console_page import PAGES, ConsolePage, find_accessibility_problems
+from tests.browser.console_page import PAGES, ConsolePage, find_accessibility_problems, photograph
 from tests.waiting import wait_until
 
 
@@ -20,6 +20,7 @@ def test_a_person_without_a_link_is_told_how_to_get_one(page: Page, cloud: Local
     page.goto(cloud.url)
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     expect(page.get_by_role("status")).to_contain_text("make console")
+    photograph(page, "signed-out")
 
 
 def test_a_link_works_once_and_leaves_no_trace_in_the_address(page: Page, cloud: LocalCloud) -> None:
@@ -51,6 +52,8 @@ def test_all_pages_fit_a_phone(console: ConsolePage) -> None:
     widths = "[document.documentElement.scrollWidth, document.querySelector('#page').scrollWidth]"
     for path in PAGES:
         console.open(path)
+        if path in ("editor", "usage"):
+            photograph(console.page, f"phone-{path}")
         assert (path, max(console.page.evaluate(widths))) == (path, 360)
     console.page.get_by_role("button", name="Menu").click()
     expect(console.page.get_by_role("link", name="Budgets")).to_be_visible()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
 from local.cloud import LocalCloud
-from tests.browser.console_page import ConsolePage
+from tests.browser.console_page import ConsolePage, photograph
 from tests.browser.test_console_approvals import set_policy
 from tests.browser.test_console_turns import body_id
 from tests.e2e.demo_model_client import text_step, tool_call_step
@@ -78,6 +78,7 @@ def test_a_page_is_built_and_changed_with_keys(console: ConsolePage) -> None:
     go_to(page, "Typography")
     press(page, "Enter")
     expect(page.get_by_role("button", name="Typography")).to_have_attribute("aria-expanded", "true")
+    photograph(page, "style-tab")
     console.expect_accessible()
     assert console.complaints == []
 
@@ -94,6 +95,7 @@ def test_what_the_assistant_does_is_accepted_and_undone_with_keys(
     page.keyboard.type(prompt)
     press(page, "Enter")
     expect(page.locator("fermata-panel").get_by_role("button", name="Approve")).to_be_visible()
+    photograph(page, "editor-approval")
     go_to(page, "Approve", "Shift+Tab")
     press(page, "Enter")
     expect(canvas.locator(".added")).to_have_count(1)

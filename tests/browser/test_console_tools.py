@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Page, Request, Route, expect
 
-from tests.browser.console_page import ConsolePage
+from tests.browser.console_page import ConsolePage, photograph
 
 TOOLS, WEBHOOKS = "**/tools**", "**/admin/api/ai/webhooks**"
 MANIFEST = {
@@ -113,6 +113,7 @@ def test_a_tool_is_disabled_and_deleted(console: ConsolePage) -> None:
     page.get_by_role("button", name="Delete pim.getProduct").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("No remote tools yet")).to_be_visible()
+    photograph(page, "empty")
     assert played.list_changes() == [("PATCH", {"enabled": False}), ("DELETE", None)]
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, FrameLocator, Page, expect
 
 from local.cloud import LocalCloud
 from tests.browser.chromium import Chromium
-from tests.browser.console_page import ConsolePage
+from tests.browser.console_page import ConsolePage, photograph
 from tests.e2e.demo_model_client import Step, held_text_step, text_step, tool_call_step
 
 Prompt = Callable[..., str]
@@ -90,6 +90,7 @@ def test_ten_seconds_offline_in_mid_turn_lose_nothing(console: ConsolePage, new_
     page.context.set_offline(True)
     expect(page.locator("fermata-panel")).to_contain_text("You are offline.", timeout=PATIENCE_MS)
     expect(page.locator(".offline")).to_be_visible()
+    photograph(page, "editor-offline")
     gate.touch()
     page.wait_for_timeout(OFFLINE_MS)
     page.context.set_offline(False)

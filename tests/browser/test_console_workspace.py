@@ -80,11 +80,23 @@ def test_a_page_that_was_opened_offline_shows_when_the_network_is_back(console: 
     expect(amount).to_have_value("7")
     page.context.set_offline(True)
     page.get_by_role("link", name="Webhooks").click()
-    expect(page.locator(".page-webhooks").get_by_role("alert")).to_be_visible()
+    expect(page.locator(".page-webhooks").get_by_role("alert")).to_contain_text("This page could not be loaded.")
     photograph(page, "offline")
     page.context.set_offline(False)
     expect(page.get_by_role("heading", name="Webhooks", exact=True)).to_be_visible()
     expect(page.locator("#page").get_by_role("alert")).to_have_count(0)
+
+
+def test_the_editor_says_that_it_loads(console: ConsolePage) -> None:
+    page = console.page
+    waiting: list[Route] = []
+    page.reload()  # else GrapesJS is there already
+    page.route("**/grapes.min.js", lambda route: waiting.append(route))
+    page.goto(f"{console.url}/console/#/editor")
+    expect(page.locator(".canvas-pane").get_by_role("status")).to_have_text("Loading …")
+    photograph(page, "editor-loading")
+    waiting[0].continue_()
+    expect(page.locator(".canvas-pane").get_by_role("status")).to_have_count(0)
 
 
 def test_thousands_of_rows_begin_with_the_first_and_the_others_are_there_for_who_asks(console: ConsolePage) -> None:

@@ -4,6 +4,8 @@ import { announce } from "../dom.js";
 import { words } from "../words/index.js";
 import { LAYER } from "./keyboard-access.js";
 
+/** Elements whose texts a key has opened. @type {WeakSet<object>} */
+const opened = new WeakSet();
 const MOVES = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
 
 /**
@@ -73,6 +75,7 @@ function deleteElement(component, editor) {
 /** @type {Act} */
 function openElement(component, editor) {
   editor.Canvas.scrollTo(component);
+  opened.add(component);
   component.trigger("active");
 }
 
@@ -95,8 +98,8 @@ function focusChosenLayer(layers) {
  */
 export function addTextKeys(layers, editor) {
   editor.on("rte:enable", (/** @type {any} */ view) => {
-    const { el } = view;
-    const isOpenedByKey = layers.contains(document.activeElement);
+    const { el, model } = view;
+    const isOpenedByKey = opened.delete(model);
     const end = async (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Escape" || event.isComposing) return;
       event.preventDefault();
@@ -106,7 +109,7 @@ export function addTextKeys(layers, editor) {
     };
     el.addEventListener("keydown", end);
     editor.once("rte:disable", () => el.removeEventListener("keydown", end));
-    if (isOpenedByKey) requestAnimationFrame(() => beginAtEnd(el));
+    if (isOpenedByKey) beginAtEnd(el);
   });
 }
 

@@ -17,6 +17,7 @@ export class Saver {
   /** How many changes GrapesJS has told of. It also tells of some, a moment after a site is loaded, that change nothing. */
   #changes = 0;
   #savedChanges = 0;
+  #isClosed = false;
   /** The project that is stored, as JSON. */
   #stored;
   #channel = new BroadcastChannel("fermata-sites");
@@ -44,6 +45,7 @@ export class Saver {
   }
 
   plan() {
+    if (this.#isClosed) return; // an editor that is destroyed tells of it, and has no project any more
     this.#changes += 1;
     this.onState("changed");
     clearTimeout(this.#timer);
@@ -95,8 +97,10 @@ export class Saver {
   async close() {
     document.removeEventListener("visibilitychange", this.onHide);
     removeEventListener("pagehide", this.onLeave);
-    await this.save();
-    clearTimeout(this.#timer);
+    await this.editor.getEditing()?.view?.disableEditing?.(); // whoever leaves with a key is still typing
+    const saving = this.save();
+    this.#isClosed = true;
+    await saving;
     this.#channel.close();
   }
 

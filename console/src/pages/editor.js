@@ -82,7 +82,8 @@ class EditorView {
     const isNarrow = matchMedia(NARROW).matches;
     workbench.classList.toggle("no-tools", isNarrow);
     workbench.classList.toggle("no-agent", isNarrow);
-    workbench.append(this.#toolsPane(), h("div", { class: "canvas-pane" }, places.canvas), agentPane);
+    const loading = h("p", { class: "boot", role: "status" }, words.loading);
+    workbench.append(this.#toolsPane(), h("div", { class: "canvas-pane" }, places.canvas, loading), agentPane);
     this.toolbar = h("div", { class: "toolbar", role: "toolbar", "aria-label": words.editor.toolbar });
     this.target.append(this.toolbar, workbench);
     const [{ makeEditor }, { pageChooser }, { Saver }] = await Promise.all([
@@ -97,6 +98,7 @@ class EditorView {
       editor.destroy();
       return;
     }
+    loading.remove();
     this.editor = editor;
     this.saver = new Saver(this.editor, this.store, this.site, (state) => this.#showState(state));
     this.context.signal.addEventListener("abort", () => this.#close());

@@ -86,7 +86,7 @@ export class Shell {
       location.hash = `#/${to}`;
     };
     try {
-      const { show } = await page.load();
+      const { show } = await page.load().catch(() => Promise.reject(new Error(words.shell.notLoaded)));
       if (signal.aborted) return;
       const context = { session: this.session, client: this.session.client, signal, open };
       await show(target, context, decode(rest.join("/")));

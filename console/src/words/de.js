@@ -32,6 +32,7 @@ export const DE = {
     console: "Konsole",
     menu: "Menü",
     skip: "Zum Inhalt springen",
+    notLoaded: "Diese Seite konnte nicht geladen werden. Prüfen Sie die Verbindung, und versuchen Sie es erneut.",
     offline:
       "Sie sind offline. Was Sie sehen, kann veraltet sein; es wird neu geladen, sobald Sie wieder verbunden sind.",
     signOut: "Abmelden",
@@ -70,6 +71,9 @@ export const DE = {
     removeClass: (name) => `Klasse ${name} entfernen`,
     useClass: (name) => `Stile für die Klasse ${name}`,
     clearStyle: "Zurücksetzen",
+    addLayer: (name) => `${name}: hinzufügen`,
+    state: "Zustand",
+    unitOf: (name) => `${name}: Einheit`,
     pageWidth: "Breite der Seite",
     devices: { desktop: "Desktop", tablet: "Tablet", phone: "Telefon" },
     undo: "Rückgängig",
