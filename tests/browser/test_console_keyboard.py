@@ -3,6 +3,7 @@
 from playwright.sync_api import FrameLocator, Page, expect
 
 from tests.browser.console_page import ConsolePage, find_accessibility_problems
+from tests.browser.test_console_turns import begin_typing
 
 
 def canvas_of(page: Page) -> FrameLocator:
@@ -86,3 +87,14 @@ def test_what_can_be_done_with_a_key_is_in_sight_on_a_phone(console: ConsolePage
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 360
+
+
+def test_a_text_that_is_being_written_is_kept_when_the_editor_is_left(console: ConsolePage) -> None:
+    page = console.page
+    console.open("editor")
+    begin_typing(page, "h1", " and cake")
+    page.evaluate("location.hash = '#/policy'")  # as a link does that is followed with a key
+    expect(page.get_by_role("heading", name="Policy")).to_be_visible()
+    console.open("editor")
+    expect(canvas_of(page).locator("h1")).to_have_text("A quiet place for good bread and cake")
+    assert console.complaints == []

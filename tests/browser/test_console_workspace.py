@@ -92,7 +92,8 @@ def test_the_editor_says_that_it_loads(console: ConsolePage) -> None:
     waiting: list[Route] = []
     page.reload()  # else GrapesJS is there already
     page.route("**/grapes.min.js", lambda route: waiting.append(route))
-    page.goto(f"{console.url}/console/#/editor")
+    with page.expect_request("**/grapes.min.js"):
+        page.goto(f"{console.url}/console/#/editor")
     expect(page.locator(".canvas-pane").get_by_role("status")).to_have_text("Loading …")
     photograph(page, "editor-loading")
     waiting[0].continue_()

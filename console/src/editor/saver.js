@@ -98,9 +98,8 @@ export class Saver {
     document.removeEventListener("visibilitychange", this.onHide);
     removeEventListener("pagehide", this.onLeave);
     await this.editor.getEditing()?.view?.disableEditing?.(); // whoever leaves with a key is still typing
-    const saving = this.save();
     this.#isClosed = true;
-    await saving;
+    await this.save();
     this.#channel.close();
   }
 

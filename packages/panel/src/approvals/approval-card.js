@@ -173,7 +173,7 @@ function factsOf({ description, reasons, toolName }, title, words) {
   const why = reasons.map((reason) => words.reasons[reason]).filter((text) => text && !description.includes(text));
   const name = title.includes(toolName) ? null : h("code", {}, toolName);
   return [
-    h("p", { dir: "auto" }, description),
+    h("p", { dir: "auto" }, ...codeInWords(description)),
     (name || why.length > 0) && h("p", { class: "approval-quiet" }, name, ...why.map((text) => ` ${text}`)),
   ].filter((each) => each !== false);
 }
@@ -186,4 +186,9 @@ function statusOf(error) {
 /** @param {HTMLElement} element */
 function activeElementOf(element) {
   return /** @type {ShadowRoot | Document} */ (element.getRootNode()).activeElement ?? null;
+}
+
+/** @param {string} text Written for models: names in it are between backquotes. */
+function codeInWords(text) {
+  return text.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
 }
