@@ -2,17 +2,19 @@ import functools
 import gc
 import os
 import ssl
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
+from tests.lean_reports import pytest_runtest_protocol
 from tests.loopback_guard import install_guard, pytest_runtest_call
 from tests.suite_parts import is_in_part, is_left_out, list_exhaustive_cases
 from tests.timer_guard import install_timer_guard, pytest_runtest_teardown
 
-__all__ = ["cloud", "pytest_runtest_call", "pytest_runtest_teardown", "service"]
+__all__ = ["cloud", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_runtest_teardown", "service"]
 
 install_guard()
 install_timer_guard()
@@ -69,6 +71,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "not exhaustive" in config.option.markexpr:
         for item in list_exhaustive_cases(items):
             item.add_marker("exhaustive")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage meanwhile: there is hardly any, and each search looks at all tests that are collected."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+_WATCHED_EVENTS = frozenset({"socket.getaddrinfo", "socket.connect", "socket.sendto", "socket.sendmsg"})
 _foreign_targets: list[str] = []
 
 
@@ -32,10 +33,12 @@ def take_foreign_targets() -> list[str]:
 
 
 def _refuse_foreign_target(event: str, arguments: tuple[Any, ...]) -> None:
+    if event not in _WATCHED_EVENTS:  # Python calls the hook for each import, each file and each `id()`, too
+        return
     if event == "socket.getaddrinfo":
         target = _to_text(arguments[0])
         is_allowed = is_on_this_machine(target) or _parse_address(target) is not None  # no name server is asked
-    elif event in ("socket.connect", "socket.sendto", "socket.sendmsg") and isinstance(arguments[1], tuple):
+    elif isinstance(arguments[1], tuple):
         target = _to_text(arguments[1][0])
         is_allowed = is_on_this_machine(target)
     else:

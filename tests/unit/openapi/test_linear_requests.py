@@ -19,9 +19,9 @@ from tests.quick_suite_samples import sample_for_quick_suite
 from tests.unit.openapi.service import GATEWAY, Service
 from tests.unit.openapi.test_responses import BODIES
 
-BODY_CHARS = 120_000
-NOTICEABLE_SECONDS = 0.3
-"""What a request of this size may take, whatever its work."""
+BODY_CHARS = 60_000
+NOTICEABLE_SECONDS = 0.075
+"""What a request of this size may take, whatever its work. Twice the size may take four times as long."""
 PARTS = 5
 """Of the bodies that an operation is tried with, in turn."""
 WITH_BODIES = [operation for operation in surface.OPERATIONS if operation.body]

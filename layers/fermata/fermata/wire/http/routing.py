@@ -162,30 +162,40 @@ def find_routes(routes: Routes, path: str) -> list[tuple[Route | PublicRoute, Ma
 
     A path without parameters hides those that only match it, as in API Gateway.
     """
-    matches = [(route, _match_path(route.operation.route_path, path)) for route in routes]
+    segments = path.split("/")
     found: list[tuple[Route | PublicRoute, Mapping[str, str]]] = [
-        (route, parameters) for route, parameters in matches if parameters is not None
+        (route, parameters)
+        for route in routes
+        if (parameters := _match_path(route.operation.route_segments, segments)) is not None
     ]
     return [match for match in found if not match[1]] or found
 
 
 def find_methods(operations: Sequence[BaseOperation], path: str) -> list[str]:
     """Return the methods of the operations on a path, which hide others as in `find_routes`."""
-    matches = [(operation.method, _match_path(operation.route_path, path)) for operation in operations]
+    segments = path.split("/")
+    matches = [(operation.method, _match_path(operation.route_segments, segments)) for operation in operations]
     found = [(method, parameters) for method, parameters in matches if parameters is not None]
     return [method for method, parameters in found if not parameters] or [method for method, _ in found]
 
 
-def _match_path(template: str, path: str) -> dict[str, str] | None:
+def _match_path(template: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
     """Return the values of the template's `{name}` segments, or None if the path does not match it.
 
-    An empty segment is no value. The last segment may be `{name+}`, whose value is one segment or several.
+    An empty segment is no value. The last segment may be `{name+}`, whose value is one segment or several. A request is
+    compared with every route, so most paths are refused by their number of segments.
     """
-    template_segments = template.split("/")
-    segments = path.split("/", len(template_segments) - 1 if template.endswith("+}") else -1)
-    if len(template_segments) != len(segments):
-        return None
-    pairs = list(zip(template_segments, segments, strict=True))
-    if not all(segment == expected or (expected.startswith("{") and segment) for expected, segment in pairs):
-        return None
-    return {expected[1:-1].removesuffix("+"): segment for expected, segment in pairs if expected.startswith("{")}
+    if len(template) != len(segments):
+        if len(template) > len(segments) or not template[-1].endswith("+}"):
+            return None
+        last = len(template) - 1
+        segments = [*segments[:last], "/".join(segments[last:])]
+    parameters = {}
+    for expected, segment in zip(template, segments, strict=True):
+        if expected.startswith("{"):
+            if not segment:
+                return None
+            parameters[expected[1:-1].removesuffix("+")] = segment
+        elif segment != expected:
+            return None
+    return parameters

@@ -1,5 +1,6 @@
 """Define the record of one HTTP operation: what routes it, admits a caller to it, and documents it."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -71,6 +72,11 @@ class BaseOperation:
     def route_path(self) -> str:
         """The path as routes have it: a parameter of several segments is marked by `+`."""
         return f"{self.path.removesuffix('}')}+}}" if self.has_subtree else self.path
+
+    @functools.cached_property
+    def route_segments(self) -> tuple[str, ...]:
+        """The segments of `route_path`."""
+        return tuple(self.route_path.split("/"))
 
 
 @dataclass(frozen=True, kw_only=True)
