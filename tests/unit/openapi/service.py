@@ -88,6 +88,10 @@ OF_CONTENT = (
     *("content-git", "content-files"),
 )
 """First words of paths that name a space."""
+WHOLE_SPACE = "content-spaces/{"
+"""Of the path of an operation that changes all that is in a space."""
+PLACES_OF_ASSETS = ("asset", "export", "content-search", "content-index", "content-files")
+"""Words of the paths of operations that read or write assets."""
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 NOBODY = DataSubject(kind="user", tenant="bakery", id="nobody")
 VARIATIONS = {"variations": [{"title": "Short", "summary": "Shorter.", "patch": {"heading": "Fresh bread."}}]}
@@ -120,6 +124,11 @@ PUBLISH_SITE = Tool(
 CMS_OPERATIONS = tuple(one for one in vars(cms_agent).values() if isinstance(one, BaseOperation))
 STUDIO_OPERATIONS = tuple(one for one in vars(studio).values() if isinstance(one, BaseOperation))
 CHAT_OPERATIONS = tuple(one for one in vars(chat_clients).values() if isinstance(one, BaseOperation))
+
+
+def is_about(operation: BaseOperation, *words: str) -> bool:
+    """Return whether the path of an operation has one of these words, or means all that is in a space."""
+    return any(word in operation.path for word in (*words, WHOLE_SPACE))
 
 
 class ImmediateWorkflow(FakeWorkflow):
@@ -286,7 +295,10 @@ class Service:
         return self._register_tool() if "{name}" in operation.path else ""
 
     def _write_content(self, operation: BaseOperation, status: int) -> dict[str, str]:
-        """Return a space with a model, its document and a change set. A model that is deleted has no document."""
+        """Return a space with a model and its document, and what else the operation is about (decision 0503).
+
+        A model that is deleted has no document.
+        """
         space, author = (
             SpaceKey("bakery", f"site-{new_id(12).lower().replace('_', '0').strip('-')}x"),
             ContentAuthor("ada"),
@@ -296,7 +308,6 @@ class Service:
         if operation.name != "removeContentModel":
             content = DocumentContent(title="Rye", slug="rye-bread", status=ContentStatus.PUBLISHED)
             create_document(self.resources, space, "recipe", author, content, document_id="rye")
-        change_set = begin_change_set(self.resources, space, "", author).id
         names = {
             "site": space.site,
             "environment": space.environment,
@@ -306,11 +317,11 @@ class Service:
         }
         return names | {
             "version": "1",
-            "changeSet": change_set,
             "slug": "rye-bread",
             "member": self._add_member(operation, space),
-            **self._store_image(space, author, status),
-            **self._issue_token(space),
+            **(self._begin_change_set(space, author) if is_about(operation, "change-sets") else {}),
+            **(self._store_image(space, author, status) if is_about(operation, *PLACES_OF_ASSETS) else {}),
+            **(self._issue_token(space) if is_about(operation, "token") else {}),
             "workspace": space.tenant,
             "submission": self._leave_submission(operation, space, author),
         }
@@ -338,6 +349,9 @@ class Service:
         if "members" in operation.path and operation.method in ("GET", "DELETE"):
             put_member(self.resources, space, SpaceMember("bob", "editor"))
         return "bob"
+
+    def _begin_change_set(self, space: SpaceKey, author: ContentAuthor) -> dict[str, str]:
+        return {"changeSet": begin_change_set(self.resources, space, "", author).id}
 
     def _issue_token(self, space: SpaceKey) -> dict[str, str]:
         text, grant = issue_delivery_token(self.resources, space, "ada", "published")

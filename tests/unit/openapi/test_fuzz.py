@@ -106,7 +106,7 @@ def derive_feedback() -> FeedbackSources:
 
 @SETTINGS
 def check_response(case: AnyCase, service: Service, unused_ids: list[dict[str, str]]) -> None:
-    """Send a request, with real ids in every second one. Ids of a request that was refused are used again."""
+    """Send a request, with real ids in every second one. Ids that were only read, or refused, are used again."""
     operation = get_operation(case)
     case_hash = hash_case(case)
     ids = {} if case_hash % 2 == 0 else unused_ids.pop() if unused_ids else service.real_ids(operation)
@@ -116,7 +116,7 @@ def check_response(case: AnyCase, service: Service, unused_ids: list[dict[str, s
         headers=service.headers(operation) | accepts, excluded_checks=[positive_data_acceptance, ignored_auth]
     )
     check_stream_lines(response)
-    if ids and response.status_code >= 400:
+    if ids and (response.status_code >= 400 or operation.method == "GET"):
         unused_ids.append(ids)
     if response.status_code == 400 and operation.body is not None and not is_wrong_on_purpose(case):
         answer = response.json()["error"]
