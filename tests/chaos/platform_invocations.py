@@ -138,18 +138,19 @@ class PlatformInvocations:
 
     def _consume_ledger(self, shard: int) -> None:
         """Deliver a shard in order. A batch that failed comes again from the record on that failed."""
+        stream, positions = self._stream, self._positions
         while True:
-            self._scheduler.wait("ledger stream", lambda: len(self._stream) > self._positions[shard])
+            self._scheduler.wait("ledger stream", lambda: len(stream) > positions[shard])
             self._scheduler.switch("ledger stream", self._scheduler.random.uniform(0.0, 0.1))
-            end = len(self._stream)
+            end = len(stream)
             numbers = [
                 number
-                for number in range(self._positions[shard], end)
-                if _is_ledger_row(self._stream[number]) and _shard_of(self._stream[number]) == shard
+                for number in range(positions[shard], end)
+                if _is_ledger_row(stream[number]) and _shard_of(stream[number]) == shard
             ]
             batch = numbers[: self._scheduler.random.randint(1, MAX_BATCH_RECORDS)]
             reached = batch[-1] + 1 if len(batch) < len(numbers) else end
-            self._positions[shard] = self._deliver(batch, self._positions[shard], reached) if batch else end
+            positions[shard] = self._deliver(batch, positions[shard], reached) if batch else end
 
     def _deliver(self, batch: list[int], start: int, reached: int) -> int:
         """Deliver a batch and return where the shard goes on."""

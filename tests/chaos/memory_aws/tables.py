@@ -54,6 +54,9 @@ class MemoryTable:
             items[key] = old
         return [item for item in items.values() if item is not None]
 
+    def has_rows_in_index(self, index: str) -> bool:
+        return any(rows for (name, _), rows in self.index_partitions.items() if name == index)
+
     def find(self, key: Key) -> Item | None:
         return self.partitions.get(key[0], {}).get(key[1])
 
