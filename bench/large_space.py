@@ -47,14 +47,14 @@ def measure_large_space(harness: BenchHarness, document_count: int, repetitions:
     """
     resources = harness.resources
     create_space(resources, _SPACE, ContentSpace(), _AUTHOR)
-    _store_documents(resources, document_count)
+    title = _store_documents(resources, document_count)
     yield _measure_list(resources, document_count)
     yield _measure_write(resources)
-    yield _measure_search(resources, document_count, repetitions)
+    yield _measure_search(resources, document_count, title, repetitions)
 
 
-def _store_documents(resources: Resources, count: int) -> None:
-    """Store heads and entries of the index, which is all that lists and searches read."""
+def _store_documents(resources: Resources, count: int) -> str:
+    """Store heads and entries of the index, which is all that lists and searches read. Return the last title."""
     chosen = random.Random(14)
     rows: list[dict[str, Any]] = []
     earlier = Resources(resources.settings, _EarlierClock())
@@ -69,6 +69,7 @@ def _store_documents(resources: Resources, count: int) -> None:
     for start in range(0, len(rows), _PUTS_AT_ONCE):
         table = resources.settings.content_table
         resources.tables.write_items(*(Put(table, row) for row in rows[start : start + _PUTS_AT_ONCE]))
+    return title
 
 
 def _make_version(document: str, title: str) -> DocumentVersion:
@@ -127,8 +128,9 @@ def _measure_write(resources: Resources) -> ResultRow:
     )
 
 
-def _measure_search(resources: Resources, count: int, repetitions: int) -> ResultRow:
-    queries = ("rye bread", "dakr ovn", "summer price")
+def _measure_search(resources: Resources, count: int, title: str, repetitions: int) -> ResultRow:
+    misspelled = title[1] + title[0] + title[2:]
+    queries = ("rye bread", misspelled, "summer price")
     samples = LatencySamples.from_samples(list(_time_searches(resources, queries, repetitions)))
     return ResultRow(
         "content.search",
