@@ -33,8 +33,9 @@ INDEX_KEYS = {
     "conversations": ("byUser", "gpk", "gsk"),
     "bridges": ("open", "open", "openSince"),
     "usage": ("byTime", "gpk", "gsk"),
+    "content": ("byDue", "gpk", "gsk"),
 }
-INDEX_PROJECTIONS = {"byUser": "ALL", "open": "KEYS_ONLY", "byTime": "ALL"}
+INDEX_PROJECTIONS = {"byUser": "ALL", "open": "KEYS_ONLY", "byTime": "ALL", "byDue": "KEYS_ONLY"}
 TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings", "content")
 
 

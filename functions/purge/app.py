@@ -1,10 +1,11 @@
-"""Go on with exports and erasures, and once an hour purge conversations that were deleted long ago."""
+"""Go on with exports and erasures, and once an hour purge what was deleted long ago and sweep spaces that are due."""
 
 from collections.abc import Callable
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources, prepare_function
+from fermata.content.sweep_spaces import sweep_due_spaces
 from fermata.conversations.purge import BIN_RETENTION_DAYS, purge_deleted_conversations
 from fermata.domain.errors import NotFound
 from fermata.privacy.run_jobs import run_open_jobs
@@ -23,9 +24,10 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
         return bool(context.get_remaining_time_in_millis() > MIN_REMAINING_MS)
 
     if event.get("jobsOnly"):
-        return {"jobs": run_open_jobs(get_resources(), has_time), "purged": 0}
+        return {"jobs": run_open_jobs(get_resources(), has_time), "purged": 0, "swept": 0}
     # Jobs have a schedule of their own: a long one would leave no time for the purge.
-    return {"jobs": 0, "purged": _purge(has_time, is_whole_bin_read=bool(event.get("wholeBin")))}
+    purged = _purge(has_time, is_whole_bin_read=bool(event.get("wholeBin")))
+    return {"jobs": 0, "purged": purged, "swept": sweep_due_spaces(get_resources(), has_time)}
 
 
 prepare_function("dynamodb", "s3", "stepfunctions")

@@ -42,9 +42,9 @@ INDEXES = {
     "usage": {"byTime": ("gpk", "gsk")},
     "pricing": {},
     "settings": {},
-    "content": {},
+    "content": {"byDue": ("gpk", "gsk")},
 }
-KEYS_ONLY_INDEXES = frozenset({"open"})
+KEYS_ONLY_INDEXES = frozenset({"open", "byDue"})
 ROUTERS = {
     "stream": functions.stream_turns.app.router,
     "tool_result": functions.tool_result.app.router,

@@ -233,6 +233,8 @@ def test_only_settings_and_purged_conversations_are_deleted(function_roles: dict
     for key in ("conversations/bakery/c1/abc", "turns/bakery/t1/abc", "exports/bakery/j1/part", "uploads/bakery/u1/a"):
         assert functions_that_may(function_roles, "s3:DeleteObjectVersion", f"Bucket/{key}") == {"purge"}
     assert functions_that_may(function_roles, "s3:DeleteObject", "Bucket/conversations/bakery/c1/abc") == {"purge"}
+    unused = "Bucket/content/bakery/shop/main/media/upload/file"
+    assert functions_that_may(function_roles, "s3:DeleteObject", unused) == {"purge"}
     assert functions_that_may(function_roles, "s3:DeleteObject", "Bucket/turns/bakery/t1/abc") == set()
 
 
@@ -255,6 +257,7 @@ def test_each_index_is_queried_by_the_functions_that_need_it(function_roles: dic
     assert functions_that_may(function_roles, "dynamodb:Query", "ConversationsTable/index/byUser") == {"api", "purge"}
     assert functions_that_may(function_roles, "dynamodb:Query", "BridgesTable/index/open") == {"recover", "tool_result"}
     assert functions_that_may(function_roles, "dynamodb:Query", "UsageTable/index/byTime") == {"api", "purge"}
+    assert functions_that_may(function_roles, "dynamodb:Query", "ContentTable/index/byDue") == {"purge"}
 
 
 def test_the_rollup_function_uses_only_the_usage_table(function_roles: dict[str, Role]) -> None:

@@ -37,7 +37,7 @@ from fermata.client_protocols.openai_conversations import (
 from fermata.client_protocols.openai_transcript import TranscriptMessage
 from fermata.content.asking_key import read_asking_key
 from fermata.content.change_sets.change_set_documents import change_in_change_set
-from fermata.content.change_sets.change_set_store import begin_change_set
+from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import (
@@ -55,6 +55,7 @@ from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.documents.read_document import find_document_by_slug, read_versions_at_once
 from fermata.content.documents.settle_commit import settle_commit
+from fermata.content.media.sweep_media import media_folder
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import ChangeSetStep, ContentChange
 from fermata.content.search.search_catalogue import forget_catalogues
@@ -66,6 +67,7 @@ from fermata.content.search.search_index import (
 )
 from fermata.content.search.search_space import search_space
 from fermata.content.space_members import SpaceMember, delete_member_list, put_member
+from fermata.content.sweep_spaces import sweep_due_spaces
 from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
@@ -575,6 +577,23 @@ def test_a_commit_whose_process_died_is_finished_by_whoever_meets_it(
     settle_commit(functions[function], space, commit["sk"].removeprefix("k#"))
     marks = [row for row in api.tables.query_items("content", space.pk) if "staged_by" in row]
     assert marks == []
+
+
+def test_a_space_is_swept(functions: dict[str, Any], clock: TestClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, space, author = functions["api"], SpaceKey("bakery", "shop"), ContentAuthor("ada")
+    create_space(api, space, ContentSpace(), author)
+    change_set = begin_change_set(api, space, "", author).id
+    key = DocumentKey("post", "rye")
+    change_in_change_set(api, space, change_set, key, lambda _before, _basis: DocumentContent(title="Rye"))
+    functions["redraw_images"].blobs.put_bytes(media_folder(space, "0" * 64), b"left", "image/png")
+    with monkeypatch.context() as dying:
+        dying.setattr(document_commit, "MAX_WRITES", 1)
+        dying.setattr(staged_commit, "finish_commit", lambda *_: None)
+        create_document(api, space, "post", author, DocumentContent(title="Old", slug="old"))
+    for _ in range(2):
+        clock.advance(32 * 86_400)
+        assert sweep_due_spaces(functions["purge"]) == 1
+    assert [one.status for one in list_change_sets(api, space)] == ["discarded"]
 
 
 def test_a_turn_starts_and_is_recovered_in_a_space_and_a_space_is_erased(functions: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ INDEXES = {
     "ConversationsTable": {"byUser": ("gpk", "gsk")},
     "BridgesTable": {"open": ("open", "openSince")},
     "UsageTable": {"byTime": ("gpk", "gsk")},
+    "ContentTable": {"byDue": ("gpk", "gsk")},
 }
 
 

@@ -11,6 +11,7 @@ from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.content.media.media_room import MediaRoom
+from fermata.content.media.sweep_media import media_folder, sweep_media
 from fermata.credentials.credential_store import create_credential, delete_credential
 from fermata.credentials.known_capabilities import store_listed_capabilities
 from fermata.credentials.model_choice import ModelChoice
@@ -80,7 +81,9 @@ def leave_editor_open(resources: Resources, caller: Caller, words: str) -> None:
 
 
 def leave_change_open(resources: Resources, space: SpaceKey, author: ContentAuthor) -> None:
-    """Leave a change set with a document that is in no space yet."""
+    """Leave a change set with a document that is in no space yet, and files of an image that no asset has."""
+    resources.blobs.put_bytes(media_folder(space, "0" * 64), b"an upload that was never finished", "image/png")
+    sweep_media(resources, space)
     change_set = begin_change_set(resources, space, "Spring", author)
     change_in_change_set(
         resources,

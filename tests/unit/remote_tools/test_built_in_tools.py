@@ -12,7 +12,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.tools import ToolOutput
 from fermata.remote_tools.built_in import google_drive, image_generation, pexels, unsplash
-from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+from fermata.remote_tools.built_in.built_in_call import BuiltInCall, FoundPhoto, StorePhoto, refuse_photo
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import turn_on_built_in_tool
 from fermata.remote_tools.manifest_tool_executor import APPROVED, ManifestTool, build_envelope, execute_tool
@@ -48,7 +48,14 @@ def services(tool_server: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(google_drive, "DRIVE_FILES_URL", f"{url}/files")
 
 
-def run(name: str, arguments: Any, *, loopback: bool = True, **options: str) -> Any:
+def run(
+    name: str,
+    arguments: Any,
+    *,
+    loopback: bool = True,
+    store_photo: StorePhoto = refuse_photo,
+    **options: str,
+) -> Any:
     """Execute a tool and return its envelope. Images are stored as `stored:<bytes>`."""
     tool = BUILT_IN_TOOLS_BY_NAME[name]
     if "hosts!" in tool.options:
@@ -56,7 +63,8 @@ def run(name: str, arguments: Any, *, loopback: bool = True, **options: str) -> 
     with open_guarded_connection(loopback=loopback, seconds=5.0) as connection:
 
         def attempt(valid: Any) -> Any:
-            return tool.run(BuiltInCall(valid, KEY, options, connection, name_stored_image, "turn/1/0"))
+            call = BuiltInCall(valid, KEY, options, connection, name_stored_image, "turn/1/0", store_photo=store_photo)
+            return tool.run(call)
 
         output = execute_tool(ManifestTool(tool.manifest, attempt), arguments, ExecutionTime().clock, policy=APPROVED)
     assert isinstance(output, ToolOutput)
@@ -362,3 +370,22 @@ def test_a_key_is_replaced_by_turning_the_tool_on_again(resources: Resources) ->
     assert first.view["definition"] != second.view["definition"]
     with pytest.raises(InvalidRequest, match="PUT"):
         change_tool(resources, ADMIN, "unsplash.search", ToolChange(headers={"x": "y"}))
+
+
+def test_a_photo_of_pexels_becomes_an_image_of_the_site(tool_server: ScriptedToolServer) -> None:
+    tool_server.script_answer(PEXELS_PHOTO)
+    stored: list[FoundPhoto] = []
+
+    def store(photo: FoundPhoto) -> dict[str, Any]:
+        stored.append(photo)
+        return {"imageId": "rye", "url": "/rye", "filename": photo.filename, "isNew": True}
+
+    data = run("pexels_downloadPhoto", {"photoId": 7}, store_photo=store)["data"]
+    assert (data["imageId"], data["photographer"], data["status"]) == ("rye", PEXELS_PHOTO["photographer"], "completed")
+    assert PEXELS_PHOTO["url"] in data["message"]
+    [photo] = stored
+    assert (photo.url, photo.filename) == (PEXELS_PHOTO["src"]["large2x"], "pexels-7.jpeg")
+    assert "pexels:7" in photo.tags
+    assert urlsplit(tool_server.calls[-1].path).path == "/photos/7"
+    tool_server.script_answer(PEXELS_PHOTO)
+    assert "No site is chosen" in run("pexels_downloadPhoto", {"photoId": 7})["error"]["message"]

@@ -213,6 +213,14 @@ class BlobStore:
             self._delete([{"Key": version.key, "VersionId": version.version_id} for version in few])
         return len(versions)
 
+    def list_folders(self, folder: str) -> list[str]:
+        """Return the names of the folders that are directly under `folder`."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=f"{folder}/", Delimiter="/"
+        )
+        found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
+        return [prefix.rstrip("/").rpartition("/")[2] for prefix in found]
+
     def list_keys(self, folder: str) -> list[str]:
         """Return the keys of all objects under `folder`."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{folder}/")

@@ -6,6 +6,7 @@ A space is one environment of one site. Every key of its rows begins with it, so
 import contextlib
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
@@ -29,6 +30,9 @@ SPACE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 LOCALE_CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 MAX_SPACES = 200
 MAX_LOCALES = 50
+DUE_INDEX = "byDue"
+"""The index of spaces by the instant of the next look at them."""
+SWEEP_SHARDS = 4
 _DELETED_AT = "deleted_at"
 """The attribute of a space's row that says that it is being erased. Nobody reads or writes the space any more."""
 
@@ -130,9 +134,23 @@ def space_item_key(resources: Resources, space: SpaceKey) -> ItemKey:
     return ItemKey(table, spaces_partition(space.tenant), f"{space.site}#{space.environment}")
 
 
-def space_to_item(space: SpaceKey, record: ContentSpace) -> Item:
-    """Return the row of a space."""
+def sweep_partition(shard: int) -> str:
+    """Return the partition of the index `DUE_INDEX` that lists a part of the spaces of all tenants."""
+    return f"sweep#{shard}"
+
+
+def space_to_item(space: SpaceKey, record: ContentSpace, look_at: str = "") -> Item:
+    """Return the row of a space.
+
+    Args:
+        space: Its name.
+        record: How it is set up.
+        look_at: The instant of the next look at it (decision 0525). That of a new space is its creation.
+    """
+    shard = zlib.crc32(space.pk.encode()) % SWEEP_SHARDS
+    due = look_at or record.created_at
     return {
+        **({"gpk": sweep_partition(shard), "gsk": due} if due else {}),
         "pk": spaces_partition(space.tenant),
         "sk": f"{space.site}#{space.environment}",
         "v": 1,
@@ -152,10 +170,15 @@ def read_space(resources: Resources, space: SpaceKey) -> ContentSpace:
     Raises:
         NotFound: The tenant has no such space.
     """
-    item = resources.tables.get_item_by_key(space_item_key(resources, space))
+    item = read_space_row(resources, space)
     if not is_live_space(item):
         raise NotFound(describe_missing_space(space))
     return space_from_item(item)
+
+
+def read_space_row(resources: Resources, space: SpaceKey) -> Item | None:
+    """Return the row of a space, also of one that is being erased."""
+    return resources.tables.get_item_by_key(space_item_key(resources, space))
 
 
 def change_space_locales(resources: Resources, space: SpaceKey, locales: Sequence[str]) -> ContentSpace:
@@ -180,7 +203,8 @@ def change_space_locales(resources: Resources, space: SpaceKey, locales: Sequenc
         return record
     values, names = {":read": item["data"]}, {"#data": "data"}
     condition = f"#data = :read AND attribute_not_exists({_DELETED_AT})"
-    put = Put(key.table, space_to_item(space, changed), condition=condition, values=values, names=names)
+    changed_row = space_to_item(space, changed, item.get("gsk", ""))
+    put = Put(key.table, changed_row, condition=condition, values=values, names=names)
     try:
         resources.tables.write_items(put)
     except (ConditionFailed, TransactionCanceled):

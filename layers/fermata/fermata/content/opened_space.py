@@ -1,6 +1,6 @@
 """Hold what somebody who works in a space needs for each read and write: the space, who it is, and under which key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.document_rows import effect_sort_key
 from fermata.content.search.search_index import TextEmbedder
+from fermata.content.sent_image import SentImage
 from fermata.content.working_documents import WorkingDocuments
 
 
@@ -22,6 +23,7 @@ class OpenedSpace:
         open_embedder: Returns the model of the space's search, whose requests count for the author.
         conversation: The one for which the author works; empty for none.
         is_reviewed: As in `WorkingDocuments`.
+        list_sent_images: Returns the images that the user has sent in the conversation, the newest first.
     """
 
     resources: Resources
@@ -31,6 +33,7 @@ class OpenedSpace:
     open_embedder: Callable[[], TextEmbedder] = TextEmbedder
     conversation: str = ""
     is_reviewed: bool = False
+    list_sent_images: Callable[[], Sequence[SentImage]] = tuple
 
     @cached_property
     def documents(self) -> WorkingDocuments:

@@ -166,7 +166,13 @@ class WorkingDocuments:
         return found.content if found else None
 
     def create(
-        self, model: str, content: DocumentContent, *, section_models: Sequence[str] = (), document_id: str = ""
+        self,
+        model: str,
+        content: DocumentContent,
+        *,
+        section_models: Sequence[str] = (),
+        document_id: str = "",
+        effect_suffix: str = "",
     ) -> WrittenDocument:
         """Create a document.
 
@@ -175,6 +181,7 @@ class WorkingDocuments:
             content: What it says.
             section_models: As in `ChangeOptions`.
             document_id: An id of the caller's choice; a new one without it.
+            effect_suffix: As in `change`.
 
         Raises:
             Conflict: There is a document of this id, or with one of its unique values.
@@ -187,7 +194,7 @@ class WorkingDocuments:
             check_expected_version(before, 0)
             return content
 
-        return self.change(key, decide, section_models=section_models, is_new=True)
+        return self.change(key, decide, section_models=section_models, effect_suffix=effect_suffix, is_new=True)
 
     def update(
         self,

@@ -19,6 +19,7 @@ from fermata.content.documents.read_document import (
     read_document_version,
     read_write_basis,
 )
+from fermata.content.media.asset_store import ASSET, require_asset_files
 from fermata.content.model_store import restore_model
 from fermata.content.page_sections import list_section_models
 from fermata.content_api.request_parts import (
@@ -142,6 +143,9 @@ def restore_document_version(context: RequestContext) -> Response:
     """Restore a version of a document or a model."""
     space, key, number = locate_space(context), locate_document(context), _read_version_number(context)
     author, options = make_author(context), read_options(context)
+    if key.model == ASSET:
+        version = read_document_version(context.resources, space, key, number)
+        require_asset_files(context.resources, space, version)
     if key.model != META_MODEL:
         return _respond(200, restore_document(context.resources, space, key, number, author, options))
     require_model_right(context)

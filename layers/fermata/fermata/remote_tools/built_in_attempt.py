@@ -6,7 +6,7 @@ from typing import Any
 from fermata.aws.blob_store import conversation_folder
 from fermata.aws.resources import Resources
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+from fermata.remote_tools.built_in.built_in_call import BuiltInCall, StorePhoto
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.enable_built_in_tool import API_KEY_MEMBER
 from fermata.remote_tools.paid_request_report import ReportPaidRequest
@@ -25,6 +25,7 @@ def make_built_in_attempt(
     context: RemoteCallContext,
     effect_key: str,
     report_paid_request: ReportPaidRequest,
+    store_photo: StorePhoto,
 ) -> Callable[[Mapping[str, Any]], Any]:
     """Return the function that makes one attempt with valid arguments.
 
@@ -36,6 +37,7 @@ def make_built_in_attempt(
         context: The turn's tenant and conversation.
         effect_key: The same for every attempt.
         report_paid_request: Is called for each request that costs something.
+        store_photo: As in `BuiltInCall`.
     """
     tool = BUILT_IN_TOOLS_BY_NAME[definition.parsed_manifest.name]
 
@@ -46,7 +48,14 @@ def make_built_in_attempt(
     def attempt(arguments: Mapping[str, Any]) -> Any:
         api_key = secrets.headers.get(API_KEY_MEMBER, "")
         call = BuiltInCall(
-            arguments, api_key, definition.options, connection, store_image, effect_key, report_paid_request
+            arguments,
+            api_key,
+            definition.options,
+            connection,
+            store_image,
+            effect_key,
+            report_paid_request,
+            store_photo,
         )
         return tool.run(call)
 

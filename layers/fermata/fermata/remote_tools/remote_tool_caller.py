@@ -8,6 +8,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import ProviderError
 from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.remote_tools.built_in.built_in_call import FoundPhoto, refuse_photo
 from fermata.remote_tools.deferred_image_generation import defer_image
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX
 from fermata.remote_tools.manifest_tool_executor import (
@@ -44,6 +45,7 @@ class RemoteToolCaller:
         find_earlier_results: Callable[[], EarlierResults],
         get_authorization: Callable[[], str] = lambda: "",
         report_paid_request: Callable[[str, PaidRequest], None] = lambda _effect_key, _paid: None,
+        store_photo: Callable[[str, FoundPhoto], Mapping[str, Any]] = lambda _effect_key, photo: refuse_photo(photo),
     ) -> None:
         """Create the caller.
 
@@ -53,6 +55,7 @@ class RemoteToolCaller:
             find_earlier_results: Returns the results that idempotent calls of the turn have had.
             get_authorization: Returns the Authorization header of the turn's user, for tools that are sent it.
             report_paid_request: Is called with the effect key of a call and a request that it is charged for.
+            store_photo: Is called with the effect key of a call and a photo, as in `BuiltInCall`.
         """
         self._resources = resources
         self._tenant = tenant
@@ -60,6 +63,7 @@ class RemoteToolCaller:
         self._find_earlier_results = find_earlier_results
         self._get_authorization = get_authorization
         self._report_paid_request = report_paid_request
+        self._store_photo = store_photo
         self._connections: list[ProviderConnection] = []
 
     def call(
@@ -113,7 +117,10 @@ class RemoteToolCaller:
             from fermata.remote_tools.built_in_attempt import make_built_in_attempt  # few turns have such tools
 
             report = partial(self._report_paid_request, effect_key)
-            return make_built_in_attempt(self._resources, definition, secrets, connection, context, effect_key, report)
+            store = partial(self._store_photo, effect_key)
+            return make_built_in_attempt(
+                self._resources, definition, secrets, connection, context, effect_key, report, store
+            )
         authorization = self._get_authorization() if definition.forwards_authorization else ""
         headers = secrets.headers | ({"authorization": authorization} if authorization else {})
         endpoint = RemoteEndpoint(definition.endpoint, secrets.signing_secrets, headers)

@@ -1,6 +1,7 @@
 """The CMS's tools for search and images, from the call of a model to what is stored."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import PageSection, add_page_section
 from fermata.content.search.search_catalogue import forget_catalogues
 from fermata.content.search.search_index import TextEmbedder, index_documents
+from fermata.content.sent_image import SentImage
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.errors import ProviderError
 from fermata.tools.cms.toolset import CMS_TOOLSET
@@ -90,6 +92,30 @@ def test_an_image_is_put_into_an_image_field_with_its_alternative_text(agent: Im
     assert "Its image fields: photo" in str(refused.error)
     missing = agent.call(tool, pageSectionId=agent.section, imageId="gone", **{field: "photo"})
     assert missing.data["errorCode"] == "NOT_FOUND"
+
+
+def test_an_image_of_the_conversation_becomes_one_of_the_site_when_it_is_used(
+    agent: ImageAgent, resources: Resources
+) -> None:
+    sent = SentImage("sent:7:0", "2027-01-15T10:00:00Z", "Our new oven", "image/jpeg", lambda: make_image(60))
+
+    def call(tool: str, effect: str, **arguments: str) -> Any:
+        access = OpenedSpace(resources, SPACE, AUTHOR, effect, list_sent_images=lambda: [sent])
+        context = make_context(capabilities=RIGHTS, open_content=lambda: access)
+        return call_tool(resources, context, tool, arguments).data
+
+    listed = call("cms_listConversationImages", "turn-1/50/0")["images"]
+    assert [(one["id"], one["description"], one["filename"]) for one in listed] == [
+        ("sent:7:0", "Our new oven", "sent-7-0.jpeg")
+    ]
+    assert agent.data("cms_listConversationImages")["images"] == []
+    chosen = {"pageSectionId": agent.section, "imageField": "photo", "imageId": "sent:7:0"}
+    for effect in ("turn-1/51/0", "turn-1/51/0", "turn-1/52/0"):
+        used = call("cms_updateSectionImage", effect, **chosen)
+    assert used["success"], used
+    [new] = {one["id"] for one in agent.data("cms_listAllImages")["images"]} - {agent.rye, agent.team}
+    assert agent.read_section()["photo"] == f"asset:{new}"
+    assert agent.call("cms_updateSectionImage", **chosen).data["errorCode"] == "VALIDATION_FAILED"
 
 
 def test_an_image_is_replaced_where_it_is_used_once_however_often_it_is_asked_for(agent: ImageAgent) -> None:

@@ -4,17 +4,16 @@ from typing import Any
 
 import pytest
 
+from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.tools.cms.toolset import CMS_TOOLSET
 from fermata.tools.tool import Access, Approval
 from tests.shared_cases.cms_cases import read_cms_tools
 
 TOOLS = {tool["name"]: tool for tool in read_cms_tools()}
 OTHERS = {
-    "cms_listConversationImages": "not made: images of a conversation are no assets of the site (decision 0465)",
     **dict.fromkeys(("web_quickSearch", "web_deepResearch", "web_fetchContent"), "web research"),
     **dict.fromkeys(("http_get", "http_post"), "HTTP through the address guard"),
-    "pexels_searchPhotos": "a built-in tool of a workspace, with its key",
-    "pexels_downloadPhoto": "not made: only uploads of people are drawn anew (decision 0460)",
+    **dict.fromkeys(("pexels_searchPhotos", "pexels_downloadPhoto"), "built-in tools of a workspace, with its key"),
 }
 """Tools that are not made in this module's families, and where they belong."""
 REQUIRED_INSTEAD = {"cms_createPage", "cms_createPageWithContent"}
@@ -22,8 +21,9 @@ REQUIRED_INSTEAD = {"cms_createPage", "cms_createPageWithContent"}
 HERE = [name for name in TOOLS if name not in OTHERS]
 
 
-def test_each_of_the_53_tools_is_here_or_belongs_elsewhere() -> None:
+def test_each_of_the_53_tools_is_here_or_a_built_in_tool_of_a_workspace() -> None:
     assert len(TOOLS) == 53
+    assert OTHERS.keys() <= BUILT_IN_TOOLS_BY_NAME.keys()
     known = {tool.name for tool in CMS_TOOLSET.tools}
     assert set(HERE) <= known
     assert known <= set(TOOLS), "a tool that no document names"

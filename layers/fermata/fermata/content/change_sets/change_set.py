@@ -33,6 +33,7 @@ class ChangeSet(RecordModel):
         branch: Its name as a branch of the studio; empty for one that has none.
         documents: How many documents it changes.
         models: How many of them are models.
+        changed_at: When a document was changed in it; empty if none was.
         user: Who has begun it. It is an attribute of its own in the row, which the erasure of a user renames.
     """
 
@@ -44,6 +45,7 @@ class ChangeSet(RecordModel):
     documents: int = 0
     models: int = 0
     created_at: str = ""
+    changed_at: str = ""
     closed_at: str = ""
     user: str = ""
 
@@ -51,6 +53,11 @@ class ChangeSet(RecordModel):
     def branch_name(self) -> str:
         """What the studio's tools call it, also one that was begun by hand and has no name of a branch."""
         return self.branch or f"cr/{self.id}"
+
+    @property
+    def last_changed_at(self) -> str:
+        """When somebody has worked on it for the last time."""
+        return self.changed_at or self.created_at
 
     def to_view(self) -> dict[str, Any]:
         """Return the JSON form for people."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection
+from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
@@ -162,7 +163,8 @@ def _store_changed_document(
 ) -> None:
     if before is None and change_set.documents >= MAX_CHANGED_DOCUMENTS:
         raise PayloadTooLarge(f"A change set has at most {MAX_CHANGED_DOCUMENTS} documents. Merge this one first.")
-    counts = {
+    counts: dict[str, Any] = {
+        "changed_at": resources.clock.now_iso(),
         "documents": change_set.documents + (before is None),
         "models": change_set.models + (before is None and after.model == META_MODEL),
     }

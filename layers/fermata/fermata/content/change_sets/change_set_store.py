@@ -32,6 +32,8 @@ MAX_CLOSING_DELETES = 30
 MAX_CHANGE_SET_ATTEMPTS = 5
 KEEP_CLOSED_SECONDS = 30 * 86_400
 """How long it is listed that a change set was merged or discarded."""
+KEEP_OPEN_SECONDS = 30 * 86_400
+"""After so long without a change, one that waits is discarded."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document_rows import VERSION_PREFIX
 from fermata.content.documents.document_writes import build_head_update
 from fermata.content.documents.staged_rows import (
+    COMMIT_PREFIX,
     COMMITTED,
     MARK_ATTRIBUTES,
     RELEASED,
@@ -127,6 +128,23 @@ def settle_commit(resources: Resources, space: SpaceKey, commit_id: str) -> None
             return
         resources.clock.sleep(_PAUSE_SECONDS)
     raise ServiceUnavailable("Many documents are being stored together at this moment. Try again.", retry_after=1)
+
+
+def settle_dead_commits(resources: Resources, space: SpaceKey) -> int:
+    """Bring commits to their end whose processes are gone, and which nobody has met since; return how many.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+    """
+    prefix, settled = COMMIT_PREFIX, 0
+    rows = resources.tables.query_items(resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~")
+    for row in rows:
+        if "status" not in row or "ttl" in row or row["lease"] >= resources.clock.time():
+            continue  # the row of a chunk, or a commit that has come to its end or goes on
+        settle_commit(resources, space, row["sk"].removeprefix(COMMIT_PREFIX))
+        settled += 1
+    return settled
 
 
 def give_up_commit(resources: Resources, space: SpaceKey, commit_id: str) -> bool:

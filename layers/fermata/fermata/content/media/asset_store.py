@@ -21,17 +21,21 @@ from fermata.content.documents.document import (
 )
 from fermata.content.documents.document_writes import ValueTaken
 from fermata.content.documents.read_document import read_document, read_write_basis
-from fermata.content.documents.unique_claims import UniqueClaim
 from fermata.content.media.media_room import FILES_FIELD, MediaRoom, list_asset_files
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile, redraw_image
+from fermata.content.media.sweep_media import (
+    DIGEST_FIELD,
+    KEEP_UNUSED_SECONDS,
+    claim_digest,
+    keep_media,
+    media_folder,
+)
 from fermata.content.media.variant_presets import MEDIA_PRESETS, draw_preset
-from fermata.content.validation.unique_values import format_unique_value
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
-from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
+from fermata.domain.errors import Gone, InvalidRequest, NotFound, PayloadTooLarge
 
 ASSET = ASSET_MODEL.id
-DIGEST_FIELD = "sha256"
 _DIGEST = re.compile("[0-9a-f]{64}")
 MAX_ASSET_TAGS = 50
 ASSET_URL_SECONDS = 900
@@ -69,6 +73,7 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
         ReviewRequired: As in `WorkingDocuments.create`. No file is stored.
         PlanLocked: Nobody pays for the workspace.
         PlanUpgradeRequired: The plan of the workspace has no room for it.
+        ServiceUnavailable: Files of the same image, which nobody has used for long, are being deleted.
     """
     room = MediaRoom.open(documents.resources, documents.space.tenant)
     room.require_file_fits(len(raw))
@@ -78,12 +83,13 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
     if found := find_asset_by_digest(documents, digest):
         return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
     documents.require_writable(basis)
+    keep_media(documents.resources, documents.space, digest)
     files = _redraw(raw, preset)
     room.add(_count_bytes(files))
     _put_files(documents, digest, files)
     content = _build_content(digest, files, texts)
     try:
-        return StoredAsset(documents.create(ASSET, content).version, is_new=True)
+        return StoredAsset(documents.create(ASSET, content, effect_suffix="/asset").version, is_new=True)
     except ValueTaken:  # the same image was uploaded at the same moment
         if found := find_asset_by_digest(documents, digest):
             return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
@@ -104,7 +110,7 @@ def _add_preset(documents: WorkingDocuments, asset: DocumentVersion, raw: bytes,
         missing = [_describe_file(one) for one in files if one.name not in {file.get("name") for file in known}]
         return content.with_fields(DEFINITION_LOCALE, {FILES_FIELD: [*known, *missing]})
 
-    return documents.update(asset.key, add_files).version
+    return documents.update(asset.key, add_files, effect_suffix="/asset").version
 
 
 def _count_bytes(files: Sequence[RedrawnFile]) -> int:
@@ -119,8 +125,7 @@ def _put_files(documents: WorkingDocuments, digest: str, files: Sequence[Redrawn
 
 def find_asset_by_digest(documents: WorkingDocuments, digest: str) -> DocumentVersion | None:
     """Return the asset that an upload with this SHA-256 has made; None if there is none."""
-    claim = UniqueClaim(ASSET, DEFINITION_LOCALE, DIGEST_FIELD, format_unique_value(digest))
-    return documents.find_by_claim(claim)
+    return documents.find_by_claim(claim_digest(digest))
 
 
 def _redraw(raw: bytes, preset: str) -> list[RedrawnFile]:
@@ -162,11 +167,6 @@ def _describe_file(file: RedrawnFile) -> dict[str, Any]:
         "size": len(file.data),
         "sha256": hashlib.sha256(file.data).hexdigest(),
     }
-
-
-def media_folder(space: SpaceKey, digest: str) -> str:
-    """Return the folder of the files of an upload."""
-    return f"{space.folder}/media/{digest}"
 
 
 def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentVersion, name: str = ORIGINAL) -> str:
@@ -216,6 +216,29 @@ def _find_file(space: SpaceKey, version: DocumentVersion, name: str) -> tuple[st
     if not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in digests):
         raise NotFound(f"The asset {version.id} has no file.")
     return f"{media_folder(space, str(digests[0]))}/{digests[1]}", str(file.get("mediaType", ""))
+
+
+def require_asset_files(resources: Resources, space: SpaceKey, version: DocumentVersion) -> None:
+    """Check that a deleted asset can be restored to a version, and keep its files from now on.
+
+    Args:
+        resources: Of the process.
+        space: The space of the asset.
+        version: The version that is to be restored.
+
+    Raises:
+        Gone: The files were deleted, a while after the asset was.
+        ServiceUnavailable: They are being deleted at this moment.
+    """
+    if not list_asset_files(version.content):
+        return
+    key, _ = _find_file(space, version, ORIGINAL)
+    keep_media(resources, space, key.split("/")[-2])
+    if resources.blobs.open_stream(key) is None:
+        days = KEEP_UNUSED_SECONDS // 86_400
+        raise Gone(
+            f"The files of this image are gone: they stay for {days} days after it was deleted. Upload it again."
+        )
 
 
 def build_asset_path(space: SpaceKey, asset_id: str, size: str = "large") -> str:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from fermata.domain.errors import ProviderError
@@ -16,8 +16,30 @@ from fermata.remote_tools.paid_request_report import ReportPaidRequest, ignore_p
 from fermata.remote_tools.signed_tool_attempt import MAX_ENDPOINT_WORDS_CHARS, is_refused_status, is_transient_status
 from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient_transport_error
 
+
+class FoundPhoto(NamedTuple):
+    """A photo of a stock that is to become an image of the site.
+
+    Attributes:
+        url: Where its file is.
+        tags: Of which one names the stock and the photo, such as `pexels:7`.
+    """
+
+    url: str
+    filename: str
+    alt: str
+    tags: tuple[str, ...]
+
+
+StorePhoto = Callable[[FoundPhoto], Mapping[str, Any]]
+"""Fetches a photo and stores it as an image of the turn's site; returns `imageId`, `url`, `filename` and `isNew`."""
 StoreImage = Callable[[bytes, str], str]
 """Stores the bytes of an image of a MIME type, and returns its URL."""
+
+
+def refuse_photo(_photo: FoundPhoto) -> Mapping[str, Any]:
+    """Stand for a turn that works in no site."""
+    raise AttemptFailed("No site is chosen. Ask the user which site and environment to work on.")
 
 
 @dataclass(frozen=True)
@@ -28,6 +50,7 @@ class BuiltInCall:
         options: What the administrator has set besides the key.
         store_image: Keeps an image with the conversation.
         report_paid_request: Lets a request be accounted for.
+        store_photo: Makes a photo an image of the turn's site. Raises AttemptFailed.
     """
 
     arguments: Mapping[str, Any]
@@ -37,6 +60,7 @@ class BuiltInCall:
     store_image: StoreImage
     effect_key: str
     report_paid_request: ReportPaidRequest = ignore_paid_request
+    store_photo: StorePhoto = refuse_photo
 
     def get_json(self, label: str, url: str, query: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
         """Send a GET request and return the JSON of its response. Raises AttemptFailed."""

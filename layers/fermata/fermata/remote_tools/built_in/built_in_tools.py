@@ -278,6 +278,20 @@ _PEXELS_TOOLS = (
         ),
         f"{_MODULES}.pexels:search_pexels",
     ),
+    BuiltInTool(
+        _manifest(
+            "pexels_downloadPhoto",
+            "Stores a photo of Pexels, which pexels_searchPhotos has found, as an image of the site. Photographer and "
+            "source link have to be shown beside it.",
+            (_closed({"photoId": {"type": "integer"}}, "photoId"), _WEB_RESULT),
+            45_000,
+            attempts=1,
+            backoff_ms=0,
+            writes=True,
+            idempotent=False,
+        ),
+        f"{_MODULES}.pexels:download_pexels",
+    ),
 )
 BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in (*_TOOLS, *_WEB_TOOLS, *_PEXELS_TOOLS)}
 BUILT_IN_ENDPOINT_PREFIX = "builtin:"

@@ -1,8 +1,11 @@
-"""Search stock photos of Pexels. Photographer and page have to be shown beside a photo that is used."""
+"""Search stock photos of Pexels, and make one an image of the site.
+
+Photographer and page have to be shown beside a photo that is used.
+"""
 
 from typing import Any
 
-from fermata.remote_tools.built_in.built_in_call import BuiltInCall
+from fermata.remote_tools.built_in.built_in_call import BuiltInCall, FoundPhoto
 from fermata.remote_tools.manifest_tool_executor import AttemptFailed
 
 PEXELS_URL = "https://api.pexels.com/v1"
@@ -10,6 +13,7 @@ _LABEL = "Pexels"
 MAX_PEXELS_PHOTOS = 80
 _DEFAULT_PHOTOS = 10
 _MAX_COLOR_CHARS = 30
+_MAX_TAG_CHARS = 60
 
 
 def search_pexels(call: BuiltInCall) -> Any:
@@ -34,6 +38,25 @@ def search_pexels(call: BuiltInCall) -> Any:
         "photos": [_describe_photo(photo) for photo in photos[:count]],
         "totalResults": total if isinstance(total, int) else len(photos),
         "query": text,
+    }
+
+
+def download_pexels(call: BuiltInCall) -> Any:
+    """Store a photo as an image of the site, with whose it is."""
+    photo_id = int(call.arguments["photoId"])
+    found = call.get_json(_LABEL, f"{PEXELS_URL}/photos/{photo_id}", {}, {"authorization": call.api_key})
+    photo = _describe_photo(found)
+    tags = ("pexels", f"pexels:{photo_id}", f"photographer:{photo['photographer']}"[:_MAX_TAG_CHARS])
+    stored = call.store_photo(FoundPhoto(photo["imageUrl"], f"pexels-{photo_id}.jpeg", str(photo["alt"]), tags))
+    message = f"Stored the photo. Show that it is by {photo['photographer']} on Pexels: {photo['sourceUrl']}"
+    return {
+        "success": True,
+        **stored,
+        "description": photo["alt"],
+        "photographer": photo["photographer"],
+        "sourceUrl": photo["sourceUrl"],
+        "status": "completed",
+        "message": message,
     }
 
 

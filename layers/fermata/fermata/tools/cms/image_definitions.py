@@ -60,6 +60,12 @@ CMS_IMAGE_TOOLS = (
         image_tools.list_all_images,
     ),
     make_cms_read(
+        "cms_listConversationImages",
+        "Lists the images that the user has sent in this conversation.",
+        make_object_schema({"sessionId": {"type": "string", "description": "not needed: this conversation is meant"}}),
+        image_tools.list_conversation_images,
+    ),
+    make_cms_read(
         "cms_findImage",
         "Finds the image of the site that fits a description best.",
         make_object_schema({"description": _TEXT}, "description"),

@@ -13,7 +13,7 @@ from fermata.content.media.asset_reference import (
     make_asset_reference,
     replace_asset_references,
 )
-from fermata.content.media.asset_store import ASSET, build_asset_path, make_asset_key
+from fermata.content.media.asset_store import ASSET, AssetTexts, build_asset_path, make_asset_key, store_asset
 from fermata.content.model_store import read_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.page_sections import find_page_section, merge_section_content, split_section_id
@@ -37,6 +37,30 @@ def list_all_images(arguments: dict[str, Any], access: OpenedSpace) -> dict[str,
         keys = [DocumentKey(head.model, head.id) for head in heads]
         images = [describe_image(access, versions[key]) for key in keys if key in versions]
     return {"success": True, "count": len(images), "images": images}
+
+
+def list_conversation_images(_arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
+    """Return the images that the user has sent in the conversation. They are images of the site once they are used."""
+    images = [
+        {
+            "id": image.id,
+            "filename": image.filename,
+            "status": "completed",
+            "uploadedAt": image.sent_at,
+            "description": image.words,
+        }
+        for image in access.list_sent_images()
+    ]
+    hint = "Use one by its id, and it becomes an image of the site." if images else "The user has sent no image here."
+    return {"success": True, "count": len(images), "images": images, "message": hint}
+
+
+def _read_image(access: OpenedSpace, image_id: str) -> DocumentVersion:
+    """Return an image of the site. One that the user has sent in the conversation becomes one."""
+    sent = next((one for one in access.list_sent_images() if one.id == image_id), None) if ":" in image_id else None
+    if sent is None:
+        return access.documents.read(make_asset_key(image_id))
+    return store_asset(access.documents, sent.load(), AssetTexts(sent.filename)).version
 
 
 def find_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
@@ -74,7 +98,7 @@ def use_section_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[st
     if field not in fields:
         listed = ", ".join(fields) or "none"
         raise InvalidRequest(f"{field[:60]!r} is no image field of {model.id}. Its image fields: {listed}.")
-    image = describe_image(access, access.documents.read(make_asset_key(arguments["imageId"])))
+    image = describe_image(access, _read_image(access, arguments["imageId"]))
     values = {field: make_asset_reference(image["id"])}
     if f"{field}Alt" in model.fields:
         values[f"{field}Alt"] = image["altText"]
@@ -87,7 +111,7 @@ def use_section_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[st
 def replace_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Replace an image by another one wherever pages and posts of the site use it."""
     old = _find_described(arguments["oldImageDescription"], access)
-    new = access.documents.read(make_asset_key(arguments["newImageId"]))
+    new = _read_image(access, arguments["newImageId"])
     if old.id == new.id:
         raise InvalidRequest("Both are the same image.")
     used = list(_iter_uses(access, old.id))

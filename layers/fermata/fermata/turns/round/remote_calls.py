@@ -19,6 +19,7 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import TokenUsage
 from fermata.domain.tools import ToolOutput
 from fermata.mcp_sources.mcp_tool_caller import McpToolCaller
+from fermata.remote_tools.built_in.built_in_call import FoundPhoto
 from fermata.remote_tools.call_http_endpoint import EndpointCaller
 from fermata.remote_tools.caller_authorization import open_caller_authorization
 from fermata.remote_tools.deferred_image_generation import DeferredCall, is_deferrable
@@ -40,6 +41,7 @@ from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes
 
 if TYPE_CHECKING:
+    from fermata.content.opened_space import OpenedSpace
     from fermata.turns.round.image_budget import ImageRequest
 
 UNCOMMITTED_NUMBERS = 1000
@@ -50,12 +52,20 @@ CALLBACK_PATH = "/admin/api/ai/tool-callbacks"
 class TurnRemoteTools:
     """The remote tools of a turn. `abort` may be called from any thread."""
 
-    def __init__(self, resources: Resources, turn: Turn, get_messages: Callable[[], Iterable[Message]]) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        turn: Turn,
+        get_messages: Callable[[], Iterable[Message]],
+        open_space: "Callable[[str], OpenedSpace | None]" = lambda _effect_key: None,
+    ) -> None:
         """Create it without reading anything.
 
         Args:
             get_messages: Returns the messages of the conversation that were read so far.
+            open_space: Opens the content space of the turn under the key of a call.
         """
+        self._open_space = open_space
         self._resources = resources
         self._turn = turn
         self._get_messages = get_messages
@@ -73,6 +83,7 @@ class TurnRemoteTools:
             self._find_earlier_results,
             get_authorization,
             self._add_paid_request,
+            self._store_photo,
         )
         self._paid_requests: dict[str, PaidRequest] = {}
         self._generated: dict[str, ToolOutput] = {}
@@ -204,6 +215,11 @@ class TurnRemoteTools:
         )
         is_estimated = paid.is_estimated and (before is None or before.is_estimated)
         self._paid_requests[effect_key] = replace(paid, tokens=total, is_estimated=is_estimated)
+
+    def _store_photo(self, effect_key: str, photo: FoundPhoto) -> Mapping[str, Any]:
+        from fermata.turns.round.store_site_photo import store_site_photo  # few turns store photos
+
+        return store_site_photo(self._turn, self._open_space, effect_key, photo)
 
     def abort(self) -> None:
         """End the call under way, because its result is no longer needed."""

@@ -49,6 +49,7 @@ from fermata.turns.turn_toolset import open_turn_toolset
 
 if TYPE_CHECKING:
     from fermata.content.opened_space import OpenedSpace
+    from fermata.content.sent_image import SentImage
     from fermata.hosts.content_host import ContentHost
     from fermata.plans.draft_session import DraftSession
     from fermata.turns.round.remote_calls import TurnRemoteTools
@@ -319,7 +320,15 @@ class TurnContext:
             partial(open_embedder, self.resources, space, caller),
             turn.root_conversation,
             is_reviewed=is_reviewed(caller),
+            list_sent_images=self._list_sent_images,
         )
+
+    def _list_sent_images(self) -> "list[SentImage]":
+        """Return the images that the user has sent in the conversation."""
+        from fermata.turns.round.sent_images import list_sent_images  # imported here: few turns work in a space
+
+        self.load_history()
+        return list_sent_images(self.resources, self.history.stored_messages if self.history else ())
 
     def open_draft(self, tool_call_id: str = "") -> "DraftSession":
         """Open the draft of the turn's conversation.
@@ -349,7 +358,12 @@ class TurnContext:
             return None
         from fermata.turns.round.remote_calls import TurnRemoteTools  # imported here because few turns have such tools
 
-        return TurnRemoteTools(self.resources, self.turn, lambda: self.history.stored_messages if self.history else ())
+        return TurnRemoteTools(
+            self.resources,
+            self.turn,
+            lambda: self.history.stored_messages if self.history else (),
+            self._open_content_space,
+        )
 
     def _open_host(self) -> "ContentHost | None":
         """Open the tenant's content system with the identity and rights of the user who started the turn."""

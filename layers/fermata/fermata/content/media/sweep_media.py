@@ -1,0 +1,131 @@
+"""Delete the files of images that no asset has any more: deleted ones, and those whose upload was never finished.
+
+An image without an asset is marked first. Its files are deleted when the mark is old, and nothing has used the image
+meanwhile. Whoever stores or restores it takes the mark off first, so that no file goes that is needed again.
+
+    o#<sha256 of the upload>   since when no asset has these files, and whether they are being deleted
+"""
+
+import contextlib
+from collections.abc import Collection
+
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionCheck,
+    ConditionFailed,
+    Delete,
+    Item,
+    Put,
+    TransactionCanceled,
+    Update,
+)
+from fermata.aws.resources import Resources
+from fermata.content.built_in_models import ASSET_MODEL
+from fermata.content.change_sets.change_set_store import list_change_sets, read_change_set
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.read_document import read_claims
+from fermata.content.documents.unique_claims import UniqueClaim
+from fermata.content.validation.unique_values import format_unique_value
+from fermata.domain.errors import ServiceUnavailable
+
+KEEP_UNUSED_SECONDS = 30 * 86_400
+"""How long the files of an image stay that no asset has."""
+DIGEST_FIELD = "sha256"
+_MARK_PREFIX = "o#"
+_SINCE, _DELETING = "since", "deleting"
+
+
+def media_root(space: SpaceKey) -> str:
+    """Return the folder of all images of a space."""
+    return f"{space.folder}/media"
+
+
+def media_folder(space: SpaceKey, digest: str) -> str:
+    """Return the folder of the files of an upload."""
+    return f"{media_root(space)}/{digest}"
+
+
+def claim_digest(digest: str) -> UniqueClaim:
+    """Return the claim of the asset that an upload with this SHA-256 has made."""
+    return UniqueClaim(ASSET_MODEL.id, DEFINITION_LOCALE, DIGEST_FIELD, format_unique_value(digest))
+
+
+def sweep_media(resources: Resources, space: SpaceKey) -> int:
+    """Mark images of a space that no asset has, and delete the files of those marked long ago; return how many.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+    """
+    stored = set(resources.blobs.list_folders(media_root(space)))
+    used = _find_used(resources, space, stored)
+    marks = _read_marks(resources, space)
+    now, deleted = int(resources.clock.time()), 0
+    for digest in stored - used:
+        mark = marks.get(digest)
+        if mark is None:
+            item = {"pk": space.pk, "sk": f"{_MARK_PREFIX}{digest}", "v": 1, _SINCE: now}
+            _write_if(resources, Put(resources.settings.content_table, item, if_absent=True))
+        elif mark[_SINCE] + KEEP_UNUSED_SECONDS <= now:
+            deleted += _delete_files(resources, space, digest, mark)
+    for digest in marks.keys() - (stored - used):
+        _take_mark_off(resources, space, digest, marks[digest])
+    return deleted
+
+
+def keep_media(resources: Resources, space: SpaceKey, digest: str) -> None:
+    """Take the mark off an image that is about to be used, so that its files stay.
+
+    Raises:
+        ServiceUnavailable: Its files are being deleted at this moment.
+    """
+    mark = resources.tables.get_item(resources.settings.content_table, space.pk, f"{_MARK_PREFIX}{digest}")
+    if mark is None:
+        return
+    if mark.get(_DELETING) or not _take_mark_off(resources, space, digest, mark):
+        raise ServiceUnavailable("The files of this image are being deleted. Try again.", retry_after=2)
+
+
+def _find_used(resources: Resources, space: SpaceKey, digests: Collection[str]) -> set[str]:
+    """Return the images that assets have, in the space or in a change set that is open."""
+    waiting = set()
+    for one in list_change_sets(resources, space):
+        for changed in read_change_set(resources, space, one.id).documents if one.status == "open" else ():
+            if changed.model == ASSET_MODEL.id and changed.content is not None:
+                waiting.add(str(changed.content.get_locale(DEFINITION_LOCALE).get(DIGEST_FIELD)))
+    claims = {claim_digest(digest): digest for digest in digests}
+    return waiting | {claims[claim] for claim in read_claims(resources, space, claims)}
+
+
+def _read_marks(resources: Resources, space: SpaceKey) -> dict[str, Item]:
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk=_MARK_PREFIX, max_sk=f"{_MARK_PREFIX}~"
+    )
+    return {row["sk"].removeprefix(_MARK_PREFIX): row for row in rows}
+
+
+def _delete_files(resources: Resources, space: SpaceKey, digest: str, mark: Item) -> bool:
+    """Delete the files of an image, unless it is used again by now. Return whether they are deleted."""
+    table, read = resources.settings.content_table, {":read": mark[_SINCE]}
+    begin = Update(table, space.pk, mark["sk"], "SET deleting = :yes", read | {":yes": True}, condition="since = :read")
+    is_unused = ConditionCheck(table, space.pk, claim_digest(digest).sort_key, "attribute_not_exists(pk)")
+    try:
+        resources.tables.write_items(begin, is_unused)
+    except (ConditionFailed, TransactionCanceled):
+        return False
+    resources.blobs.delete_folder(media_folder(space, digest))
+    return _write_if(resources, Delete(table, space.pk, mark["sk"], "since = :read", read))
+
+
+def _take_mark_off(resources: Resources, space: SpaceKey, digest: str, mark: Item) -> bool:
+    condition = "since = :read AND attribute_not_exists(deleting)"
+    table, sort_key = resources.settings.content_table, f"{_MARK_PREFIX}{digest}"
+    return _write_if(resources, Delete(table, space.pk, sort_key, condition, {":read": mark[_SINCE]}))
+
+
+def _write_if(resources: Resources, write: Put | Delete) -> bool:
+    """Carry out a write if its condition holds, and return whether it did."""
+    with contextlib.suppress(ConditionFailed):
+        resources.tables.write_items(write)
+        return True
+    return False
