@@ -319,9 +319,11 @@ def test_json_is_posted_once_and_redirects_are_not_followed(tool_server: Scripte
 
 def test_what_is_written_needs_approval_and_what_costs_is_not_repeated() -> None:
     manifests = {name: tool.manifest for name, tool in BUILT_IN_TOOLS_BY_NAME.items()}
-    assert [name for name, manifest in manifests.items() if manifest.capability == "write"] == ["http_post"]
+    writing = {name: BUILT_IN_TOOLS_BY_NAME[name].writes_to_site for name in manifests}
+    writing = {name: own for name, own in writing.items() if manifests[name].capability == "write"}
+    assert writing == {"http_post": False, "pexels_downloadPhoto": True}, "only the latter is not asked for"
     repeated_never = [name for name, manifest in manifests.items() if not manifest.idempotent]
-    assert repeated_never == ["image.generate", "http_post", "web_deepResearch"]
+    assert repeated_never == ["image.generate", "http_post", "web_deepResearch", "pexels_downloadPhoto"]
 
 
 def test_a_tool_is_there_once_it_is_turned_on(resources: Resources) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
+from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.built_in.host_names import may_reach_any_host
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_deployment_tools, list_deployment_lines
 from fermata.remote_tools.manifest_tool_executor import MAX_TOTAL_SECONDS
@@ -123,7 +124,9 @@ def build_remote_tool(definition: ToolDefinition, alias: str, used: Collection[s
     manifest = definition.parsed_manifest
     is_write = manifest.capability == "write"
     # A page that the model has read can make it put what it knows into the address of a server of any name.
-    is_asked_for = is_write or (definition.is_built_in and may_reach_any_host(definition.options))
+    built_in = BUILT_IN_TOOLS_BY_NAME.get(manifest.name) if definition.is_built_in else None
+    leaves_site = is_write and not (built_in and built_in.writes_to_site)
+    is_asked_for = leaves_site or (definition.is_built_in and may_reach_any_host(definition.options))
     other_names = {manifest.name} - {alias} - set(used)
     return Tool(
         name=alias,
@@ -136,7 +139,7 @@ def build_remote_tool(definition: ToolDefinition, alias: str, used: Collection[s
         handler=RemoteToolHandler(definition.id),
         aliases=tuple(other_names),
         tenant=definition.tenant,
-        risk=Risk.HIGH if is_write else Risk.SAFE,
+        risk=Risk.HIGH if leaves_site else Risk.MODERATE if is_write else Risk.SAFE,
         approval=Approval.UNLESS_NAMED if is_asked_for else Approval.NEVER,
         timeout_seconds=compute_total_seconds(manifest),
         idempotent=manifest.idempotent,

@@ -28,6 +28,8 @@ class BuiltInTool:
     needs_key: bool = True
     takes_key: bool = False
     """Whether it has a key that it can do without."""
+    writes_to_site: bool = False
+    """Whether all that it changes is the site of the turn, by the rules of its own tools. Nobody has to approve it."""
     options: tuple[str, ...] = ()
 
     def run(self, call: "BuiltInCall") -> Any:
@@ -291,6 +293,7 @@ _PEXELS_TOOLS = (
             idempotent=False,
         ),
         f"{_MODULES}.pexels:download_pexels",
+        writes_to_site=True,
     ),
 )
 BUILT_IN_TOOLS_BY_NAME = {tool.manifest.name: tool for tool in (*_TOOLS, *_WEB_TOOLS, *_PEXELS_TOOLS)}
