@@ -38,7 +38,11 @@ StoreImage = Callable[[bytes, str], str]
 
 
 def refuse_photo(_photo: FoundPhoto) -> Mapping[str, Any]:
-    """Stand for a turn that works in no site."""
+    """Stand for a turn that works in no site.
+
+    Raises:
+        AttemptFailed: Always.
+    """
     raise AttemptFailed("No site is chosen. Ask the user which site and environment to work on.")
 
 
