@@ -41,7 +41,7 @@ class ReplayedLetter:
     is_expired: bool = False
 
 
-class DeadLetters:
+class DeadLetterQueues:
     """The queues of dead letters of a stack."""
 
     def __init__(self, location: StackLocation) -> None:

@@ -5,14 +5,10 @@ from collections.abc import Iterator
 import click
 
 from fermata_client.commands.common.errors import CommandError, run_reporting_stack_errors
-from fermata_client.stack.dead_letters import DeadLetters, ReplayedLetter
+from fermata_client.commands.deployment.tables import REGION_OPTION, STACK_OPTION
+from fermata_client.stack.dead_letters import DeadLetterQueues, ReplayedLetter
 from fermata_client.stack.resources import StackLocation, find_local_stack
 from fermata_client.terminal.table import print_table
-
-STACK_OPTION = click.option(
-    "--stack", metavar="NAME", help="The CloudFormation stack. [default: the one that `make run` keeps]"
-)
-REGION_OPTION = click.option("--region", help="The stack's AWS region.")
 
 
 @click.group("dead-letters")
@@ -66,8 +62,8 @@ def _print_letters(letters: Iterator[ReplayedLetter]) -> Iterator[ReplayedLetter
         yield letter
 
 
-def _open(stack: str | None, region: str | None) -> DeadLetters:
+def _open(stack: str | None, region: str | None) -> DeadLetterQueues:
     location = StackLocation(stack, region) if stack else find_local_stack(region)
     if location is None:
         raise CommandError("Name the stack with --stack.")
-    return DeadLetters(location)
+    return DeadLetterQueues(location)

@@ -25,7 +25,7 @@ from fermata.content.content_space import (
 from fermata.content.documents.settle_commit import settle_dead_commits
 from fermata.content.media.sweep_media import sweep_media
 
-SWEEP_SECONDS = 86_400
+SPACE_SWEEP_SECONDS = 86_400
 _PAGE_SIZE = 200
 
 
@@ -87,7 +87,7 @@ def _plan_next_look(resources: Resources, space: SpaceKey, due: str) -> None:
     """Let a space be looked at in a day, unless another sweep has planned that already, or the space is gone."""
     key = space_item_key(resources, space)
     spread = zlib.crc32(space.pk.encode()) % 3600
-    following = iso_from_epoch(resources.clock.time() + SWEEP_SECONDS + spread)
+    following = iso_from_epoch(resources.clock.time() + SPACE_SWEEP_SECONDS + spread)
     values = {":due": following, ":read": due}
     update = Update(key.table, key.pk, key.sk, "SET gsk = :due", values, condition="gsk = :read")
     with suppress(ConditionFailed):
