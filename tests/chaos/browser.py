@@ -244,6 +244,8 @@ class Browser:
     # answering
 
     def _answer(self, request: dict[str, Any]) -> None:
+        if self.cloud.is_left_alone(request):
+            return
         draw = self.scheduler.random
         if draw.random() < self.cloud.habits.slow_browser:
             self.scheduler.switch("slow browser", draw.uniform(*self.cloud.habits.slow_seconds))

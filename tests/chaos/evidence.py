@@ -166,6 +166,8 @@ class Evidence:
         complaints: Answers that no client may get, besides those of the turns.
         prices: USD per million prompt and completion tokens, by provider; empty if nobody knows them.
         owners: Conversations and the users who have created them; empty if nobody knows them.
+        scopes: The scopes of conversations that are not of the site.
+        ended_at: When the rows were read; 0 if nobody has noted it.
         holds_taken: Every hold of the workspace's budget, in the order in which they were taken.
         turns_at_once: How many turns counted, whenever one more began to count.
         turn_limits: How many turns of a user, and of the tenant, may run at once; empty if nobody knows.
@@ -198,6 +200,8 @@ class Evidence:
     prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
+    scopes: Mapping[str, str] = field(default_factory=dict)
+    ended_at: float = 0.0
     holds_taken: list[HoldTaken] = field(default_factory=list)
     turns_at_once: list[TurnsAtOnce] = field(default_factory=list)
     turn_limits: Mapping[str, int] = field(default_factory=dict)

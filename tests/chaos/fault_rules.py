@@ -65,7 +65,14 @@ RULES: tuple[FaultRule, ...] = (
 )
 TORN_BATCH = FaultRule("torn batch", ("batch",))
 """A batch of reads is no snapshot: its rows may be of different moments. Simulations choose this rule themselves."""
+WEBHOOK_RULES = (
+    FaultRule("delivered twice", ("queue",)),
+    FaultRule("late copy", ("sqs",)),
+    FaultRule("lands late", ("sqs",)),
+)
+"""What a queue does besides. Simulations with webhooks choose these rules themselves."""
 POINT_RATES = {
+    "sqs": 8.0,
     "aws": 1.0,
     "point": 0.1,
     "provider": 4.0,
@@ -74,6 +81,7 @@ POINT_RATES = {
     "event": 5.0,
     "index": 5.0,
     "batch": 5.0,
+    "queue": 5.0,
 }
 """How likely a fault is at a point, in multiples of the plan's rate. Points inside the program are many."""
 

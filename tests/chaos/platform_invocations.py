@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import deserialize_item
+from fermata.aws.resources import Resources
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.round.invocation import invocation_from_event
@@ -28,6 +29,8 @@ class PlatformInvocations:
     cloud: SimulatedCloud
     dead_letters: list[float] = field(default_factory=list)
     """When an asynchronous invocation of the recover function had failed for the last time."""
+    before_sweep: Callable[[Resources], object] | None = None
+    """What the function of the sweep does first, where there are webhooks."""
     _positions: list[int] = field(default_factory=lambda: [0] * STREAM_SHARDS)
 
     def __post_init__(self) -> None:
@@ -121,10 +124,16 @@ class PlatformInvocations:
     # schedules and streams
 
     def _sweep(self) -> None:
+        def sweep(process: FunctionProcess) -> None:
+            assert process.resources is not None
+            if self.before_sweep:
+                self.before_sweep(process.resources)
+            recover_open_turns(process.resources)
+
         while True:
             self._scheduler.switch("sweep", SWEEP_SECONDS)
             try:
-                self.cloud.call("sweep", lambda process: recover_open_turns(process.resources), 60.0)  # type: ignore[arg-type]
+                self.cloud.call("sweep", sweep, 60.0)
             except Exception:  # noqa: BLE001 (the next sweep tries again)
                 continue
 

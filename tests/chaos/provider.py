@@ -74,6 +74,8 @@ class SimulatedProvider:
     """Whether the models ask other agents."""
     task_depth: int = USUAL_TASK_DEPTH
     """How often agents ask each other in a row."""
+    planned_calls: dict[str, list[tuple[str, dict[str, Any]]]] = field(default_factory=dict)
+    """What the first response to some prompts calls, by what the prompts say they are."""
     slow_rate: float = 0.0
     """How often a response takes minutes, on a day without faults."""
     tenant_tools: tuple[str, ...] = ()
@@ -123,6 +125,7 @@ class SimulatedProvider:
                 (tool, {"sku": f"{number}-{index}"} if "sku" in given else given)
                 for index, (tool, given) in enumerate(chosen)
             ]
+            chosen = self.planned_calls.get(turn.decode(), chosen)
             if self.has_sub_agents:
                 chosen = _add_tasks(draw, chosen if prompts else [], turn.decode(), number, int(seed), self.task_depth)
             calls = [

@@ -21,7 +21,13 @@ SDK_TIMEOUT_SECONDS = 10.0
 LATE_RESPONSE_SECONDS = 8.0
 """Shorter than the SDK waits."""
 TORN_BATCH_SECONDS = (0.02, 3.0)
-LATENCY_SECONDS = {"dynamodb": (0.002, 0.03), "s3": (0.01, 0.08), "kms": (0.005, 0.02), "stepfunctions": (0.01, 0.08)}
+LATENCY_SECONDS = {
+    "dynamodb": (0.002, 0.03),
+    "s3": (0.01, 0.08),
+    "kms": (0.005, 0.02),
+    "sqs": (0.005, 0.03),
+    "stepfunctions": (0.01, 0.08),
+}
 RETRIED_CODES = {
     "InternalServerError",
     "ProvisionedThroughputExceededException",
@@ -36,6 +42,7 @@ THROTTLE_CODES = {
     "dynamodb": "ProvisionedThroughputExceededException",
     "s3": "SlowDown",
     "kms": "ThrottlingException",
+    "sqs": "ThrottlingException",
     "stepfunctions": "ThrottlingException",
 }
 PASSED_THROUGH = {"generate_presigned_url"}

@@ -16,6 +16,7 @@ import functions.stream_turns.app
 import functions.tool_result.app
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.dynamodb_client import DynamoClient
+from fermata.aws.message_queue import MessageQueue
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
@@ -28,6 +29,7 @@ from tests.chaos.habits import USUAL_HABITS, Habits
 from tests.chaos.memory_aws.dynamodb import MemoryDynamoDB
 from tests.chaos.memory_aws.kms import MemoryKms
 from tests.chaos.memory_aws.s3 import MemoryS3
+from tests.chaos.memory_aws.sqs import MemorySqs
 from tests.chaos.memory_aws.tables import MemoryTable
 from tests.chaos.primitives import SimulatedClock
 from tests.chaos.provider import SimulatedConnection, SimulatedProvider
@@ -95,6 +97,8 @@ class SimulatedCloud:
     faults: FaultPlan
     settings_changes: Mapping[str, Any] = field(default_factory=dict)
     habits: Habits = USUAL_HABITS
+    is_left_alone: Callable[[Mapping[str, Any]], bool] = lambda _request: False
+    """Whether browsers leave a tool request to a server of the tenant."""
     errors: list[str] = field(default_factory=list)
     """Errors that functions raised or logged and that are neither AWS's nor the API's."""
 
@@ -103,6 +107,7 @@ class SimulatedCloud:
         self.dynamodb = MemoryDynamoDB(tables, lambda: self.scheduler.now)
         self.s3 = MemoryS3(lambda: self.scheduler.now)
         self.kms = MemoryKms()
+        self.sqs = MemorySqs(lambda: self.scheduler.now)
         self.provider = SimulatedProvider(self.scheduler, self.faults, slow_rate=self.habits.slow_provider)
         self.settings = _build_settings(self.settings_changes)
         self.step_functions: Any = None
@@ -124,6 +129,7 @@ class SimulatedCloud:
             tables=DynamoClient(client("dynamodb", self.dynamodb), clock.sleep),
             blobs=BlobStore(client("s3", self.s3), self.settings.bucket, clock),
             vault=Vault(client("kms", self.kms), self.settings.key_id, clock.monotonic),
+            webhook_queue=MessageQueue(client("sqs", self.sqs), self.settings.webhook_queue_url),
             workflow=TurnWorkflow(client("stepfunctions", self.step_functions), self.settings.state_machine_arn),
         )
         return resources
@@ -195,7 +201,7 @@ class SimulatedCloud:
         raw = b"" if body is None else json.dumps(body).encode()
         path, _, query = path.partition("?")
         parameters = dict(pair.split("=", 1) for pair in query.split("&")) if query else {}
-        address = f"/admin/api/ai/{path}"
+        address = path if path.startswith("/") else f"/admin/api/ai/{path}"
 
         def handle(process: FunctionProcess) -> HttpAnswer:
             assert process.resources is not None
@@ -235,6 +241,7 @@ def _build_settings(changes: Mapping[str, Any]) -> Settings:
         **{f"{table}_table": table for table in INDEXES},
         bucket="fermata",
         key_id="key",
+        webhook_queue_url="https://sqs.example/webhooks",
         state_machine_arn="arn:aws:states:eu-central-1:123456789012:stateMachine:fermata-turn",
         provider_urls=json.dumps(urls),
         **changes,

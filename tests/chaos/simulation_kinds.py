@@ -4,19 +4,27 @@ problems, world = run_simulation("remote-tools", seed=4_003, faults=12)
 """
 
 import random
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from tests.chaos.evidence import Evidence
-from tests.chaos.fault_rules import RULES, TORN_BATCH
+from tests.chaos.fault_rules import RULES, TORN_BATCH, WEBHOOK_RULES, FaultRule
+from tests.chaos.habits import GOOD_DAY_HABITS, USUAL_HABITS, DayKind
 from tests.chaos.judge import judge
 from tests.chaos.judge.approvals import judge_approvals
+from tests.chaos.judge.held_plans import judge_held_plans
+from tests.chaos.judge.plan_uses import judge_plan_uses
 from tests.chaos.judge.queued_prompts import judge_queued_prompts
 from tests.chaos.judge.remote_results import judge_remote_results
 from tests.chaos.judge.sub_agents import judge_sub_agents
+from tests.chaos.judge.webhooks import judge_webhooks
+from tests.chaos.planner_users import PlannerUsers
+from tests.chaos.studio_users import StudioUsers
+from tests.chaos.webhook_receivers import WebhookReceivers
 from tests.chaos.world import World
+from tests.chaos.world_extension import WorldExtension
 
 APPROVAL_POLICIES = (
     ApprovalPolicy(rules=(PolicyRule(effect="ask"),), wait_seconds=60),
@@ -52,10 +60,84 @@ def make_world_with_sub_agents(seed: int, rate: float, budget: int) -> World:
     return World(seed, fault_rate=rate, fault_budget=budget, policy=policy, has_sub_agents=True)
 
 
+DEATHS_OF_DELIVERIES = (FaultRule("kill after", ("dynamodb.PutItem", "dynamodb.DeleteItem")),)
+DEATHS_AT_THE_QUEUE = (FaultRule("kill before", ("sqs",)), FaultRule("delivered twice", ("queue",)))
+
+
+def make_world_with_webhooks(seed: int, rate: float, budget: int) -> World:
+    """In one seed of four, people and a receiver decide about calls. In two of five, functions die around the queue."""
+    policy = APPROVAL_POLICIES[seed // 4 % len(APPROVAL_POLICIES)] if seed % 4 == 2 else None
+    rules, focus = (*RULES, *WEBHOOK_RULES), ""
+    if seed % 5 == 1:
+        rules, focus, rate = DEATHS_OF_DELIVERIES, "deliver", 10 * rate
+    elif seed % 5 == 3:
+        rules = DEATHS_AT_THE_QUEUE
+    return World(
+        seed,
+        fault_rate=rate,
+        fault_budget=budget,
+        rules=rules,
+        focus=focus,
+        policy=policy,
+        turns=2,
+        extend=WebhookReceivers,
+    )
+
+
+LATE_READS = FaultRule("response late", ("dynamodb.GetItem", "dynamodb.Query"))
+LATE_BATCHES = FaultRule("response late", ("dynamodb.BatchGetItem",))
+"""What is true when it is read, and not any more when it is used."""
+
+
+def make_world_with_planners(seed: int, rate: float, budget: int) -> World:
+    """In one seed of three, only what is read is late."""
+    return _make_calm_world(seed, rate, budget, PlannerUsers, LATE_READS)
+
+
+def make_world_with_studio(seed: int, rate: float, budget: int) -> World:
+    """In one seed of three, only what is read together is late."""
+    return _make_calm_world(seed, rate, budget, StudioUsers, LATE_BATCHES)
+
+
+def _make_calm_world(
+    seed: int, rate: float, budget: int, extend: Callable[[World], WorldExtension], late: FaultRule
+) -> World:
+    """Return a workspace with one turn besides, as what others do is what matters."""
+    day = DayKind(habits=replace(USUAL_HABITS if budget else GOOD_DAY_HABITS, rush=0.0))
+    if seed % 3 or not budget:
+        return World(seed, fault_rate=rate, fault_budget=budget, turns=1, day=day, extend=extend)
+    return World(
+        seed,
+        fault_rate=10 * rate,
+        fault_budget=3 * budget,
+        turns=1,
+        rules=(late,),
+        day=day,
+        extend=extend,
+    )
+
+
+def judge_world_with_webhooks(world: World, evidence: Evidence) -> Iterator[str]:
+    assert isinstance(world.extension, WebhookReceivers)
+    yield from judge_webhooks(evidence, world.extension)
+
+
+def judge_world_with_planners(world: World, evidence: Evidence) -> Iterator[str]:
+    assert isinstance(world.extension, PlannerUsers)
+    yield from judge_held_plans(evidence, world.extension)
+
+
+def judge_world_with_studio(world: World, evidence: Evidence) -> Iterator[str]:
+    assert isinstance(world.extension, StudioUsers)
+    yield from judge_plan_uses(evidence, world.extension.sent, world.extension.key_limits)
+
+
 KINDS = {
     "approvals": SimulationKind(
         make_world_with_approvers, lambda world, evidence: judge_approvals(evidence, world.approvers.sent)
     ),
+    "held-plans": SimulationKind(make_world_with_planners, judge_world_with_planners),
+    "plan-uses": SimulationKind(make_world_with_studio, judge_world_with_studio),
     "queued-prompts": SimulationKind(
         lambda seed, rate, budget: World(
             seed, fault_rate=rate, fault_budget=budget, rules=(*RULES, TORN_BATCH), has_queuers=True
@@ -70,6 +152,7 @@ KINDS = {
         make_world_with_sub_agents,
         lambda world, evidence: [*judge_sub_agents(evidence), *judge_approvals(evidence, world.approvers.sent)],
     ),
+    "webhooks": SimulationKind(make_world_with_webhooks, judge_world_with_webhooks),
 }
 
 

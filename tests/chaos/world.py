@@ -54,6 +54,7 @@ from tests.chaos.sub_agent_cancellers import SubAgentCancellers
 from tests.chaos.turn_recorder import TurnRecorder
 from tests.chaos.user_actions import UserActions
 from tests.chaos.users import AUDIENCE, ISSUER, SECRET, TENANT, User
+from tests.chaos.world_extension import WorldExtension
 
 MODELS = {name: "gpt-5" if name == "openai" else "model-1" for name in HOSTS.values()}
 """By provider. OpenAI's strict fake knows which models reason."""
@@ -112,6 +113,7 @@ class World:
         has_queuers: bool = False,
         has_remote_tool: bool = False,
         has_sub_agents: bool = False,
+        extend: Callable[["World"], WorldExtension] = WorldExtension,
     ) -> None:
         self.seed = seed
         self.scheduler = Scheduler(seed, _choose_start(seed))
@@ -134,6 +136,7 @@ class World:
         self._has_small_budget = day is None and seed % SMALL_BUDGET_EVERY == 3
         self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], self._choose_limit())
         self._turns = TurnRecorder(self.cloud.dynamodb.tables["bridges"], lambda: self.scheduler.now)
+        self.extension = extend(self)
         has_narrow_limits = day is None and seed % NARROW_LIMITS_EVERY == 4
         self._limits = NARROW_LIMITS if has_narrow_limits else TenantLimits()
         rush_rate = RUSH_RATES[self._has_small_budget or has_narrow_limits]
@@ -175,6 +178,7 @@ class World:
             self.cancellers.start()
         if self._has_queuers:
             self.queuers.start(actions.conversation)
+        self.extension.start(actions)
         self.scheduler.run(lambda: actions.is_over or self.scheduler.now - begun > DISTURBED_SECONDS, CALM_SECONDS)
         self.faults.is_active = False
         calm_since = self.scheduler.now
@@ -228,15 +232,20 @@ class World:
         self._run_until_quiet(actions)
 
     def _run_until_quiet(self, actions: UserActions) -> None:
-        self.scheduler.run(lambda: actions.is_over and self.queuers.is_over and self._is_quiet(), CALM_SECONDS)
+        users = (actions, self.queuers, self.extension)
+        self.scheduler.run(lambda: all(user.is_over for user in users) and self._is_quiet(), CALM_SECONDS)
 
     def _is_quiet(self) -> bool:
-        """No execution runs, no turn is open, the ledger's stream is consumed, and nothing is on its way."""
+        """No execution runs, no turn is open, the ledger's stream is consumed, and nothing is on its way.
+
+        A plan may wait for a person after its turn has ended.
+        """
         return (
             all(execution.status != "RUNNING" for execution in self.cloud.step_functions.executions.values())
             and self.events.is_ledger_counted
             and not any(task.process is self.scheduler.network for task in self.scheduler.tasks)
-            and not self.cloud.dynamodb.tables["bridges"].has_rows_in_index("open")
+            and all(sk.startswith("a#") for _, sk in self.cloud.dynamodb.tables["bridges"].iter_keys_in_index("open"))
+            and self.extension.is_quiet
         )
 
     # setting up
@@ -269,6 +278,7 @@ class World:
                 set_policy(resources, ada, self._policy)
             if self._has_remote_tool:
                 self._add_remote_tool(resources, ada)
+            self.extension.set_up(resources, credential, MODELS[provider])
             conversation = conversation_store.create_conversation(
                 resources, ada, "site", None, credential, MODELS[provider]
             )
@@ -315,13 +325,16 @@ class World:
         evidence.executions = {name: execution.status for name, execution in executions.items()}
         evidence.execution_ends = {name: execution.ended_at for name, execution in executions.items()}
         evidence.prices = dict.fromkeys(PROVIDERS, PRICE_USD) | {"ollama": (Decimal(0), Decimal(0))}
-        evidence.owners = {name: user.name for name, user in actions.conversations.items()}
+        evidence.owners = {name: user.name for name, user in actions.conversations.items()} | self.extension.owners
+        evidence.scopes = dict.fromkeys(self.extension.owners, self.extension.scope)
+        evidence.ended_at = self.scheduler.now
         evidence.titles = {**actions.titles}
         evidence.interruptions = [*self.queuers.interruptions]
         evidence.seconds_allowed = (
             SLOW_DAY_SECONDS * (evidence.is_undisturbed or self._day.habits.slow_browser == 1)
             + RECOVERY_SECONDS
             + self.cloud.settings_changes.get("browser_wait_seconds", 0)
+            + self.extension.patience_seconds
         )
         evidence.holds_taken = [*self._accounts.holds_taken]
         limits = self._limits.apply_to(DEFAULT_CALLER_LIMITS)
@@ -375,6 +388,7 @@ def simulated_process(world: World) -> Iterator[None]:
         patch.setattr(observability, "log_exception", world.cloud.note_logged_exception)
         patch.setattr(remote_tool_caller, "open_guarded_connection", world.tool_server.open_connection)
         patch.setattr(url_guard, "_resolve", lambda *_: ("93.184.216.34",))
+        world.extension.patch(patch)
         if world.has_sub_agents:
             tool = build_sub_agent_tool("site", "site", name=SUB_AGENT_TOOL)
             toolset = Toolset("site", (*SITE_TOOLSET.tools, tool))

@@ -62,7 +62,8 @@ def judge_purge(evidence: Evidence) -> Iterator[str]:
 
 def judge_leftovers(evidence: Evidence) -> Iterator[str]:
     """Nothing runs, is open or is claimed any more, and it did not take long."""
-    yield from (f"{row['pk']} is still open" for row in evidence.bridges if "open" in row)
+    live = (row for row in evidence.bridges if "open" in row and row.get("ttl", evidence.ended_at) >= evidence.ended_at)
+    yield from (f"{row['pk']} is still open" for row in live)
     for row in evidence.conversations:
         if row["sk"] == "meta" and row.get("claim"):
             yield f"{row['pk']} is still claimed by {row['claim']}"

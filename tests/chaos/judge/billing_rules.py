@@ -38,9 +38,9 @@ def judge_price(evidence: Evidence, row: Row) -> Iterator[str]:
 
 
 def judge_owner(evidence: Evidence, row: Row) -> Iterator[str]:
-    owner = evidence.owners.get(row["conversation"])
-    if evidence.owners and (row["user"], row["scope"]) != (owner, SCOPE):
-        yield f"it was of {owner} in {SCOPE}, in the ledger it is of {row['user']} in {row['scope']}"
+    owner, scope = evidence.owners.get(row["conversation"]), evidence.scopes.get(row["conversation"], SCOPE)
+    if evidence.owners and (row["user"], row["scope"]) != (owner, scope):
+        yield f"it was of {owner} in {scope}, in the ledger it is of {row['user']} in {row['scope']}"
 
 
 def judge_outcome(evidence: Evidence, row: Row) -> Iterator[str]:

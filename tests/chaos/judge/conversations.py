@@ -33,8 +33,9 @@ def judge_messages(evidence: Evidence, turn: ClientTurn, messages: list[Row]) ->
     for row in own:
         if row["role"] == "assistant":
             stored[int(row["round"])] += 1
-            texts[int(row["round"])] = read_text(evidence, row)
-    yield from (f"round {number} has {count} stored answers" for number, count in stored.items() if count > 1)
+            texts[int(row["round"])] = texts.get(int(row["round"]), "") + read_text(evidence, row)
+    most = 2 if evidence.scopes.get(turn.conversation) == "planner" else 1  # what the model says, and its plan
+    yield from (f"round {number} has {count} stored answers" for number, count in stored.items() if count > most)
     shown = fold_text([logged.event for logged in read_log(evidence, turn.bridge)])
     for number, text in shown.items():
         if text.split() != texts.get(number, "").split():

@@ -9,6 +9,7 @@ from tests.chaos.evidence import Evidence
 EDITION = re.compile(r"#rollup#(\d+)#")
 UNCONDITIONAL_WRITES = (
     ("bridges", "*#budget#*", "????-??*"),  # releases a hold: it subtracts what is there
+    ("bridges", "*#turn#*", "w#*"),  # deletes the mark of an entry whose events were handed out
     ("usage", "*#rollup#*", "*"),  # deletes an edition that is over
 )
 """Table, partition and sort key of rows that may be written without a condition, as decision 0173 lists them."""

@@ -1,6 +1,6 @@
 """A DynamoDB table in memory: its items by partition, its indexes, and the records of its stream."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,8 +54,8 @@ class MemoryTable:
             items[key] = old
         return [item for item in items.values() if item is not None]
 
-    def has_rows_in_index(self, index: str) -> bool:
-        return any(rows for (name, _), rows in self.index_partitions.items() if name == index)
+    def iter_keys_in_index(self, index: str) -> Iterator[Key]:
+        return (key for (name, _), rows in self.index_partitions.items() if name == index for key in rows)
 
     def find(self, key: Key) -> Item | None:
         return self.partitions.get(key[0], {}).get(key[1])

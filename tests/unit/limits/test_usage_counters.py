@@ -14,7 +14,7 @@ from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update, deseria
 from fermata.aws.dynamodb_requests import build_write_request
 from fermata.domain.errors import PayloadTooLarge
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, UseLimits
-from fermata.limits.leases import build_lease_removal, list_live_leases
+from fermata.limits.leases import build_lease_removal, build_reader_removal, list_live_leases
 from fermata.limits.limit_keys import TENANT_SHARDS, divide_limits
 from fermata.limits.limit_refusals import build_limit_refusal, check_use_fits_limits
 from fermata.limits.refuse_late_copy import TIME_PREFIX, TIME_SLOTS
@@ -243,6 +243,14 @@ def test_a_use_beside_no_log_entry_that_lands_again_is_not_counted_again(state: 
         before = row.item
         assert not row.accepts(write)
         assert row.item == before
+
+
+def test_the_lease_of_a_reader_that_lands_again_is_not_taken_again() -> None:
+    row = Row()
+    take = ReaderCounters(KEY, {}, LIMITS, NOON).build_update(Use(reader="r", single="r"))
+    assert row.accepts(take)
+    assert row.accepts(build_reader_removal(KEY, "r"))
+    assert not row.accepts(take)
 
 
 @pytest.mark.parametrize("state", ROWS)

@@ -41,7 +41,8 @@ class ClientRequest:
         client_tools: As `TurnPrompt` has them.
         notes: What the client tells the agent besides, as plain text.
         cut_after: The turn behind which the stored conversation is dropped; "" drops all of it, None nothing.
-        build_start_writes: Returns further writes of START, given the turn's id.
+        build_start_writes: Returns further writes of START, given the turn's id. A request that is sent again after
+            its turn has ended with an error has made them already (decision 0513).
     """
 
     protocol: ClientProtocol
@@ -74,9 +75,12 @@ def start_client_turn(context: RequestContext, body: SnapshotBody | None, reques
     prompt = _build_prompt(context, body, request)
     for _ in range(MAX_REPEATED_STARTS):
         started = _join_or_start(context, request.prompt, prompt)
-        if not started.is_joined or read_end_type(context.resources, started.turn) not in ("error", "cancelled"):
+        end = read_end_type(context.resources, started.turn) if started.is_joined else None
+        if end not in ("error", "cancelled"):
             return started
-        prompt = replace(prompt, idempotency_key=f"{prompt.idempotency_key} {started.turn.id}"[-180:])
+        build_writes = no_start_writes if end == "error" else request.build_start_writes
+        key = f"{prompt.idempotency_key} {started.turn.id}"[-180:]
+        prompt = replace(prompt, idempotency_key=key, build_start_writes=build_writes)
     return started
 
 

@@ -44,7 +44,7 @@ class ReaderLease:
         """
         reader = new_id()
         counter = UseCounter(resources, caller, limits, reader, counts=ReaderCounters)
-        counter.commit(Use(reader=reader), partial(write_counts, resources))
+        counter.commit(Use(reader=reader, single=reader), partial(write_counts, resources))
         return cls(resources, counter.keys, reader)
 
     @contextmanager

@@ -3,7 +3,7 @@
     t#<tenant>#limits#user#<hash>     counts   leases, x#<turn> of turns; base_us, used_us; day, uploads, bytes;
                                                at#<slot> of uses that stand beside no log entry
     t#<tenant>#limits#tenant#<shard>  counts   the same
-    each of them                      readers  leases, x#<id> of readers
+    each of them                      readers  leases, x#<id> of readers; at#<slot>
 
 The write of a request says what must be true of the row, so that no limit is exceeded. Prompts that stay within the
 limits do not disturb each other. An attribute that this package cannot have written counts as missing, and the next

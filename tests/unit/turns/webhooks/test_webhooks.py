@@ -10,6 +10,7 @@ from fermata.aws.message_queue import MessageQueue
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.events import ToolResultEvent
+from fermata.limits.leases import list_leases
 from fermata.signed_requests.signature import verify_request
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
@@ -30,6 +31,7 @@ from fermata.webhooks.delivery import list_deliveries
 from fermata.webhooks.send_event import MAX_AGE_SECONDS, get_next_wait
 from fermata.webhooks.webhook_event import WebhookEvent
 from fermata.webhooks.webhook_registry import WebhookChange, add_webhook, change_webhook, remove_webhook
+from tests.late_writes import WriteRecorder
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
 from tests.tenant_tokens import make_tenant
 from tests.unit.turns import invariants
@@ -408,6 +410,15 @@ def test_a_slot_is_free_again_after_a_failure_and_after_the_function_was_killed(
     assert slots.pop() is None
     stage.pass_time(SLOT_SECONDS + 1)
     assert take_delivery_slot(stage.resources, "bakery") is not None
+
+
+def test_a_slot_is_not_taken_again_by_a_late_copy(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = WriteRecorder(stage.resources, monkeypatch)
+    slot = take_delivery_slot(stage.resources, "bakery") or ""
+    release_delivery_slot(stage.resources, "bakery", slot)
+    recorder.land_again(lambda: None)
+    [row] = [row for row in stage.stored_items("t#bakery#limits#tenant#00") if row["sk"] == "deliveries"]
+    assert list_leases(row) == []
 
 
 def test_a_slot_that_was_erased_is_not_written_again(stage: Stage) -> None:

@@ -5,6 +5,7 @@
 All tenants share the function, so a tenant whose servers are slow may keep a part of it busy only. And its servers that
 are slow leave one of its slots to the others (decision 0492):
 
+    at#<slot>       when a slot was taken, so that no late copy takes it again (decision 0402)
     slow#<server>   until when (epoch seconds) a server counts as slow, because it took long to answer
 """
 
@@ -22,6 +23,7 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.leases import LEASE_PREFIX, LEASES_ATTRIBUTE, ROW_TTL_SECONDS, Leases
 from fermata.limits.limit_keys import build_tenant_limits_key
+from fermata.limits.refuse_late_copy import refuse_late_copy
 
 DELIVERIES_AT_ONCE = 3
 """Calls of one tenant at once, of the ten that the function makes."""
@@ -85,6 +87,7 @@ def take_delivery_slot(resources: Resources, tenant: str, receiver: str = "") ->
         update.set("ttl", int(now) + ROW_TTL_SECONDS)
         leases.take(update, slot, limit)
         update.remove(_list_expired_marks(row, now))
+        refuse_late_copy(update, row, slot, now)  # it would take the slot again after it was given back
         try:
             resources.tables.write_items(update.build())
         except ConditionFailed as changed:

@@ -1,0 +1,133 @@
+"""Mutants of what only some kinds of simulations have: each drops one rule, and the judge of its kind notices that."""
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fermata.plans.drafts.pending_plan import PENDING_KEY, PendingPlan
+from tests.chaos.mutations import Mutation, change, drop_condition, replace, together
+
+DELIVER = "fermata.turns.webhooks.deliver_entry"
+PENDING = "fermata.plans.drafts.pending_plan"
+SUBMIT = "fermata.plans.submit_plan"
+MONTHS = "fermata.limits.monthly_messages.MonthlyMessages.build_writes"
+_numbers = itertools.count()
+
+
+def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _never(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _take_answer_last(take: Callable[..., Any]) -> Callable[..., Any]:
+    """Take the answer of a response when its delivery is stored."""
+
+    def take_later(*given: Any) -> None:
+        _answers.append(lambda: take(*given))
+
+    return take_later
+
+
+def _record_attempt_first(record: Callable[..., Any]) -> Callable[..., Any]:
+    def record_and_take(*given: Any) -> None:
+        answers, _answers[:] = [*_answers], []
+        record(*given)
+        for take in answers:
+            take()
+
+    return record_and_take
+
+
+_answers: list[Callable[[], Any]] = []
+
+
+def _load_whenever(resources: Any, location: Any) -> PendingPlan | None:
+    """Return the plan that waits, also after its hour."""
+    item = resources.tables.get_item(resources.settings.conversations_table, location.pk, PENDING_KEY)
+    return PendingPlan.from_wire(json.loads(item["plan"])) if item else None
+
+
+def _count_apart(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Count a message before its turn starts."""
+
+    def count(month: Any) -> tuple[Any, ...]:
+        month.resources.tables.write_items(*build(month))
+        return ()
+
+    return count
+
+
+def _count_workspace_only(list_keys: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: list_keys(*given)[:1]
+
+
+def _call_failures_cancelled(read: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: "cancelled" if read(*given) == "error" else read(*given)
+
+
+KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
+    "webhooks": {
+        "nobody queues what was not queued": (8, replace("tests.chaos.webhook_receivers.resend_outbox", _never)),
+        "an answer counts after its delivery": (
+            1,
+            together(
+                change(f"{DELIVER}.take_answer", _take_answer_last),
+                change(f"{DELIVER}.record_attempt", _record_attempt_first),
+            ),
+        ),
+        "an event is sent whenever its message comes": (0, replace(f"{DELIVER}.read_delivery", _never)),
+        "what is not taken is given up": (
+            0,
+            replace("fermata.turns.webhooks.record_attempt.get_next_wait", _never),
+        ),
+        "a workspace is told as much at once as there is": (
+            0,
+            replace("fermata.turns.webhooks.delivery_slots.DELIVERIES_AT_ONCE", 99),
+        ),
+        "a late copy takes a slot again": (
+            0,
+            replace("fermata.turns.webhooks.delivery_slots.refuse_late_copy", _never),
+        ),
+    },
+    "held-plans": {
+        "a plan is taken whatever became of it": (
+            0,
+            together(drop_condition("conversations", PENDING_KEY), drop_condition("bridges", "a#")),
+        ),
+        "a draft changes whatever its version is": (0, drop_condition("conversations", "d#head")),
+        "a plan is applied to whatever is there": (4, replace(f"{SUBMIT}.digest_targets", lambda *_: "")),
+        "a plan waits for ever": (
+            1,
+            together(
+                replace(f"{PENDING}.load_pending_plan", _load_whenever),
+                replace(f"{SUBMIT}.load_pending_plan", _load_whenever),
+            ),
+        ),
+        "a decision about a plan is in no trail": (
+            0,
+            replace("fermata.turns.approvals.decide_held_plan.build_trail_writes", _nothing),
+        ),
+        "a repeated edit is another one": (
+            18,
+            replace("fermata.planner_api.handlers._read_effect_key", lambda _context: f"{next(_numbers)}"),
+        ),
+    },
+    "plan-uses": {
+        "a month counts whatever it includes": (49, drop_condition("bridges", "month#")),
+        "a message counts before its turn starts": (0, change(MONTHS, _count_apart)),
+        "a message does not count": (0, replace(MONTHS, _nothing)),
+        "a user's own messages do not count": (
+            0,
+            change("fermata.limits.metered_uses._list_month_keys", _count_workspace_only),
+        ),
+        "a message that has failed counts again": (
+            2,
+            change("fermata.client_protocols.client_turns.read_end_type", _call_failures_cancelled),
+        ),
+    },
+}
+"""By kind and rule: how many seeds after the first of its kind shows it, and how it is dropped."""

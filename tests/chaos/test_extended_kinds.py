@@ -1,0 +1,80 @@
+"""Webhooks, plans that wait and uses of a month under faults: each is told, applied and counted once."""
+
+from collections import Counter
+
+import pytest
+
+from tests.chaos.kind_mutants import KIND_MUTANTS
+from tests.chaos.planner_users import PlannerUsers
+from tests.chaos.simulation_kinds import run_simulation
+from tests.chaos.studio_users import StudioUsers
+from tests.chaos.webhook_receivers import WebhookReceivers
+from tests.quick_suite_samples import sample_for_quick_suite
+
+SEEDS = {"webhooks": range(7_000, 7_024), "held-plans": range(9_000, 9_012), "plan-uses": range(8_000, 8_009)}
+MUTANTS = [(kind, rule) for kind, mutants in KIND_MUTANTS.items() for rule in mutants]
+MAX_SEEDS = 100
+GOOD_DAYS = (
+    *(("webhooks", seed) for seed in (7_102, 7_103, 7_105)),
+    *(("held-plans", seed) for seed in (9_103, 9_106)),
+    ("plan-uses", 8_101),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    sample_for_quick_suite([(kind, seed) for kind, seeds in SEEDS.items() for seed in seeds], every=24),
+)
+def test_under_faults_every_promise_of_a_kind_is_kept(kind: str, seed: int) -> None:
+    problems, _ = run_simulation(kind, seed, faults=12)
+    assert problems == []
+
+
+@pytest.mark.exhaustive
+def test_on_good_days_receivers_answer_plans_are_decided_in_each_way_and_months_are_used() -> None:
+    found: Counter[str] = Counter()
+    for kind, seed in [
+        ("webhooks", 7_103),
+        ("webhooks", 7_105),
+        ("webhooks", 7_102),
+        ("held-plans", 9_106),
+        ("plan-uses", 8_101),
+    ]:
+        problems, world = run_simulation(kind, seed, faults=0)
+        assert problems == []
+        users = world.extension
+        if isinstance(users, WebhookReceivers):
+            found["a response has answered"] += sum("result" in sent.answer for sent in users.sent)
+            found["a response has decided"] += sum("approved" in sent.answer for sent in users.sent)
+            found["an event was sent again"] += sum(not sent.is_taken for sent in users.sent)
+        elif isinstance(users, PlannerUsers):
+            found.update(decision.outcome for decision in users.decisions)
+            found["an hour was over"] += any(one.outcome == "refused" for one in users.decisions[-1:])
+        elif isinstance(users, StudioUsers):
+            found["a month was used"] += sum(message.is_refused for message in users.sent)
+            months = {row["sk"] for row in world.evidence.bridges if row["sk"].startswith("month#")}
+            found["a month has ended"] += len(months) > 1
+    wanted = {"a response has answered", "a response has decided", "an event was sent again"}
+    wanted |= {"applied", "dropped", "refused", "an hour was over", "a month was used", "a month has ended"}
+    assert wanted <= (+found).keys(), found
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("kind", "rule"), MUTANTS)
+def test_the_judge_of_a_kind_notices_that_a_rule_is_missing(
+    kind: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seed that once showed it comes first; another one may do it after the product has changed."""
+    later, mutate = KIND_MUTANTS[kind][rule]
+    mutate(monkeypatch)
+    first = SEEDS[kind][0]
+    assert later < MAX_SEEDS
+    assert any(is_noticed(kind, seed) for seed in (first + later, *range(first, first + MAX_SEEDS)))
+
+
+def is_noticed(kind: str, seed: int) -> bool:
+    """What is lost may keep a simulation from its end."""
+    try:
+        return bool(run_simulation(kind, seed, faults=12)[0])
+    except TimeoutError:
+        return True

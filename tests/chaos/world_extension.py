@@ -1,0 +1,50 @@
+"""Extend a simulation by those who use a part of the service that only some kinds of simulations have."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fermata.aws.resources import Resources
+
+if TYPE_CHECKING:
+    from tests.chaos.user_actions import UserActions
+    from tests.chaos.world import World
+
+
+class WorldExtension:
+    """Users and servers besides those of every simulation. This one has none.
+
+    Attributes:
+        scope: Of the conversations in `owners`.
+        patience_seconds: How much longer it may take until nothing runs any more.
+    """
+
+    scope = "site"
+    patience_seconds = 0.0
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+
+    @property
+    def owners(self) -> dict[str, str]:
+        """Conversations of its users, and whose they are."""
+        return {}
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        """Put what is simulated in the place of what is not."""
+
+    def set_up(self, resources: Resources, credential: str, model: str) -> None:
+        """Store what its users find there on the first day."""
+
+    def start(self, actions: "UserActions") -> None:
+        """Let its users begin."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its users have done what they wanted."""
+        return True
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is on its way besides."""
+        return True
