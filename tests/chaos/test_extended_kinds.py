@@ -11,7 +11,7 @@ from tests.chaos.studio_users import StudioUsers
 from tests.chaos.webhook_receivers import WebhookReceivers
 from tests.quick_suite_samples import sample_for_quick_suite
 
-SEEDS = {"webhooks": range(7_000, 7_024), "held-plans": range(9_000, 9_012), "plan-uses": range(8_000, 8_009)}
+SEEDS = {"webhooks": range(7_000, 7_016), "held-plans": range(9_000, 9_010), "plan-uses": range(8_000, 8_008)}
 MUTANTS = [(kind, rule) for kind, mutants in KIND_MUTANTS.items() for rule in mutants]
 MAX_SEEDS = 100
 GOOD_DAYS = (

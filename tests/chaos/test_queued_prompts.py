@@ -12,7 +12,7 @@ from fermata.turns.prompt_queue.queued_prompt import QueuedPrompt
 from tests.chaos.simulation_kinds import run_simulation
 from tests.quick_suite_samples import sample_for_quick_suite
 
-SEEDS = range(2_000, 2_040)
+SEEDS = range(2_000, 2_028)
 
 
 run = partial(run_simulation, "queued-prompts")

@@ -8,7 +8,7 @@ from fermata.limits.month_counts import build_months_key, list_month_counts
 from fermata.wire.auth.tenant_store import update_tenant
 from tests.unit.client_protocols.conftest import Requester
 from tests.unit.client_protocols.studio_clients import CONVERSATIONS, KeyClient, StudioClient, fill_project
-from tests.unit.turns.stage import Stage
+from tests.unit.turns.stage import Stage, make_provider_error
 
 
 @pytest.fixture
@@ -70,3 +70,21 @@ def test_messages_of_keys_count_by_themselves(client: StudioClient) -> None:
     assert client.post("Hello").status_code == 200
     counts = [count_messages(client.stage, meter) for meter in (PlanMeter.API_MESSAGES, PlanMeter.CHAT_MESSAGES)]
     assert counts == [1, 1]
+
+
+def test_a_message_that_has_failed_is_sent_again_without_counting_again(client: StudioClient) -> None:
+    failure = [make_provider_error("provider_auth", retryable=False)]
+    client.stage.script_replies(failure, failure, "Hello.")
+    key = {"idempotency-key": "one"}
+    for _ in range(4):
+        assert client.post("Hello", key).status_code == 200
+    assert len(client.stage.driver.requests) == 3, "The answer of the third turn is the fourth request's too."
+    assert count_messages(client.stage) == 1
+
+
+def test_a_message_whose_turn_was_cancelled_counts_again(client: StudioClient) -> None:
+    client.stage.script_replies([client.stage.cancel_turn], "Hello.")
+    key = {"idempotency-key": "one"}
+    for _ in range(2):
+        assert client.post("Hello", key).status_code == 200
+    assert count_messages(client.stage) == 2
