@@ -82,8 +82,8 @@ class PlannerUsers(WorldExtension):
         """What each plan says, which is its summary too."""
         self.edits: dict[str, str] = {}
         """What each edit says that was answered with success, by its Idempotency-Key."""
-        self._actions, self._numbers = actions, itertools.count()
-        self._numbers: Iterator[int]
+        self._actions = actions
+        self._numbers: Iterator[int] = itertools.count()
         self._tasks: list[Task] = []
         self._planning = self._begin(self._ask_for_plans)
         for _ in range(TABS):
