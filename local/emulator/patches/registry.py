@@ -7,6 +7,7 @@ of its source. The emulator does not start when a digest differs, so a new relea
 import functools
 import hashlib
 import inspect
+import linecache
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -94,3 +95,4 @@ def apply_patches() -> None:
         )
     for patch in _patches:
         patch.install()
+    linecache.clearcache()  # of whole modules of MiniStack, which `inspect` has read
