@@ -216,7 +216,7 @@ function factsOf({ locales, createdAt, updatedAt }) {
   const shown = rows.filter(([, value]) => typeof value === "string" && value);
   return h(
     "dl",
-    { class: "facts" },
+    { class: "asset-facts" },
     ...shown.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
   );
 }

@@ -33,8 +33,7 @@ export const DE = {
     menu: "Menü",
     skip: "Zum Inhalt springen",
     notLoaded: "Diese Seite konnte nicht geladen werden. Prüfen Sie die Verbindung, und versuchen Sie es erneut.",
-    offline:
-      "Sie sind offline. Was Sie sehen, kann veraltet sein; es wird neu geladen, sobald Sie wieder verbunden sind.",
+    offline: "Sie sind offline. Was Sie sehen, kann veraltet sein.",
     signOut: "Abmelden",
     theme: { system: "Wie das System", light: "Hell", dark: "Dunkel" },
     pages: {

@@ -32,7 +32,7 @@ export const EN = {
     menu: "Menu",
     skip: "Skip to the page",
     notLoaded: "This page could not be loaded. Check the connection, and try again.",
-    offline: "You are offline. What you see may be old; it is loaded again when you are back.",
+    offline: "You are offline. What you see may be old.",
     signOut: "Sign out",
     theme: { system: "System theme", light: "Light theme", dark: "Dark theme" },
     pages: {
