@@ -118,8 +118,7 @@ def test_turns_that_run_and_wait_survive_the_upgrade_of_a_stack_from_before_alia
     faults.folder.mkdir()
     remove_rollouts = deploy.remove_rollouts
     monkeypatch.setattr(deploy, "remove_rollouts", remove_aliases)
-    for module in ("cloud", "deployed_stack"):
-        monkeypatch.setattr(f"local.{module}.ALIAS", "$LATEST")
+    monkeypatch.setattr("local.deployed_stack.ALIAS", "$LATEST")
     environment = SHORT_START_GRACE | {"FERMATA_FAULTS": faults.folder}
     with LocalCloud(tmp_path / "cloud", parameters=SHORT_TIMINGS, environment=environment) as cloud:
         assert not cloud.get_client("lambda").list_aliases(FunctionName=cloud.function_name("round"))["Aliases"]
