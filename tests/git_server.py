@@ -2,6 +2,7 @@
 
 import base64
 import os
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -140,8 +141,8 @@ def _respond(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, st
 
 
 @contextmanager
-def serve_git(folder: Path) -> Iterator[GitServer]:
-    """Serve an empty repository until the context ends."""
+def serve_git(folder: Path, certificate: Path | None = None) -> Iterator[GitServer]:
+    """Serve an empty repository until the context ends, over TLS if there is a certificate."""
     server = GitServer(folder)
 
     class Handler(BaseHTTPRequestHandler):
@@ -155,9 +156,14 @@ def serve_git(folder: Path) -> Iterator[GitServer]:
             pass
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        # The handshake is made by the thread of a connection, not by the one that accepts them.
+        http.socket = context.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    server.url = f"http://127.0.0.1:{http.server_port}/site.git"
+    server.url = f"{'https' if certificate else 'http'}://127.0.0.1:{http.server_port}/site.git"
     try:
         yield server
     finally:

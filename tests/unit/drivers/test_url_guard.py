@@ -1,7 +1,6 @@
 """URLs and hosts that may be reached; over real sockets where a connection is made."""
 
 import contextlib
-import datetime
 import ipaddress
 import socket
 import ssl
@@ -11,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.drivers.transport import http_connection, url_guard
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard, is_public_address
+from tests.certificates import write_certificate
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.waiting import BACKSTOP_SECONDS
 
@@ -292,22 +288,7 @@ class TestConnecting:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate and key for models.example, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "models.example")])
-    now = datetime.datetime.now(datetime.UTC)
-    builder = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("models.example")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file = tmp_path_factory.mktemp("tls") / "models.pem"
-    file.write_bytes(builder.public_bytes(serialization.Encoding.PEM) + pem)
-    return file
+    return write_certificate(tmp_path_factory.mktemp("tls"), "models.example")
 
 
 class SecureServer:

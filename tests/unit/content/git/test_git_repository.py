@@ -1,6 +1,7 @@
 """A space is pushed to a Git server and pulled from it, while somebody else commits, and while the server breaks."""
 
 import json
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from fermata.content.git.git_remote import GitRemote, delete_git_remote, put_git
 from fermata.content.git.sync_repository import SyncConflict, SyncSummary, pull_repository, push_repository
 from fermata.content.model_store import create_space
 from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.drivers.transport import http_connection
+from tests.certificates import write_certificate
 from tests.git_server import GitServer, serve_git
 from tests.unit.content.conftest import ADA
 from tests.unit.content.files.project_samples import make_tree, text_of
@@ -261,3 +264,36 @@ def test_an_address_that_may_not_be_reached_is_refused(
 ) -> None:
     with pytest.raises(InvalidRequest, match=problem):
         put_git_remote(resources, SPACE, GitRemote(**{"url": "http://127.0.0.1:9/x.git", **fields}), None)
+
+
+def test_a_repository_is_reached_by_tls_if_its_certificate_is_trusted_and_its_own(
+    resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_space(resources, SPACE, ContentSpace(locales=("en", "tr")), ADA)
+    write_project(resources, SPACE, parse_project_files(make_tree()), ContentAuthor("ada", "import"))
+    certificates = {
+        "own": write_certificate(make_folder(tmp_path, "own"), "127.0.0.1"),
+        "of another": write_certificate(make_folder(tmp_path, "of another"), "127.0.0.2"),
+        "expired": write_certificate(make_folder(tmp_path, "expired"), "127.0.0.1", is_expired=True),
+        "unknown": write_certificate(make_folder(tmp_path, "unknown"), "127.0.0.1"),
+    }
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for name in ("own", "of another", "expired"):
+        trusting.load_verify_locations(certificates[name])
+    monkeypatch.setattr(http_connection, "get_tls_context", lambda: trusting)
+    for name, certificate in certificates.items():
+        with serve_git(certificate.parent, certificate) as server:
+            put_git_remote(resources, SPACE, GitRemote(url=server.url), None)
+            if name == "own":
+                assert push(resources).commit
+                assert FAQ_EN in server.read_files()
+                continue
+            with pytest.raises(GitUnavailable, match="did not answer"):
+                push(resources)
+            assert server.requests == 0, name
+
+
+def make_folder(folder: Path, name: str) -> Path:
+    made = folder / name
+    made.mkdir()
+    return made
