@@ -50,6 +50,7 @@ from fermata.wire.operations import (
     agent_definitions,
     api_keys,
     content,
+    content_forms,
     content_git,
     content_search,
     credentials,
@@ -465,7 +466,11 @@ def generate_without_conversation(context: RequestContext) -> Response:
     return Response(200, answer_generate_request(context.resources, context.caller, body.to_generate_request()))
 
 
-for operation, function in (*content_search.CONTENT_SEARCH_HANDLERS, *content_git.CONTENT_GIT_HANDLERS):
+for operation, function in (
+    *content_search.CONTENT_SEARCH_HANDLERS,
+    *content_git.CONTENT_GIT_HANDLERS,
+    *content_forms.CAPTCHA_HANDLERS,
+):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
 router.handles_by_path(planner.VARY_BLOCK, "fermata.planner_api.vary_block:vary_block")
 router.handles_by_path(planner.STREAM_VARIATIONS, "fermata.planner_api.vary_block:stream_variations")

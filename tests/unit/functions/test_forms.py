@@ -255,7 +255,7 @@ def test_a_submission_is_approved_by_itself_where_form_and_plan_say_so(site: For
         ({"exposedFields": ["photo"]}, "type image, which visitors cannot fill in"),
         ({"exposedFields": []}, "at least one field"),
         ({"honeypot": "name"}, "one of the exposed fields"),
-        ({"captcha": "turnstile"}, "no captchas are checked here"),
+        ({"captcha": "turnstile"}, "form.captcha"),
         ({"limits": {"perMinute": 11}}, "limits.perMinute"),
         ({"color": "red"}, "form.color"),
     ],

@@ -135,6 +135,7 @@ ASKS: dict[PlanPartName, tuple[Ask, ...]] = {
     PlanQuota.FILE_BYTES: (store_image,),
     PlanQuota.SEATS: (add_member(),),
     PlanFeature.FORM_AUTO_APPROVE: (open_form(autoApprove=True),),
+    PlanFeature.FORM_CAPTCHA: (open_form(captcha=True),),
     PlanFeature.OWN_MODEL_KEY: (enter_key,),
     PlanFeature.CONVERSATION_API: (make_key(),),
     PlanFeature.MODEL_RESTRICTIONS: (

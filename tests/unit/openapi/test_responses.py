@@ -93,6 +93,7 @@ BODIES: dict[str, Any] = {
     "indexContent": {"again": True},
     "setSearchModel": {},
     "putSpaceMember": {"role": "reviewer", "models": ["recipe"]},
+    "storeCaptcha": {"service": "turnstile", "siteKey": "0x4AAA", "secret": "secret"},
     "connectGitRepository": {"url": "https://93.184.216.34/site.git", "username": "ada", "password": "secret"},
     "pullGitRepository": {"prefer": "ours"},
     "pushGitRepository": {"message": "Update content"},

@@ -17,6 +17,7 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
+from fermata.content.forms.captcha_keys import CaptchaService, put_captcha
 from fermata.content.forms.submission import Submission, build_submission_puts, make_submission_id
 from fermata.content.forms.submission_store import decide_submission
 from fermata.content.git.git_remote import GitRemote, put_git_remote
@@ -136,6 +137,7 @@ def write_content(resources: Resources, caller: Caller) -> None:
     issue_delivery_token(resources, space, caller.user, "published")
     leave_change_open(resources, space, author)
     put_git_remote(resources, space, GitRemote(url="https://1.1.1.1/shop.git", username="ada"), "password-of-git")
+    put_captcha(resources, space, CaptchaService.TURNSTILE, "public-key", "secret-of-captcha")
     put_member(resources, space, SpaceMember(caller.user, "editor"))
     leave_submission(resources, space, caller)
 

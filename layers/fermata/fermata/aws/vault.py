@@ -10,7 +10,13 @@ if TYPE_CHECKING:
     from types_boto3_kms import KMSClient
 
 SecretPurpose = Literal[
-    "provider-key", "caller-secret", "host-secret", "tool-secret", "caller-authorization", "git-password"
+    "provider-key",
+    "caller-secret",
+    "host-secret",
+    "tool-secret",
+    "caller-authorization",
+    "captcha-secret",
+    "git-password",
 ]
 SECRET_CACHE_SECONDS = 300
 _UNDECRYPTABLE_CODES = {

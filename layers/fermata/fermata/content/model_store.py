@@ -171,6 +171,8 @@ def check_forms_fit_plan(
     changed = [(known, form) for _, known, form in forms if form and form != known]
     if any(form.auto_approve and not (known and known.auto_approve) for known, form in changed):
         require_plan_feature(resources, space.tenant, PlanFeature.FORM_AUTO_APPROVE)
+    if any(form.captcha and not (known and known.captcha) for known, form in changed):
+        require_plan_feature(resources, space.tenant, PlanFeature.FORM_CAPTCHA)
     if all(known for known, _ in changed):
         return
     subscription = read_subscription(resources, space.tenant)

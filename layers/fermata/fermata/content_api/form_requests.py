@@ -13,6 +13,8 @@ from fermata.content.content_space import SPACE_NAME, ContentSpace, SpaceKey
 from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.read_document import read_write_basis
 from fermata.content.forms.approve_submission import approve_submission
+from fermata.content.forms.captcha_keys import CaptchaKeys, read_captcha
+from fermata.content.forms.check_captcha import RESPONSE_FIELDS, check_captcha
 from fermata.content.forms.check_submission import check_submission
 from fermata.content.forms.form_definition import FormDefinition, find_form
 from fermata.content.forms.submission import (
@@ -21,12 +23,20 @@ from fermata.content.forms.submission import (
     build_submission_puts,
     make_submission_id,
 )
-from fermata.domain.errors import ApiError, InvalidRequest, NotFound, PayloadTooLarge, PaymentRequired, TooManyRequests
+from fermata.domain.errors import (
+    ApiError,
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+    PaymentRequired,
+    ServiceUnavailable,
+    TooManyRequests,
+)
 from fermata.domain.plan_refusals import PlanLimitReached
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.domain.workspace_plan import PlanFeature, PlanMeter, Subscription
 from fermata.limits.count_visitor import count_visitor
-from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
+from fermata.limits.metered_uses import MeteredUse, is_use_reserved, reserve_metered_use
 from fermata.wire.auth.tenant_store import find_tenant
 from fermata.wire.bodies.content_requests import NewSubmission
 from fermata.wire.http.json_body import parse_body
@@ -48,6 +58,7 @@ class _OpenedForm:
     model: ContentModel
     form: FormDefinition
     subscription: Subscription
+    captcha: CaptchaKeys | None
 
     @property
     def name(self) -> str:
@@ -60,7 +71,9 @@ def show_form(resources: Resources, request: HttpRequest) -> Response:
     opened = _open_form(resources, request)
     fields = {name: field.to_wire() for name, field in opened.form.list_fields(opened.model).items()}
     form = opened.form
+    captcha = opened.captcha.to_view() if opened.captcha else None
     view = {"model": opened.model.id, "fields": fields, "honeypot": form.honeypot, "locales": opened.record.locales}
+    view["captcha"] = captcha
     return Response(200, {"form": view}, {"Cache-Control": "public, max-age=60"})
 
 
@@ -70,14 +83,34 @@ def submit_form(resources: Resources, request: HttpRequest) -> Response:
         raise PayloadTooLarge(f"A form may have at most {MAX_FORM_BYTES // 1024} KB. Shorten the texts.")
     opened = _open_form(resources, request)
     count_visitor(resources, opened.space.tenant, request.source, opened.name, opened.form.limits.per_minute)
+    if opened.form.captcha and opened.captcha is None:
+        observability.log_warning("form.captcha_missing", form=opened.name, tenant=opened.space.tenant)
+        raise ServiceUnavailable("This form is not ready: its captcha is not set up. Write to the owner of the site.")
     values, locale, is_form_encoded = _read_values(request, opened)
     response = Response(201, {"ok": True, "message": opened.form.success_message})
     if opened.form.honeypot and values.pop(opened.form.honeypot, None):
         observability.log_warning("form.honeypot_filled", form=opened.name, tenant=opened.space.tenant)
         return response
+    solution = values.pop(RESPONSE_FIELDS[opened.captcha.service], "") if opened.captcha else ""
     data = check_submission(values, opened.form.list_fields(opened.model), is_form_encoded=is_form_encoded)
-    _store(resources, request, opened, data, locale)
+    submission = _make_submission(resources, request, opened, data, locale)
+    use = _make_use(request, opened, submission)
+    _require_solved_captcha(resources, request, opened, use, solution)
+    _store(resources, opened, submission, use)
     return response
+
+
+def _require_solved_captcha(
+    resources: Resources, request: HttpRequest, opened: _OpenedForm, use: MeteredUse, solution: Any
+) -> None:
+    """Return if the form has no captcha, or it is solved. A repeated request has used its solution up before.
+
+    Raises:
+        InvalidRequest: It is not solved.
+        ServiceUnavailable: It cannot be checked.
+    """
+    if opened.captcha and not is_use_reserved(resources, opened.space.tenant, opened.subscription, use):
+        check_captcha(resources, opened.space, opened.captcha, solution, request.source)
 
 
 def _open_form(resources: Resources, request: HttpRequest) -> _OpenedForm:
@@ -102,7 +135,8 @@ def _open_form(resources: Resources, request: HttpRequest) -> _OpenedForm:
     form = find_form(model)
     if form is None:
         raise NotFound(_NO_FORM)
-    return _OpenedForm(space, basis.space, model, form, tenant.subscription)
+    captcha = read_captcha(resources, space) if form.captcha else None
+    return _OpenedForm(space, basis.space, model, form, tenant.subscription, captcha)
 
 
 def _read_values(request: HttpRequest, opened: _OpenedForm) -> tuple[dict[str, Any], str, bool]:
@@ -130,16 +164,18 @@ def _parse_form(body: bytes) -> dict[str, Any]:
     return {name: values[0] if len(values) == 1 else values for name, values in parsed.items()}
 
 
-def _store(resources: Resources, request: HttpRequest, opened: _OpenedForm, data: dict[str, Any], locale: str) -> None:
-    """Store a submission together with what it counts as."""
-    submission = _make_submission(resources, request, opened, data, locale)
-    form = opened.form
-    use = MeteredUse(
+def _make_use(request: HttpRequest, opened: _OpenedForm, submission: Submission) -> MeteredUse:
+    return MeteredUse(
         PlanMeter.FORM_SUBMISSIONS,
         _make_use_id(request, opened, submission),
         user=f"form\n{opened.name}",
-        own_limit=form.limits.per_month,
+        own_limit=opened.form.limits.per_month,
     )
+
+
+def _store(resources: Resources, opened: _OpenedForm, submission: Submission, use: MeteredUse) -> None:
+    """Store a submission together with what it counts as."""
+    form = opened.form
     puts = build_submission_puts(resources.settings.content_table, opened.space, submission)
     try:
         reserved = reserve_metered_use(resources, opened.space.tenant, opened.subscription, use, puts)

@@ -34,9 +34,7 @@ PLAN_PARTS: dict[PlanPartName, PlanPart] = {
     PlanQuota.FILE_BYTES: PlanPart("bytes of a file"),
     PlanQuota.SEATS: PlanPart("members"),
     PlanFeature.REVIEW_WORKFLOW: PlanPart("reviews of changes"),
-    PlanFeature.FORM_CAPTCHA: PlanPart(
-        "captchas", "Nobody checks captchas here: a form that asks for one is refused, whatever the plan."
-    ),
+    PlanFeature.FORM_CAPTCHA: PlanPart("captchas in forms"),
     PlanFeature.FORM_AUTO_APPROVE: PlanPart("forms whose submissions are approved at once"),
     PlanFeature.OWN_MODEL_KEY: PlanPart("own keys of model providers"),
     PlanFeature.CONVERSATION_API: PlanPart("Conversation API"),

@@ -103,6 +103,18 @@ def reserve_metered_use(
     raise ServiceUnavailable("Too many requests began at once. Send the same request again.", retry_after=1)
 
 
+def is_use_reserved(resources: Resources, tenant: str, subscription: Subscription, use: MeteredUse) -> bool:
+    """Return whether an earlier request with the same id has reserved a use.
+
+    Args:
+        resources: Of the process.
+        tenant: The workspace.
+        subscription: Its plan.
+        use: The use.
+    """
+    return UseCounting.read(resources, tenant, subscription, use).find_reserved() is not None
+
+
 def build_use_counts(
     resources: Resources, tenant: str, subscription: Subscription, use: MeteredUse
 ) -> Sequence[Update]:

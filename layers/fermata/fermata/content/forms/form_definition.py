@@ -1,6 +1,5 @@
 """Define the form of a model: which of its fields visitors fill in, and what limits them (decision 0482)."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
@@ -47,7 +46,7 @@ class FormDefinition(DomainModel):
         exposed_fields: The fields that it has, in their order.
         required_overrides: Fields that are required in the form and not in the model, or the other way round.
         honeypot: The name of a field that people do not see, so that only programs fill it in; empty for none.
-        captcha: None. No service that checks captchas is known here.
+        captcha: Whether a visitor has to solve the captcha of the space.
         auto_approve: Whether a submission becomes an entry at once, as a draft.
         keep_days: After how many days a submission is deleted; None for never.
     """
@@ -59,7 +58,7 @@ class FormDefinition(DomainModel):
     exposed_fields: Annotated[tuple[_FieldName, ...], Field(max_length=MAX_EXPOSED_FIELDS)] = ()
     required_overrides: dict[str, bool] = Field(default_factory=dict)
     honeypot: Annotated[str, BeforeValidator(_name_honeypot), Field(max_length=64)] = ""
-    captcha: None = None
+    captcha: bool = False
     success_message: Annotated[str, Field(max_length=500)] = "Thank you."
     limits: FormLimits = FormLimits()
     auto_approve: bool = False
@@ -83,8 +82,6 @@ def parse_form_definition(model: ContentModel) -> FormDefinition | None:
     """
     if model.form is None:
         return None
-    if isinstance(model.form, Mapping) and model.form.get("captcha"):
-        raise InvalidRequest("form.captcha: no captchas are checked here. Leave it out, and use honeypot and limits.")
     try:
         form = FormDefinition.from_wire(model.form)
     except ValidationError as error:

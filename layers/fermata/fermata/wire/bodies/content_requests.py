@@ -100,6 +100,14 @@ class NewGitRemote(StrictBody):
     password: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
 
 
+class NewCaptcha(StrictBody):
+    """The captcha of a site's forms. With `secret` it is entered anew."""
+
+    service: Literal["turnstile", "hcaptcha", "recaptcha"]
+    site_key: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
+    secret: Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[!-~]+$")] | None = None
+
+
 class GitPull(StrictBody):
     """Whose values count in a conflict: `theirs` are those of the repository. Without it, nothing is changed then."""
 

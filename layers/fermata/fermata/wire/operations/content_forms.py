@@ -1,8 +1,14 @@
 """Operations on forms: what visitors send without a token, and what moderators do with it."""
 
 from fermata.domain.caller import Capability
-from fermata.wire.bodies.content_requests import NewSubmission, SubmissionDecision, SubmissionDecisions
-from fermata.wire.operations.common import CAN_READ_CONTENT, OK_RESPONSES, make_integer_parameter
+from fermata.wire.bodies.content_requests import NewCaptcha, NewSubmission, SubmissionDecision, SubmissionDecisions
+from fermata.wire.operations.common import (
+    API_PREFIX,
+    CAN_MANAGE_CONTENT,
+    CAN_READ_CONTENT,
+    OK_RESPONSES,
+    make_integer_parameter,
+)
 from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import Operation, PublicOperation, RequestParameter, SuccessResponse
 
@@ -53,10 +59,11 @@ SUBMIT_FORM = PublicOperation(
     responses=(SuccessResponse("It was sent.", "SubmittedFormResponse", 201),),
     errors=_NO_FORM
     | {
-        400: "The body is not as described, or `problems` says which field is wrong.",
+        400: "The body is not as described, the captcha is not solved, or `problems` says which field is wrong.",
         402: "The workspace takes no submissions now.",
         413: "The form is too large.",
         429: "The visitor sends too many, or the form takes no more in this month.",
+        503: "The captcha cannot be checked now.",
     },
 )  # fmt: skip
 LIST_SUBMISSIONS = Operation(
@@ -106,6 +113,35 @@ DELETE_SUBMISSION = Operation(
     responses=OK_RESPONSES,
     errors=_NO_SUBMISSION | {409: "Somebody else decides at the same moment."},
 )  # fmt: skip
+_CAPTCHA_PATH = f"{API_PREFIX}/content-git/{{site}}/{{environment}}/captcha"
+_BAD_CAPTCHA = {400: "A name or the body is not as described, or there is no secret.", 404: "There is no such site."}
+_CHANGED = {409: "Somebody else has changed it at the same moment."}
+SHOW_CAPTCHA = Operation(
+    name="showCaptcha", function="credentials", method="GET", path=_CAPTCHA_PATH, capabilities=CAN_MANAGE_CONTENT,
+    summary="Show the captcha of a site's forms",
+    responses=(SuccessResponse("Its service and public key.", "CaptchaResponse"),),
+    errors=_BAD_CAPTCHA,
+)  # fmt: skip
+STORE_CAPTCHA = Operation(
+    name="storeCaptcha", function="credentials", method="PUT", path=_CAPTCHA_PATH, capabilities=CAN_MANAGE_CONTENT,
+    summary="Say which captcha the forms of a site have",
+    description="The secret is sealed and never shown. Without one, that of the same service and public key stays.",
+    body=NewCaptcha,
+    responses=(SuccessResponse("Its service and public key.", "CaptchaResponse"),),
+    errors=_BAD_CAPTCHA | _CHANGED,
+)  # fmt: skip
+REMOVE_CAPTCHA = Operation(
+    name="removeCaptcha", function="credentials", method="DELETE", path=_CAPTCHA_PATH, capabilities=CAN_MANAGE_CONTENT,
+    summary="Forget the captcha of a site's forms",
+    description="Forms that ask for one take nothing from then on.",
+    responses=OK_RESPONSES,
+    errors=_BAD_CAPTCHA | _CHANGED,
+)  # fmt: skip
+CAPTCHA_HANDLERS = (
+    (SHOW_CAPTCHA, "captcha_requests:show_captcha"),
+    (STORE_CAPTCHA, "captcha_requests:store_captcha"),
+    (REMOVE_CAPTCHA, "captcha_requests:remove_captcha"),
+)
 SUBMISSION_HANDLERS = (
     (LIST_SUBMISSIONS, "submission_requests:list_space_submissions"),
     (SHOW_SUBMISSION, "submission_requests:show_submission"),

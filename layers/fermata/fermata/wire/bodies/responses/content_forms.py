@@ -7,6 +7,13 @@ from fermata.wire.bodies.responses.common import CountField, InstantField, Respo
 _Status = Literal["pending", "approved", "rejected", "spam"]
 
 
+class CaptchaView(ResponseModel):
+    """The captcha that a visitor has to solve, with the public key of its service."""
+
+    service: Literal["turnstile", "hcaptcha", "recaptcha"]
+    site_key: str
+
+
 class FormView(ResponseModel):
     """A form. `honeypot` is the name of a field that people must not see; empty for none."""
 
@@ -14,6 +21,13 @@ class FormView(ResponseModel):
     fields: dict[str, Any]
     honeypot: str
     locales: list[str]
+    captcha: CaptchaView | None
+
+
+class CaptchaResponse(ResponseModel):
+    """The captcha of a site without its secret; null for none."""
+
+    captcha: CaptchaView | None
 
 
 class FormResponse(ResponseModel):
