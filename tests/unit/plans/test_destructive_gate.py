@@ -44,6 +44,21 @@ def test_pages_are_counted_by_what_they_are(operations: list[Any], reasons: list
     assert [reason.kind for reason in found] == reasons
 
 
+@pytest.mark.parametrize(
+    ("operations", "messages"),
+    [
+        ([RENAMED, {"op": "remove_page", "pageSlug": "/questions"}], ["Delete page /faq with 2 blocks."]),
+        (
+            [{"op": "remove_page", "pageSlug": "/faq"}, AT_THE_OLD_SLUG, remove_block("/faq", "b_faq")],
+            ["Delete page /faq with 2 blocks.", "Change 2 pages in one step: /faq, /faq (new)."],
+        ),
+    ],
+)
+def test_whoever_decides_reads_which_page_goes_and_how_much_of_it(operations: list[Any], messages: list[str]) -> None:
+    found = find_destructive_reasons(PLAN_OPERATIONS.validate_python(operations), COUNTS)
+    assert [reason.message for reason in found] == messages
+
+
 def test_an_outcome_names_the_slug_that_a_copy_or_a_renamed_page_has() -> None:
     applied = apply(copy_page("/"), copy_page("/faq"), copy_page("/faq"), RENAMED, set_title("/pricing"))
     slugs = [outcome.updated_slug for outcome in applied.outcomes]

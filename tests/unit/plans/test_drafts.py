@@ -307,6 +307,80 @@ def test_changes_after_a_rename_are_undone_before_it_and_not_under_the_old_slug(
     assert (draft.slugs, draft.find_page("/faq")) == (SITE.slugs, SITE.find_page("/faq"))
 
 
+def rename(old_slug: str, new_slug: str) -> dict[str, Any]:
+    return {"op": "rename_page", "pageSlug": old_slug, "newPageSlug": new_slug}
+
+
+def list_pages(resources: Resources) -> list[tuple[str, str]]:
+    return [(page.slug, page.id) for page in load_draft(resources, HERE).draft.pages]
+
+
+def test_steps_over_a_chain_of_renames_go_back_one_by_one_and_forward_again(site: Resources) -> None:
+    change(site, rename("/pricing", "/prices"))
+    change(site, rename("/prices", "/plans"))
+    after = list_pages(site)
+    for _ in range(2):
+        step_page(site, HERE, "/plans", "undo")
+        step_page(site, HERE, "/prices", "undo")
+        assert load_draft(site, HERE).draft.slugs == SITE.slugs
+        assert find_hero_link(site) == "/pricing"
+        step_page(site, HERE, "/pricing", "redo")
+        step_page(site, HERE, "/prices", "redo")
+        assert (list_pages(site), find_hero_link(site)) == (after, "/plans")
+
+
+@pytest.mark.parametrize("slug", ["/faq", "/pricing"])
+def test_a_step_over_a_swap_of_two_slugs_takes_both_pages(site: Resources, slug: str) -> None:
+    before = list_pages(site)
+    change(site, rename("/pricing", "/for-now"), rename("/faq", "/pricing"), rename("/for-now", "/faq"))
+    after = list_pages(site)
+    assert (sorted(before), find_hero_link(site)) != (sorted(after), "/pricing")
+    step_page(site, HERE, slug, "undo")
+    assert (list_pages(site), find_hero_link(site)) == (before, "/pricing")
+    step_page(site, HERE, slug, "redo")
+    assert (list_pages(site), find_hero_link(site)) == (after, "/faq")
+
+
+NEW_AT_THE_OLD_SLUG = {"op": "create_page", "page": {"id": "p_new", "slug": "/faq", "title": "New", "blocks": []}}
+
+
+@pytest.mark.parametrize("slug", ["/faq", "/questions"])
+def test_a_step_over_a_rename_makes_room_for_the_page_under_its_old_slug(site: Resources, slug: str) -> None:
+    change(site, rename("/faq", "/questions"), NEW_AT_THE_OLD_SLUG)
+    step_page(site, HERE, slug, "undo")
+    assert sorted(list_pages(site)) == sorted((page.slug, page.id) for page in SITE.pages)
+
+
+def test_a_step_over_a_rename_does_not_take_the_place_of_a_page_that_came_later(site: Resources) -> None:
+    change(site, rename("/faq", "/questions"))
+    change(site, NEW_AT_THE_OLD_SLUG)
+    before = list_pages(site)
+    with pytest.raises(Conflict, match="would be called /faq"):
+        step_page(site, HERE, "/questions", "undo")
+    assert list_pages(site) == before
+    step_page(site, HERE, "/faq", "undo")
+    step_page(site, HERE, "/questions", "undo")
+    assert list_pages(site) == [(page.slug, page.id) for page in SITE.pages]
+
+
+def test_a_page_that_came_with_a_removed_one_of_its_slug_goes_back_to_its_own(site: Resources) -> None:
+    change(site, {"op": "remove_page", "pageSlug": "/faq"}, rename("/pricing", "/faq"))
+    step_page(site, HERE, "/faq", "undo")
+    assert sorted(list_pages(site)) == sorted((page.slug, page.id) for page in SITE.pages)
+
+
+@pytest.mark.parametrize(
+    "slug", ["/faq/../x", "/./x", "/..", "/%2E./x", "//elsewhere.example/x", "/a\\b", "/a?b", "/a#b"]
+)
+def test_a_slug_to_which_no_link_leads_is_refused(site: Resources, slug: str) -> None:
+    created = {"op": "create_page", "page": {"id": "p_new", "slug": slug, "title": "New", "blocks": []}}
+    copied = {"op": "duplicate_page", "pageSlug": "/faq", "newPageSlug": slug}
+    for operation in (created, rename("/faq", slug), copied):
+        with pytest.raises(InvalidPlan, match="The slug /"):
+            change(site, operation)
+    assert load_draft(site, HERE).version == 1
+
+
 def test_two_pages_that_came_and_went_in_one_change_are_two_pages(site: Resources) -> None:
     page = {"id": "p_new", "slug": "/new", "title": "New", "blocks": []}
     change(site, {"op": "remove_page", "pageSlug": "/faq"}, {"op": "create_page", "page": page})

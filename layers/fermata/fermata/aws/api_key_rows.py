@@ -4,6 +4,8 @@ from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 
 _USER_PREFIX = "apikey:"
+_MAX_MAKERS = 20
+"""Of keys that were made with keys, one with the other."""
 
 
 def api_key_partition(tenant: str) -> str:
@@ -45,3 +47,21 @@ def is_api_key_live(resources: Resources, tenant: str, key_id: str) -> bool:
         key_id: The key's id.
     """
     return read_live_api_key(resources, tenant, key_id) is not None
+
+
+def find_person(resources: Resources, tenant: str, user: str) -> str:
+    """Return who acts under a name: for an API key the person who has made it, also with another key.
+
+    Args:
+        resources: The tables.
+        tenant: The tenant's name.
+        user: The name. That of a key which is not stored any more is returned itself.
+    """
+    for _ in range(_MAX_MAKERS):
+        if not (key_id := read_api_key_id(user)):
+            break
+        item = resources.tables.get_item(resources.settings.settings_table, api_key_partition(tenant), key_id)
+        if item is None:
+            break
+        user = str(item["created_by"])
+    return user

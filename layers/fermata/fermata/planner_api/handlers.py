@@ -34,6 +34,7 @@ from fermata.plans.drafts.repeated_request import make_request_effect_key
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.operations import STRUCTURAL_OPERATIONS
 from fermata.plans.page_model import Page
+from fermata.plans.slugs import find_slug_problem
 from fermata.plans.submit_plan import STRUCTURAL_MESSAGE, apply_submitted_operations
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import load_turn
@@ -231,9 +232,10 @@ def bootstrap_draft(context: RequestContext) -> Response:
 
 def _read_page(raw: dict[str, Any]) -> Page | None:
     try:
-        return Page.from_wire(raw)
+        page = Page.from_wire(raw)
     except ValidationError:
         return None
+    return None if find_slug_problem(page.slug) else page
 
 
 def locate_by_query(context: RequestContext) -> DraftLocation:

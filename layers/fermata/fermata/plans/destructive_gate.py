@@ -48,11 +48,12 @@ def find_destructive_reasons(
 def _find_removed_pages(
     operations: Sequence[PlanOperation], block_counts: Mapping[str, int]
 ) -> list[DestructiveReason]:
-    slugs = [operation.page_slug for operation in operations if isinstance(operation, RemovePage)]
+    touched = _iter_touched_pages(operations, block_counts)
+    pages = [page for operation, names in touched for page in names if isinstance(operation, RemovePage)]
     return [
-        DestructiveReason(kind="remove_page", slug=slug, message=f"Delete page {slug} with {_say_blocks(count)}.")
-        for slug in slugs
-        for count in (block_counts.get(slug, 0),)
+        DestructiveReason(kind="remove_page", slug=page, message=f"Delete page {page} with {_say_blocks(count)}.")
+        for page in pages
+        for count in (block_counts.get(page, 0),)
     ]
 
 
@@ -74,12 +75,14 @@ def _iter_touched_pages(
 ) -> Iterator[tuple[PlanOperation, tuple[str, ...]]]:
     """Yield each operation with the pages that it changes, by the names that they have before the plan.
 
-    A page that the plan renames is one page, and whatever gets its former slug is another one.
+    A page that the plan renames is one page, and whatever gets its former slug, or that of a removed one, is another.
     """
     names = {slug: slug for slug in slugs}
     for operation in operations:
         touched = _list_slugs(operation, names)
         yield operation, tuple(names.setdefault(slug, slug) for slug in touched)
+        if isinstance(operation, RemovePage):
+            names[operation.page_slug] = f"{operation.page_slug} (new)"
         if isinstance(operation, RenamePage) and operation.new_page_slug:
             old_slug, new_slug = operation.page_slug, operation.new_page_slug
             name = names.pop(old_slug)

@@ -1,7 +1,7 @@
 """Apply the operations on whole pages and on the settings of the site."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fermata.plans.operations import (
@@ -14,7 +14,7 @@ from fermata.plans.operations import (
     UpdateSiteConfig,
 )
 from fermata.plans.page_model import HOME_SLUG, PageMeta, SiteConfig, SiteDraft
-from fermata.plans.slugs import make_copy_slug, make_page_id
+from fermata.plans.slugs import find_slug_problem, make_copy_slug, make_page_id
 from fermata.plans.staged_site import OperationFailed, StagedSite, merge_model
 
 PageOperation = CreatePage | RenamePage | RemovePage | MovePage | DuplicatePage | UpdatePageMeta | UpdateSiteConfig
@@ -61,6 +61,8 @@ def _create_page(site: StagedSite, operation: CreatePage) -> bool:
 def _require_free_slug(site: StagedSite, slug: str) -> None:
     if site.has_page(slug):
         raise OperationFailed("schema_violation", f"There is a page {slug} already.")
+    if problem := find_slug_problem(slug):
+        raise OperationFailed("schema_violation", f"The slug {slug} {problem}.")
 
 
 def _rename_page(site: StagedSite, operation: RenamePage) -> bool:
@@ -76,50 +78,47 @@ def _rename_page(site: StagedSite, operation: RenamePage) -> bool:
         raise OperationFailed("operation_failed", "The home page keeps its slug /. Only its title can change.")
     _require_free_slug(site, new_slug)
     site.replace_slug(page.slug, page.model_copy(update={"slug": new_slug, "title": new_title}))
-    _rewrite_links(site, page.slug, new_slug, site.slugs)
+    _rewrite_links(site, {page.slug: new_slug}, site.slugs)
     return True
 
 
-def redirect_links(draft: SiteDraft, old_slug: str, new_slug: str, now: str) -> SiteDraft:
-    """Return a draft in which the links of all other pages to a slug lead to another one.
+def redirect_links(draft: SiteDraft, new_slugs: Mapping[str, str], kept: Collection[str], now: str) -> SiteDraft:
+    """Return a draft in which links lead to other slugs.
 
     Args:
         draft: The draft. It does not change.
-        old_slug: Where the links lead.
-        new_slug: Where they are to lead: the page with this slug stays as it is.
+        new_slugs: Where links are to lead, by where they lead.
+        kept: The slugs of pages that stay as they are.
         now: The ISO instant at which changed pages are marked as updated.
     """
     site = StagedSite(draft, now)
-    _rewrite_links(site, old_slug, new_slug, [slug for slug in site.slugs if slug != new_slug])
+    _rewrite_links(site, new_slugs, [slug for slug in site.slugs if slug not in kept])
     return site.to_draft()
 
 
-def _rewrite_links(site: StagedSite, old_slug: str, new_slug: str, slugs: Sequence[str]) -> None:
+def _rewrite_links(site: StagedSite, new_slugs: Mapping[str, str], slugs: Sequence[str]) -> None:
     for slug in slugs:
         page = site.get_page(slug)
-        blocks = [
-            block.model_copy(update={"props": _rewrite_value(block.props, old_slug, new_slug)}) for block in page.blocks
-        ]
+        blocks = [block.model_copy(update={"props": _rewrite_value(block.props, new_slugs)}) for block in page.blocks]
         if blocks != list(page.blocks):
             site.put_blocks(page, blocks)
 
 
-def _rewrite_value(value: Any, old_slug: str, new_slug: str, name: str = "") -> Any:
+def _rewrite_value(value: Any, new_slugs: Mapping[str, str], name: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: _rewrite_value(member, old_slug, new_slug, key) for key, member in value.items()}
+        return {key: _rewrite_value(member, new_slugs, key) for key, member in value.items()}
     if isinstance(value, list):
-        return [_rewrite_value(member, old_slug, new_slug, name) for member in value]
+        return [_rewrite_value(member, new_slugs, name) for member in value]
     if not isinstance(value, str):
         return value
     if _LINK_MEMBERS.search(name):
-        return _rewrite_link(value, old_slug, new_slug)
-    return _MARKDOWN_LINK.sub(lambda match: f"]({_rewrite_link(match[1], old_slug, new_slug)})", value)
+        return _rewrite_link(value, new_slugs)
+    return _MARKDOWN_LINK.sub(lambda match: f"]({_rewrite_link(match[1], new_slugs)})", value)
 
 
-def _rewrite_link(link: str, old_slug: str, new_slug: str) -> str:
-    rest = link.removeprefix(old_slug)
-    is_link_to_page = link.startswith(old_slug) and (not rest or rest[0] in "?#")
-    return f"{new_slug}{rest}" if is_link_to_page else link
+def _rewrite_link(link: str, new_slugs: Mapping[str, str]) -> str:
+    path = link.partition("?")[0].partition("#")[0]
+    return f"{new_slugs[path]}{link[len(path) :]}" if path in new_slugs else link
 
 
 def _remove_page(site: StagedSite, operation: RemovePage) -> bool:

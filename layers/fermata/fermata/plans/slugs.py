@@ -23,6 +23,20 @@ def normalize_slug(text: object) -> str | None:
     return f"/{'/'.join(parts)}" if parts else None
 
 
+def find_slug_problem(slug: str) -> str:
+    """Return why no link to a slug would lead to its page; empty for one that is right.
+
+    A browser takes parts of dots out of an address, reads `//` at its beginning as another host, and `\\` as `/`.
+    """
+    if slug.startswith("//") or "\\" in slug:
+        return "would lead to another site: begin it with one '/', and write no '\\'"
+    if "?" in slug or "#" in slug:
+        return "may not have '?' or '#', which end the path of an address"
+    if any(part.lower().replace("%2e", ".") in (".", "..") for part in slug.split("/")):
+        return "may not have a part that is '.' or '..': write the path that is meant"
+    return ""
+
+
 def list_mentioned_slugs(message: str) -> list[str]:
     """Return the slugs that a user's message mentions, in its order."""
     found = (normalize_slug(match[0]) for match in _MENTION.finditer(message))

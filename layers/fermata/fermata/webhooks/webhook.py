@@ -3,6 +3,7 @@
 t#<tenant>   webhooks   id, address, events and state of each; `sealed` holds their signing secrets
 """
 
+import hashlib
 import json
 from typing import Any
 
@@ -15,6 +16,7 @@ from fermata.domain.base import StoredModel
 from fermata.webhooks.webhook_event import WebhookEvent
 
 WEBHOOKS_SORT_KEY = "webhooks"
+_USER_PREFIX = "webhook:"
 
 
 class Webhook(StoredModel):
@@ -22,6 +24,7 @@ class Webhook(StoredModel):
 
     Attributes:
         may_answer: Whether its response may carry the result of a tool request or the decision about an approval.
+        owner_digest: Of who has set its address, from `digest_owner`; empty where nobody has noted it.
     """
 
     id: str
@@ -29,6 +32,7 @@ class Webhook(StoredModel):
     events: tuple[WebhookEvent, ...]
     enabled: bool = True
     may_answer: bool = False
+    owner_digest: str = ""
     created_at: str
     updated_at: str
 
@@ -43,6 +47,21 @@ class Webhook(StoredModel):
             "createdAt": self.created_at,
             "updatedAt": self.updated_at,
         }
+
+
+def make_webhook_user(webhook_id: str) -> str:
+    """Return the name under which a webhook decides about approvals."""
+    return _USER_PREFIX + webhook_id
+
+
+def read_webhook_id(user: str) -> str:
+    """Return the id of the webhook that acts under a name; empty if none does."""
+    return user.removeprefix(_USER_PREFIX) if user.startswith(_USER_PREFIX) else ""
+
+
+def digest_owner(webhook_id: str, person: str) -> str:
+    """Return by what a webhook is known to answer for a person. The list of webhooks names nobody (decision 0542)."""
+    return hashlib.sha256(f"{webhook_id}/{person}".encode()).hexdigest()
 
 
 class RegisteredWebhooks(StoredModel):

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from fermata.aws import observability
+from fermata.aws.api_key_rows import find_person
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ConditionFailed, Put, TransactionCanceled
 from fermata.aws.resources import Resources
@@ -12,7 +13,13 @@ from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signature import make_signing_secret
-from fermata.webhooks.webhook import RegisteredWebhooks, Webhook, read_webhooks, seal_webhook_secret
+from fermata.webhooks.webhook import (
+    RegisteredWebhooks,
+    Webhook,
+    digest_owner,
+    read_webhooks,
+    seal_webhook_secret,
+)
 from fermata.webhooks.webhook_event import TURN_EVENTS, WebhookEvent
 
 MAX_WEBHOOKS = 10
@@ -70,6 +77,7 @@ def add_webhook(
         url=url,
         events=_order(events),
         may_answer=may_answer,
+        owner_digest=_digest_caller(resources, caller, webhook_id),
         created_at=now,
         updated_at=now,
     )
@@ -99,7 +107,7 @@ def change_webhook(resources: Resources, caller: Caller, webhook_id: str, change
     update: dict[str, Any] = {"updated_at": resources.clock.now_iso()}
     if change.url is not None:
         _check_url(resources, change.url)
-        update["url"] = change.url
+        update |= {"url": change.url, "owner_digest": _digest_caller(resources, caller, webhook_id)}
     if change.events is not None:
         update["events"] = _order(change.events)
     if change.enabled is not None:
@@ -131,6 +139,10 @@ def remove_webhook(resources: Resources, caller: Caller, webhook_id: str) -> Non
     sealed = {one: secret for one, secret in registered.sealed.items() if one != webhook_id}
     _store(resources, caller, registered, webhooks, sealed)
     observability.log_audit_event("ai.webhook.removed", tenant=caller.tenant, user=caller.user, webhook=webhook_id)
+
+
+def _digest_caller(resources: Resources, caller: Caller, webhook_id: str) -> str:
+    return digest_owner(webhook_id, find_person(resources, caller.tenant, caller.user))
 
 
 def _require_rights(caller: Caller, webhook: Webhook) -> None:

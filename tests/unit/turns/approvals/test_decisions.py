@@ -12,11 +12,16 @@ from fermata.agents.site.agent import SITE_AGENT
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
 from fermata.domain.events import ApprovalDecidedEvent, ToolResultEvent
-from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed
+from fermata.turns.approvals.approval_answer import ApprovalAnswer, ApprovalClosed, require_approver
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.approvals.settle_call import Decision, build_denied_output
+from fermata.turns.webhooks.take_answer import take_answer
+from fermata.webhooks.webhook import read_webhooks
+from fermata.webhooks.webhook_event import WebhookEvent
+from fermata.webhooks.webhook_registry import WebhookChange, add_webhook, change_webhook
 from fermata.wire.auth.api_key_store import create_api_key
 from tests.stored_rows import read_table
+from tests.tenant_tokens import make_tenant
 from tests.unit.turns import invariants
 from tests.unit.turns.approvals.bakery import ASKER, HEAD_BAKER, NO, YES, Bakery, make_bake_tool, make_sell_tool
 from tests.unit.turns.stage import OK, reply_with_calls, tool_call_block
@@ -205,6 +210,46 @@ def test_a_key_that_the_asker_has_made_is_no_other_person(bakery: Bakery, maker:
         return
     with pytest.raises(Forbidden, match="Another person"):
         bakery.decide(YES, caller=key.to_caller())
+
+
+def test_who_has_made_the_key_that_asks_is_no_other_person(bakery: Bakery) -> None:
+    set_policy(bakery.stage.resources, HEAD_BAKER, ApprovalPolicy(separate_approver=True))
+    first, _ = create_api_key(bakery.stage.resources, ASKER, "robot", ["ai.chat", "ai.tools.approve"])
+    second, _ = create_api_key(bakery.stage.resources, first.to_caller(), "its robot", ["ai.chat", "ai.tools.approve"])
+    bakery.ask_for(("bake", 3))
+    turn = bakery.stage.turn.model_copy(update={"user": second.user})
+    for same in (ASKER, first.to_caller(), second.to_caller()):
+        with pytest.raises(Forbidden, match="Another person"):
+            require_approver(bakery.stage.resources, SITE_AGENT, turn, same)
+    require_approver(bakery.stage.resources, SITE_AGENT, turn, HEAD_BAKER)
+
+
+ADDRESS = "https://hooks.bakery.example/decide"
+
+
+def answer_by_webhook(bakery: Bakery, webhook_id: str) -> list[str]:
+    take_answer(bakery.stage.resources, bakery.stage.turn, webhook_id, bakery.requested[0], {"approved": True})
+    return [event.outcome for event in bakery.decided]
+
+
+def test_a_webhook_whose_address_the_asker_has_set_is_no_other_person(
+    bakery: Bakery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fermata.drivers.transport.url_guard.UrlGuard.check_url_and_host", lambda *_: None)
+    resources = bakery.stage.resources
+    make_tenant(resources, "bakery")
+    set_policy(resources, HEAD_BAKER, ApprovalPolicy(separate_approver=True))
+    may_answer = {"capabilities": frozenset({"ai.tools.write", "ai.tools.approve"})}
+    asker, head_baker = ASKER.model_copy(update=may_answer), HEAD_BAKER.model_copy(update=may_answer)
+    key, _ = create_api_key(resources, asker, "robot", sorted(may_answer["capabilities"]))
+    webhook_id = add_webhook(resources, key.to_caller(), ADDRESS, (), may_answer=True).view["id"]
+    bakery.ask_for(("bake", 3))
+    assert answer_by_webhook(bakery, webhook_id) == []
+    change_webhook(resources, head_baker, webhook_id, WebhookChange(events=(WebhookEvent.APPROVAL_REQUEST,)))
+    assert answer_by_webhook(bakery, webhook_id) == [], "who changes what it hears of does not answer for it"
+    change_webhook(resources, head_baker, webhook_id, WebhookChange(url=ADDRESS))
+    assert answer_by_webhook(bakery, webhook_id) == ["approved"]
+    assert "ada" not in str(read_webhooks(resources, "bakery").to_item("bakery"))
 
 
 def test_a_turn_never_has_the_right_to_approve(bakery: Bakery) -> None:

@@ -21,7 +21,7 @@ from fermata.plans.drafts.draft_store import (
     load_draft,
     read_former_page,
 )
-from fermata.plans.drafts.renamed_pages import find_rename_step
+from fermata.plans.drafts.renamed_pages import find_step_group
 from fermata.plans.page_model import HOME_SLUG, Page, SiteConfig, SiteDraft
 from fermata.plans.page_operations import redirect_links
 
@@ -55,7 +55,7 @@ def list_history(resources: Resources, location: DraftLocation, limit: int) -> l
 
 
 def step_page(resources: Resources, location: DraftLocation, slug: str, move: StackMove, key: str = "") -> MadeChange:
-    """Undo or redo the newest change of a page. A page that it renames gets its other slug, and links follow.
+    """Undo or redo the newest change of a page. Pages that it renames get their other slugs, and links follow.
 
     Args:
         key: The same for every repetition of this request; empty for a request that is not repeated.
@@ -71,15 +71,14 @@ def step_page(resources: Resources, location: DraftLocation, slug: str, move: St
 def _decide_page_step(
     resources: Resources, slug: str, move: StackMove, effect_key: str, stored: StoredDraft
 ) -> DraftChange:
-    rename = find_rename_step(stored, slug, move, partial(read_former_page, resources, stored))
-    if rename is None:
-        return _decide_steps(resources, (slug,), move, effect_key, stored)
-    change = _decide_steps(resources, (rename.returning, rename.leaving), move, effect_key, stored)
-    draft = redirect_links(change.draft, rename.leaving, rename.returning, resources.clock.now_iso())
-    order = [rename.returning if one == rename.leaving else one for one in stored.draft.slugs]
-    pages = tuple(sorted(draft.pages, key=lambda page: order.index(page.slug)))
-    outcome = {"navigateToSlug": rename.returning}
-    return replace(change, draft=draft.model_copy(update={"pages": pages}), outcome=outcome)
+    group = find_step_group(stored, slug, move, partial(read_former_page, resources, stored))
+    change = _decide_steps(resources, group.slugs, move, effect_key, stored)
+    if not group.new_slugs:
+        return change
+    draft = redirect_links(change.draft, group.new_slugs, group.slugs, resources.clock.now_iso())
+    order = [group.new_slugs.get(one, one) for one in stored.draft.slugs]
+    outcome = {"navigateToSlug": group.new_slugs.get(slug, slug)}
+    return replace(change, draft=_order_pages(draft, order), outcome=outcome)
 
 
 def undo_version(resources: Resources, location: DraftLocation, version: int, key: str = "") -> MadeChange:
@@ -219,8 +218,12 @@ def _decide_import(
     part: Mapping[str, Page | None], order: tuple[str, ...], is_incomplete: bool, effect_key: str, stored: StoredDraft
 ) -> DraftChange:
     draft = replace_pages(stored.draft, part)
-    places = {slug: place for place, slug in enumerate(order)}
-    ordered = sorted(draft.pages, key=lambda page: (page.slug != HOME_SLUG, places.get(page.slug, len(places))))
-    draft = draft.model_copy(update={"pages": tuple(ordered)})
     summary = f"Imported {len(part)} pages"
-    return DraftChange("bootstrap", summary, draft, effect_key, is_incomplete=is_incomplete)
+    return DraftChange("bootstrap", summary, _order_pages(draft, order), effect_key, is_incomplete=is_incomplete)
+
+
+def _order_pages(draft: SiteDraft, order: Sequence[str]) -> SiteDraft:
+    """Return a draft whose pages have this order: the home page first, those that are not in it last."""
+    places = {slug: place for place, slug in enumerate(order)}
+    pages = sorted(draft.pages, key=lambda page: (page.slug != HOME_SLUG, places.get(page.slug, len(places))))
+    return draft.model_copy(update={"pages": tuple(pages)})

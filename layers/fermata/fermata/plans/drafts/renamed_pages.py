@@ -1,10 +1,11 @@
-"""Find the page that a step back or forward belongs to as well: the same page under its other slug.
+"""Find the pages that a step back or forward takes together: those whose slugs a version has given to other pages.
 
-A page that a version has renamed is gone under its old slug and new under the other one, and each slug has a history of
-its own. A step over the rename takes both, so that the page is there once.
+Each slug has a history of its own. A page that a version has renamed is gone under one slug and there under another;
+two pages may have changed their slugs with each other. A step over that takes all of these slugs, so that each page is
+there once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from fermata.domain.errors import Conflict
@@ -13,19 +14,31 @@ from fermata.plans.drafts.draft_store import StackMove
 from fermata.plans.page_model import Page
 
 CHANGED_NAMESAKE_MESSAGE = "The page is called {} now, and has changed since. Go back on that page first."
+TAKEN_SLUG_MESSAGE = "The page would be called {}, and that page has changed since. Go back on that page first."
 ReadFormer = Callable[[str, int], Page | None]
 """Returns the content of a page, given its slug and the version of the content."""
 
 
-class RenameStep(NamedTuple):
-    """A step over a rename: the slug under which the page is gone afterwards, and the one that it has then."""
+class StepGroup(NamedTuple):
+    """What a step takes: slugs, and which slug gets the page of which other one."""
 
-    leaving: str
-    returning: str
+    slugs: tuple[str, ...]
+    new_slugs: Mapping[str, str]
 
 
-def find_rename_step(stored: StoredDraft, slug: str, move: StackMove, read_former: ReadFormer) -> RenameStep | None:
-    """Return the rename that a step on a page goes over; None where it goes over none.
+class _Step(NamedTuple):
+    slug: str
+    current: Page | None
+    goal: Page | None
+
+    @property
+    def is_other_page(self) -> bool:
+        """Whether the slug is that of another page afterwards, or of none."""
+        return _get_id(self.current) != _get_id(self.goal)
+
+
+def find_step_group(stored: StoredDraft, slug: str, move: StackMove, read_former: ReadFormer) -> StepGroup:
+    """Return what a step on a page takes: the page alone, unless its version gave its slug to another page.
 
     Args:
         stored: The draft.
@@ -34,50 +47,75 @@ def find_rename_step(stored: StoredDraft, slug: str, move: StackMove, read_forme
         read_former: Reads a content that the step may lead to.
 
     Raises:
-        Conflict: The page has other changes under its other slug, which have to be taken back first.
+        Conflict: A page has other changes under its other slug, which have to be taken back first.
     """
-    page = stored.get_stored_page(slug)
-    goal = _get_goal(page, move)
-    if goal is None or (page.page is None) == (goal == ABSENT) or (page.page is not None and goal != ABSENT):
+    version = _find_change(stored.get_stored_page(slug), move)
+    first = _read_step(stored.get_stored_page(slug), move, read_former) if version is not None else None
+    if version is None or first is None or not first.is_other_page:
+        return StepGroup((slug,), {})
+    together = [one for one in stored.stored_pages.values() if _find_change(one, move) == version]
+    steps = [step for one in together if (step := _read_step(one, move, read_former)).is_other_page]
+    group = _connect(first, steps)
+    others = [one for one in stored.stored_pages.values() if one not in together]
+    _require_unchanged(group, others, version, move, read_former)
+    return StepGroup(tuple(step.slug for step in group), _map_slugs(group))
+
+
+def _find_change(page: StoredPage, move: StackMove) -> int | None:
+    """Return the version whose change a step takes back or makes again; None if there is no such step."""
+    versions = page.undo_versions if move == "undo" else page.redo_versions
+    if not versions:
         return None
-    if page.page is not None:
-        for other in _iter_changed_at_once(stored, page, is_there=False):
-            former = _read_goal(other, move, read_former)
-            if former is not None and former.id == page.page.id:
-                return RenameStep(slug, other.slug)
-        return None
-    former = read_former(slug, goal)
-    for other in _iter_changed_at_once(stored, page, is_there=True):
-        if former is not None and other.page is not None and other.page.id == former.id:
-            if _get_goal(other, move) != ABSENT:
-                raise Conflict(CHANGED_NAMESAKE_MESSAGE.format(other.slug))
-            return RenameStep(other.slug, slug)
+    before, after = (versions[-1], page.since) if move == "undo" else (page.since, versions[-1])
+    if after != ABSENT:
+        return after  # a content is named by the version that has made it
+    previous = None
+    for version, content in page.timeline:
+        if content == ABSENT and previous in (None, before):
+            return version
+        previous = content
     return None
 
 
-def _get_goal(page: StoredPage, move: StackMove) -> int | None:
+def _read_step(page: StoredPage, move: StackMove, read_former: ReadFormer) -> _Step:
     versions = page.undo_versions if move == "undo" else page.redo_versions
-    return versions[-1] if versions else None
+    return _Step(page.slug, page.page, read_former(page.slug, versions[-1]))
 
 
-def _read_goal(page: StoredPage, move: StackMove, read_former: ReadFormer) -> Page | None:
-    goal = _get_goal(page, move)
-    return None if goal in (None, ABSENT) else read_former(page.slug, goal or ABSENT)
+def _get_id(page: Page | None) -> str:
+    return page.id if page else ""
 
 
-def _iter_changed_at_once(stored: StoredDraft, page: StoredPage, *, is_there: bool) -> Iterator[StoredPage]:
-    """Yield the pages that came when the page went, or went when it came."""
-    moment = _find_coming_or_going(page)
-    for other in stored.stored_pages.values():
-        if (other.page is not None) == is_there and _find_coming_or_going(other) == moment != ABSENT:
-            yield other
+def _connect(first: _Step, steps: list[_Step]) -> list[_Step]:
+    """Return the steps through which pages go on from one slug to another, beginning with one of them."""
+    group = [first]
+    for step in group:
+        ids = {_get_id(step.current), _get_id(step.goal)} - {""}
+        group += [one for one in steps if one not in group and ids & {_get_id(one.current), _get_id(one.goal)}]
+    return group
 
 
-def _find_coming_or_going(page: StoredPage) -> int:
-    """Return the version since which the page is there, or since which it is not."""
-    is_there, since = page.page is not None, ABSENT
-    for version, content in reversed(page.timeline):
-        if (content != ABSENT) != is_there:
-            break
-        since = version
-    return since
+def _map_slugs(group: list[_Step]) -> dict[str, str]:
+    goals = {_get_id(step.goal): step.slug for step in group}
+    return {step.slug: goals[step.current.id] for step in group if step.current and step.current.id in goals}
+
+
+def _require_unchanged(
+    group: list[_Step], others: list[StoredPage], version: int, move: StackMove, read_former: ReadFormer
+) -> None:
+    current, goal = ({_get_id(step.current) for step in group}, {_get_id(step.goal) for step in group})
+    for other in others:
+        for content in _iter_contents_beside(other, version, move):
+            if other.page is not None and other.page.id in goal - current:
+                raise Conflict(CHANGED_NAMESAKE_MESSAGE.format(other.slug))
+            if _get_id(read_former(other.slug, content)) in current - goal - {""}:
+                raise Conflict(TAKEN_SLUG_MESSAGE.format(other.slug))
+
+
+def _iter_contents_beside(page: StoredPage, version: int, move: StackMove) -> Iterator[int]:
+    """Yield the content that a page had before a version that has changed it; before a redo, the one it got by it."""
+    previous = ABSENT
+    for changed_in, content in page.timeline:
+        if changed_in == version:
+            yield previous if move == "undo" else content
+        previous = content

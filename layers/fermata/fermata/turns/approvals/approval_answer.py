@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.agent import Agent
-from fermata.aws.api_key_rows import read_live_api_key
+from fermata.aws.api_key_rows import find_person
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Forbidden
 from fermata.turns.turn import Turn
+from fermata.webhooks.webhook import digest_owner, read_webhook_id, read_webhooks
 
 APPROVAL_NOT_FOUND_MESSAGE = "There is no such approval, or it has expired with its turn."
 CLOSED_MESSAGES = {
@@ -42,10 +43,10 @@ class ApprovalAnswer:
 def require_approver(resources: Resources, agent: Agent, turn: Turn, caller: Caller) -> None:
     """Check that the policies let this user decide about the calls of this turn.
 
-    An API key that the user has made is not another person.
+    A person is the same one with an API key of theirs, and with a webhook whose address they have set.
 
     Args:
-        resources: Where API keys are.
+        resources: Where API keys and webhooks are.
         agent: The turn's.
         turn: The turn, with the policy of its tenant.
         caller: Who wants to decide.
@@ -54,11 +55,14 @@ def require_approver(resources: Resources, agent: Agent, turn: Turn, caller: Cal
         Forbidden: They want another person than the one who started the turn.
     """
     is_separate = turn.policy.separate_approver or agent.policy.separate_approver
-    if is_separate and turn.user in (caller.user, _find_maker(resources, caller)):
+    if is_separate and _is_asker(resources, turn, caller):
         raise Forbidden("Another person has to decide about the calls of your own turns.", reason="own_call")
 
 
-def _find_maker(resources: Resources, caller: Caller) -> str:
-    """Return who has made the API key that calls; empty if a person does."""
-    key = read_live_api_key(resources, caller.tenant, caller.api_key) if caller.api_key else None
-    return str(key["created_by"]) if key else ""
+def _is_asker(resources: Resources, turn: Turn, caller: Caller) -> bool:
+    """Return whether the one who decides is the one who asked. A webhook of nobody knows whom counts as theirs."""
+    asker = find_person(resources, turn.tenant, turn.user)
+    if not (webhook_id := read_webhook_id(caller.user)):
+        return find_person(resources, caller.tenant, caller.user) == asker
+    webhook = read_webhooks(resources, turn.tenant).find(webhook_id)
+    return webhook is None or webhook.owner_digest in ("", digest_owner(webhook_id, asker))

@@ -15,6 +15,7 @@ from fermata.turns.answer.submit_tool_result import submit_tool_result
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.turn import Turn
+from fermata.webhooks.webhook import make_webhook_user
 
 MAX_ANSWER_REASON_CHARS = 1000
 MAX_LOGGED_CHARS = 200
@@ -61,7 +62,7 @@ def _decide(
     resources: Resources, turn: Turn, webhook_id: str, event: ApprovalRequestedEvent, response: Mapping[str, Any]
 ) -> None:
     capabilities = frozenset({Capability.APPROVE, Capability.CHAT, Capability.WRITE})
-    caller = Caller(tenant=turn.tenant, user=f"webhook:{webhook_id}", capabilities=capabilities)
+    caller = Caller(tenant=turn.tenant, user=make_webhook_user(webhook_id), capabilities=capabilities)
     reason = response.get("reason")
     answer = ApprovalAnswer(
         is_approved=response["approved"],
