@@ -34,6 +34,6 @@ def test_aliases_never_clash(names: list[str]) -> None:
     used: set[str] = set(RESERVED_ALIASES)
     for name in names:
         alias = make_provider_alias(name, used)
-        assert alias not in used
+        assert alias.casefold() not in {one.casefold() for one in used}
         assert re.fullmatch(r"[A-Za-z_-][A-Za-z0-9_-]{0,63}", alias)
         used.add(alias)

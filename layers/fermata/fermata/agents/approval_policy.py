@@ -27,6 +27,11 @@ def fold_tool_name(name: str) -> str:
     return name.strip().casefold()
 
 
+def list_folded_names(tool: Tool) -> set[str]:
+    """Return all names by which a tool is known, in the form in which they are compared."""
+    return set(map(fold_tool_name, list_tool_names(tool)))
+
+
 class Effect(StrEnum):
     """What becomes of a call."""
 
@@ -64,7 +69,7 @@ class PolicyRule(DomainModel):
         return self._has_name_of(tool) or tool.toolset in self.toolsets
 
     def _has_name_of(self, tool: Tool) -> bool:
-        return not self.folded_tools.isdisjoint(map(fold_tool_name, list_tool_names(tool)))
+        return not self.folded_tools.isdisjoint(list_folded_names(tool))
 
     @cached_property
     def folded_tools(self) -> frozenset[str]:

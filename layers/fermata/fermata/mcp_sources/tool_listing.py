@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fermata.agents.approval_policy import fold_tool_name
 from fermata.agents.definitions.agent_definition import AgentDefinition, McpSource
 from fermata.agents.definitions.definition_names import PLATFORM_TOOL_NAMES, find_tool_name_problem
 from fermata.agents.tool_sources.mcp_tools import McpPin, PinnedMcpSource, PinnedMcpTool, clean_tool_schema
@@ -53,11 +54,12 @@ def list_sources(
         return _list_source(resources, tenant, index, definition.mcp[index], keeps_sessions=keeps_sessions)
 
     listings = resources.clock.map_in_threads(list_one, range(len(definition.mcp)), MAX_SOURCES_AT_ONCE)
-    used = {reference.name for reference in definition.tools} | {reference.name for reference in definition.agents}
+    named = (reference.name for reference in (*definition.tools, *definition.agents))
+    used = set(map(fold_tool_name, named))
     sources, warnings = list[PinnedMcpSource](), list[str]()
     for listing in listings:
         source, problems = _name_tools(listing, used)
-        used |= {tool.alias for tool in source.tools}
+        used |= {fold_tool_name(tool.alias) for tool in source.tools}
         sources.append(source)
         warnings += problems
     return ListedSources(McpPin(sources=tuple(sources)), tuple(warnings[:MAX_WARNINGS]))
@@ -142,14 +144,15 @@ def _name_tools(listing: _Listing, used: Collection[str]) -> tuple[PinnedMcpSour
         if problem := _find_problem(listed, alias, used, tools):
             warnings.append(f"The tool {listed.name[:64]!r} of {label} is left out: {problem}")
             continue
-        tools[alias] = _pin_tool(listed, alias)
+        tools[fold_tool_name(alias)] = _pin_tool(listed, alias)
     return listing.source.model_copy(update={"tools": tuple(tools.values())}), warnings
 
 
 def _find_problem(listed: Any, alias: str, *used: Collection[str]) -> str:
-    if alias in PLATFORM_TOOL_NAMES or listed.name in PLATFORM_TOOL_NAMES:
+    folded = fold_tool_name(alias)
+    if folded in PLATFORM_TOOL_NAMES or fold_tool_name(listed.name) in PLATFORM_TOOL_NAMES:
         return "its name is reserved, a tool of the platform has it."
-    if any(alias in names for names in used):
+    if any(folded in names for names in used):
         return f"another tool is called {alias}."
     if find_tool_name_problem(alias) and alias != "toString":
         return "its name is reserved."

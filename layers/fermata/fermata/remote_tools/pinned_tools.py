@@ -20,7 +20,7 @@ from fermata.remote_tools.tool_definition import (
     build_tools_key,
     open_tool_secrets,
 )
-from fermata.remote_tools.tool_manifest import ToolManifest
+from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name
 from fermata.remote_tools.tool_registry import read_definitions
 from fermata.tools.tool import Access, Approval, Execution, JsonInput, Risk, Tool, ToolContext
 from fermata.tools.toolset import Toolset, list_tool_names
@@ -127,7 +127,8 @@ def build_remote_tool(definition: ToolDefinition, alias: str, used: Collection[s
     built_in = BUILT_IN_TOOLS_BY_NAME.get(manifest.name) if definition.is_built_in else None
     leaves_site = is_write and not (built_in and built_in.writes_to_site)
     is_asked_for = leaves_site or (definition.is_built_in and may_reach_any_host(definition.options))
-    other_names = {manifest.name} - {alias} - set(used)
+    is_own_name = normalize_tool_name(manifest.name) not in map(normalize_tool_name, used)
+    other_names = {manifest.name} - {alias} if is_own_name else ()
     return Tool(
         name=alias,
         toolset=REMOTE_TOOLSET,

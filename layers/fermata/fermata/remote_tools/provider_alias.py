@@ -14,14 +14,15 @@ def make_provider_alias(name: str, used: Collection[str] = RESERVED_ALIASES, max
 
     Args:
         name: The name of the manifest, such as `pim.getProduct`.
-        used: The names that are taken.
+        used: The names that are taken, in any case: so names of tools are compared.
         max_chars: The greatest length.
     """
     safe = _UNSAFE.sub("_", name.strip())
     if not safe or safe[0].isdigit():
         safe = f"tool_{safe}"
+    taken = {one.casefold() for one in used}
     alias, number = safe[:max_chars], 0
-    while alias in used:
+    while alias.casefold() in taken:
         number += 1
         suffix = f"_{number}"
         alias = safe[: max_chars - len(suffix)] + suffix

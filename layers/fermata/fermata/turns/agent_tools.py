@@ -6,6 +6,7 @@ sub-agents, files, last the state of the page.
 
 from collections.abc import Iterable
 
+from fermata.agents.approval_policy import list_folded_names
 from fermata.agents.definitions.configured_agent import ConfiguredAgent
 from fermata.agents.tool_sources.endpoint_tools import list_endpoint_tools
 from fermata.agents.tool_sources.file_tools import list_file_tools
@@ -14,7 +15,7 @@ from fermata.agents.tool_sources.page_state import answer_at_service, build_upda
 from fermata.agents.tool_sources.sub_agents import list_sub_agent_tools
 from fermata.aws.resources import Resources
 from fermata.tools.tool import Tool
-from fermata.tools.toolset import Toolset, list_tool_names
+from fermata.tools.toolset import Toolset
 from fermata.turns.mcp_pin import load_mcp_pin
 from fermata.turns.turn import Turn
 
@@ -51,6 +52,6 @@ def _list_page_tools(turn: Turn) -> tuple[Tool, ...]:
 def _keep_first_names(tools: Iterable[Tool]) -> Iterable[Tool]:
     used: set[str] = set()
     for tool in tools:
-        if used.isdisjoint(names := set(list_tool_names(tool))):
+        if used.isdisjoint(names := list_folded_names(tool)):
             used |= names
             yield tool

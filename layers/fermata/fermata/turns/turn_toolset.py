@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from fermata.agents.approval_policy import list_folded_names
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ClientTool
 from fermata.tools.tool import Access, Execution, JsonInput, Tool
-from fermata.tools.toolset import Toolset, list_tool_names
+from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
 from fermata.turns.turn_agent import open_turn_agent
 
@@ -34,13 +35,13 @@ def add_client_tools(toolset: Toolset, client_tools: Sequence[ClientTool]) -> To
     """
     if not client_tools:
         return toolset
-    used = set().union(*map(list_tool_names, toolset.tools))
+    used = set().union(*map(list_folded_names, toolset.tools))
     added: dict[str, Tool] = {}
     for declared in client_tools:
         tool = _build_client_tool(declared)
-        if used.isdisjoint(list_tool_names(tool)):
+        if used.isdisjoint(names := list_folded_names(tool)):
             added[tool.name] = tool
-            used |= list_tool_names(tool)
+            used |= names
     return Toolset(toolset.name, (*toolset.tools, *added.values()))
 
 

@@ -516,16 +516,17 @@ def test_an_image_without_a_known_price_counts_as_unpriced(
 
 
 @pytest.mark.parametrize("denied", ["pim.get", "pim_get", "PIM_GET"])
+@pytest.mark.parametrize("other", ["pim_get", "Pim_Get"])
 def test_a_rule_is_about_the_tool_that_is_registered_under_its_name(
-    stage: Stage, vendor: ScriptedToolServer, denied: str
+    stage: Stage, vendor: ScriptedToolServer, denied: str, other: str
 ) -> None:
-    for name in ("pim.get", "pim_get"):
+    for name in ("pim.get", other):
         register(stage, vendor, name=name)
     set_policy(stage.resources, ADMIN, ApprovalPolicy(rules=(PolicyRule(effect="deny", tools=(denied,)),)))
     vendor.script_answer({"data": 1})
     stage.start_turn()
-    calls = [tool_call_block(name) for name in ("pim.get", "pim_get")]
+    calls = [tool_call_block(name) for name in ("pim.get", other)]
     stage.script_replies(reply_with_calls(*calls), "Done.")
     assert stage.run_workflow() == "finished"
     [call] = vendor.calls
-    assert {call.body["toolName"], denied.lower()} == {"pim.get", "pim_get"}
+    assert {call.body["toolName"].lower(), denied.lower()} == {"pim.get", "pim_get"}
