@@ -54,7 +54,7 @@ def list_sources(
         return _list_source(resources, tenant, index, definition.mcp[index], keeps_sessions=keeps_sessions)
 
     listings = resources.clock.map_in_threads(list_one, range(len(definition.mcp)), MAX_SOURCES_AT_ONCE)
-    named = (reference.name for reference in (*definition.tools, *definition.agents))
+    named = [*(reference.name for reference in definition.tools), *(one.name for one in definition.agents)]
     used = set(map(fold_tool_name, named))
     sources, warnings = list[PinnedMcpSource](), list[str]()
     for listing in listings:
