@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { listDifferences } from "../../console/src/content/content-difference.js";
 import { listLimits } from "../../console/src/content/field-limits.js";
+import { makeImageStore } from "../../console/src/content/image-store.js";
 import { findRefusal, UploadQueue } from "../../console/src/content/upload-queue.js";
 import { compareWords } from "../../console/src/content/word-difference.js";
 import { decodeText } from "../../console/src/sites/decode-text.js";
@@ -214,6 +215,35 @@ test("files are stored one after another, one that fails can be tried again, and
   await queue.retry(queue.uploads[1]);
   assert.equal(queue.stored, 3);
   assert.deepEqual([text, large, file("x", "image/gif", 0)].map(findRefusal), ["noImage", "tooLarge", "empty"]);
+});
+
+test("images wait in one change set where changes are reviewed, and in another one when that is merged", async () => {
+  const sent = [];
+  let begun = 0;
+  let status = 403;
+  const content = {
+    assets: {
+      upload: async ({ name }, { changeSet }) => {
+        sent.push(`${name} ${changeSet ?? "-"}`);
+        if (status === 409) throw Object.assign(new Error("merged"), { status });
+        if (!changeSet && status === 403) throw Object.assign(new Error("review"), { status, code: "reviewRequired" });
+        if (status === 402) throw Object.assign(new Error("plan"), { status, code: "planLocked" });
+        return { id: name };
+      },
+    },
+    changeSets: { begin: async ({ title }) => ({ id: `${title} ${++begun}` }) },
+  };
+  const store = makeImageStore(content, "set", AbortSignal.abort());
+  assert.deepEqual(await store({ name: "a" }), { id: "a", changeSet: "set 1" });
+  assert.equal((await store({ name: "b" })).changeSet, "set 1");
+  assert.deepEqual(sent, ["a -", "a set 1", "b set 1"]);
+  status = 409;
+  await assert.rejects(store({ name: "c" }), /merged/);
+  status = 403;
+  assert.equal((await store({ name: "c" })).changeSet, "set 2");
+  status = 402;
+  await assert.rejects(makeImageStore(content, "set", AbortSignal.abort())({ name: "d" }), /plan/);
+  assert.equal(begun, 2);
 });
 
 test("a member without a named model or language may reach all of them", () => {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from fermata_client.service.errors import InvalidResponseError
+from fermata_client.service.errors import InvalidResponseError, RequestRefusedError
 from fermata_client.service.json_members import require_member, without_none
 from fermata_client.service.json_types import JsonObject
 from fermata_client.service.paths import path_of
@@ -64,6 +64,19 @@ class ContentClient:
         """Return a document at its newest version."""
         found = self._request("GET", _path_in(space, "documents", model, document))
         return require_member(found, "document", dict)
+
+    def find_content_document(self, space: str, model: str, name: str) -> JsonObject:
+        """Return the document that has an id, or a slug if none has it as its id."""
+        try:
+            return self.show_content_document(space, model, name)
+        except RequestRefusedError as error:
+            if error.status != 404:
+                raise
+            path = f"{_path_in(space, 'documents', model)}?{urlencode({'slug': name})}"
+            found = require_member(self._request("GET", path), "documents", list)
+            if not found:
+                raise error from None
+            return self.show_content_document(space, model, str(require_member(found[0], "id", str)))
 
     def iter_content_export(self, space: str, form: str) -> Iterator[JsonObject]:
         """Iterate over the parts of an export, as `json` or `html`."""

@@ -3,6 +3,7 @@
 import { announce, h } from "../dom.js";
 import { formatCount, formatMegabytes } from "../format.js";
 import { words } from "../words/index.js";
+import { makeImageStore } from "./image-store.js";
 import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_QUEUED, UploadQueue } from "./upload-queue.js";
 
 /** @import { SpaceView } from "./space-page.js" */
@@ -18,10 +19,8 @@ export function uploadPlace(view, onStored) {
   const { choose, drop } = words.media;
   const list = h("ul", { class: "uploads", "aria-label": words.media.uploads });
   const progress = h("progress", { "aria-label": words.media.uploads, hidden: true });
-  const queue = new UploadQueue(
-    (file) => view.content.assets.upload(file, {}, { signal: view.context.signal }),
-    (changed) => show(changed),
-  );
+  const store = makeImageStore(view.content, words.media.changeSet, view.context.signal);
+  const queue = new UploadQueue(store, (changed) => show(changed));
   /** Rows that do not change stay, with what is focused in them. @type {Map<Upload, HTMLElement>} */
   const rows = new Map();
   const showRow = (/** @type {Upload} */ upload) => {
@@ -91,12 +90,15 @@ function uploadRow(upload, { linkTo }, queue) {
   const { states } = words.media;
   const name = h("bdi", { class: "upload-name" }, upload.file.name);
   const kind = { stored: "tag good", failed: "tag bad", refused: "tag bad" }[/** @type {string} */ (upload.state)];
-  const state = h("span", { class: kind ?? "tag" }, states[upload.state]);
+  const waitsIn = upload.state === "stored" && upload.asset.changeSet;
+  const state = h("span", { class: kind ?? "tag" }, waitsIn ? words.media.waits : states[upload.state]);
   const label = `${words.tryAgain} ${upload.file.name}`;
   const retry = () => queue.retry(upload);
   const action =
     upload.state === "stored"
-      ? h("a", { href: linkTo("media", upload.asset.id), class: "link" }, words.media.describeIt)
+      ? waitsIn
+        ? h("a", { href: linkTo("change-sets", waitsIn), class: "link" }, words.media.showChangeSet)
+        : h("a", { href: linkTo("media", upload.asset.id), class: "link" }, words.media.describeIt)
       : upload.state === "failed" &&
         h("button", { type: "button", class: "link", "aria-label": label, onclick: retry }, words.tryAgain);
   const problem = problemOf(upload);

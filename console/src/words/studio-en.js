@@ -17,6 +17,9 @@ export const STUDIO_EN = {
     done: (/** @type {number} */ count, /** @type {string} */ text) =>
       count === 1 ? "1 image is stored." : `${text} images are stored.`,
     describeIt: "Describe it",
+    changeSet: "Uploaded images",
+    waits: "waits for a review",
+    showChangeSet: "Show the change set",
     none: "No images yet",
     noneText: "Upload the first one, or drop it here.",
     count: (/** @type {number} */ count, /** @type {string} */ text) => (count === 1 ? "1 image" : `${text} images`),

@@ -27,6 +27,8 @@ class ContentService:
         body = json.loads(request.content) if request.content else None
         path = request.url.path.removeprefix("/admin/api/ai")
         self.sent.append((request.method, path, body))
+        if "/documents/page/" in path and not path.endswith("/p7"):
+            return httpx.Response(404, json={"error": "There is no such page."})
         return httpx.Response(200, json=self._answer(path, dict(request.url.params), body))
 
     def _answer(self, path: str, query: dict[str, str], body: Any) -> Any:
@@ -39,6 +41,10 @@ class ContentService:
         if path.endswith("/export"):
             head = {} if place else {"version": 1, "models": [{"id": "hero", "kind": "section"}]}
             return head | {"documents": DOCUMENTS[place : place + 20]} | following
+        if path.endswith("/documents/page/p7"):
+            return {"document": DOCUMENTS[7]}
+        if "slug" in query:
+            return {"documents": DOCUMENTS[7:8] if query["slug"] == "seven" else []}
         if path.endswith("/documents/page"):
             return {"documents": DOCUMENTS[place : place + 20], "total": len(DOCUMENTS)} | following
         if path.endswith("/import"):
@@ -72,6 +78,18 @@ def test_spaces_and_documents_are_listed(service: ContentService) -> None:
     listed = run_command("content", "list", "shop", "page", "--json")
     assert len(json.loads(listed.output)) == 30
     assert [path for _, path, _ in service.sent][1:] == ["/content/shop/main/documents/page"] * 2
+
+
+@pytest.mark.parametrize(("name", "requests"), [("p7", 1), ("seven", 3)])
+def test_a_document_is_shown_by_its_id_or_its_slug(service: ContentService, name: str, requests: int) -> None:
+    assert json.loads(run_command("content", "show", "shop", "page", name).output)["id"] == "p7"
+    assert len(service.sent) == requests
+
+
+def test_a_document_that_is_not_there_is_said_so(service: ContentService) -> None:
+    shown = run_command("content", "show", "shop", "page", "eight")
+    assert shown.exit_code == 1
+    assert "There is no such page" in str(shown.exception)
 
 
 def test_an_export_is_one_file_which_an_import_sends_in_parts(service: ContentService, tmp_path: Path) -> None:

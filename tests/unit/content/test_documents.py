@@ -1,5 +1,6 @@
 """Documents are written in one transaction: races, unique values, repetitions, models in use, history and restore."""
 
+import secrets
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,7 @@ from fermata.content.model_store import (
 )
 from fermata.content.page_sections import PageSection, add_page_section, merge_section_content, remove_page_sections
 from fermata.content.validation.validate_document import ContentRefused
+from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, VersionMismatch
 from tests.unit.content.conftest import ADA, HERO, RECIPE
 
@@ -439,3 +441,22 @@ def test_versions_are_listed_page_by_page_and_read_one_by_one(resources: Resourc
     assert read_document_version(resources, space, ABOUT, 1).content == make_page()
     with pytest.raises(NotFound):
         read_document_version(resources, space, ABOUT, 6)
+
+
+def test_a_new_document_takes_no_id_that_was_drawn_in_the_same_second(
+    resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter(["0000", "0000", "0000", "0001"])
+    monkeypatch.setattr(secrets, "token_hex", lambda _size: next(drawn))
+    working = WorkingDocuments(resources, space, ADA)
+    first = create_document(resources, space, "page", ADA, make_page("rye")).version
+    second = working.create("page", make_page("oat")).version
+    assert (first.id[-4:], second.id[-4:]) == ("0000", "0001")
+    with pytest.raises(Conflict, match="already"):
+        create_document(resources, space, "page", ADA, make_page("bun"), document_id=first.id)
+    monkeypatch.setattr(secrets, "token_hex", lambda _size: "0002")
+    with pytest.raises(Conflict, match="slug"):
+        working.create("page", make_page("rye"))
+    monkeypatch.setattr(secrets, "token_hex", lambda _size: "0000")
+    with pytest.raises(Conflict, match="already"):
+        working.create("page", make_page("pie"))

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
@@ -57,6 +58,24 @@ def test_each_space_is_looked_at_once_a_day_and_one_that_is_erased_is_not(
     clock.advance(DAY + 3600)
     assert sweep_due_spaces(resources, lambda: False) == 0
     assert sweep_due_spaces(resources) == 1
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_space_that_an_earlier_release_has_created_is_looked_at_after_its_next_change(
+    resources: Resources, space: SpaceKey, *, is_waiting: bool
+) -> None:
+    change_set = begin_change_set(resources, space, "first", ADA).id
+    key = (f"t#{space.tenant}#spaces", f"{space.site}#{space.environment}")
+    resources.tables.write_items(Update("content", *key, "REMOVE gpk, gsk"))
+    assert sweep_due_spaces(resources) == 0
+    if is_waiting:
+        change(resources, space, change_set, "a")
+    else:
+        create_document(resources, space, "post", ADA, TALK)
+    assert (sweep_due_spaces(resources), sweep_due_spaces(resources)) == (1, 0)
+    row = resources.tables.get_item("content", *key)
+    create_document(resources, space, "post", ADA, DocumentContent(title="Other"))
+    assert resources.tables.get_item("content", *key) == row, "the instant of the next look stays"
 
 
 def test_a_change_set_that_nobody_has_changed_for_thirty_days_is_discarded(
@@ -137,15 +156,23 @@ def test_images_that_wait_in_a_change_set_keep_their_files_and_unfinished_ones_d
     assert len({key.split("/")[-2] for key in list_files(resources, space)}) == 1
 
 
-def test_an_image_whose_files_are_being_deleted_is_stored_a_moment_later(
-    resources: Resources, space: SpaceKey, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("are_files_gone", [False, True])
+def test_an_image_whose_files_are_being_deleted_is_stored_when_a_sweep_has_ended_that(
+    resources: Resources, space: SpaceKey, clock: TestClock, monkeypatch: pytest.MonkeyPatch, *, are_files_gone: bool
 ) -> None:
+    delete_folder = resources.blobs.delete_folder
+
+    def die(_blobs: object, folder: str) -> None:
+        if are_files_gone:
+            delete_folder(folder)
+        raise SystemExit(1)
+
     documents = WorkingDocuments(resources, space, ADA)
     version = store_asset(documents, make_image(40), TEXTS).version
     delete_document(resources, space, version.key, ADA)
     sweep_after(resources, clock, 1)
     with monkeypatch.context() as dying:
-        dying.setattr(type(resources.blobs), "delete_folder", lambda *_: (_ for _ in ()).throw(SystemExit(1)))
+        dying.setattr(type(resources.blobs), "delete_folder", die)
         with pytest.raises(SystemExit):
             sweep_after(resources, clock, 31)
     with pytest.raises(ServiceUnavailable, match="being deleted"):

@@ -64,13 +64,13 @@ def _show_cell(name: str, value: Any) -> str:
 @content.command("show")
 @SPACE_ARGUMENT
 @click.argument("model")
-@click.argument("document", metavar="ID")
+@click.argument("document", metavar="ID|SLUG")
 @service_options
 @report_errors
 def show_content(space: str, model: str, document: str, url: str | None, token: str | None) -> None:
     """Print a document as JSON."""
     with connect_to_service(url, token) as client:
-        print_json(client.show_content_document(space, model, document))
+        print_json(client.find_content_document(space, model, document))
 
 
 @content.command("export")

@@ -139,6 +139,10 @@ def sweep_partition(shard: int) -> str:
     return f"sweep#{shard}"
 
 
+def _choose_sweep_partition(space: SpaceKey) -> str:
+    return sweep_partition(zlib.crc32(space.pk.encode()) % SWEEP_SHARDS)
+
+
 def space_to_item(space: SpaceKey, record: ContentSpace, look_at: str = "") -> Item:
     """Return the row of a space.
 
@@ -147,16 +151,35 @@ def space_to_item(space: SpaceKey, record: ContentSpace, look_at: str = "") -> I
         record: How it is set up.
         look_at: The instant of the next look at it (decision 0525). That of a new space is its creation.
     """
-    shard = zlib.crc32(space.pk.encode()) % SWEEP_SHARDS
     due = look_at or record.created_at
     return {
-        **({"gpk": sweep_partition(shard), "gsk": due} if due else {}),
+        **({"gpk": _choose_sweep_partition(space), "gsk": due} if due else {}),
         "pk": spaces_partition(space.tenant),
         "sk": f"{space.site}#{space.environment}",
         "v": 1,
         "data": json.dumps(record.model_dump(mode="json", exclude={"user"}), ensure_ascii=False),
         "user": record.user,
     }
+
+
+def has_next_look(item: Item) -> bool:
+    """Return whether a sweep finds the space of a row. One that an earlier release has created it does not."""
+    return "gsk" in item
+
+
+def plan_first_look(resources: Resources, space: SpaceKey) -> None:
+    """Let a space that no sweep finds be looked at from now on (decision 0548). Idempotent."""
+    key = space_item_key(resources, space)
+    update = Update(
+        key.table,
+        key.pk,
+        key.sk,
+        "SET gpk = :shard, gsk = :now",
+        {":shard": _choose_sweep_partition(space), ":now": resources.clock.now_iso()},
+        condition="attribute_exists(pk) AND attribute_not_exists(gsk)",
+    )
+    with contextlib.suppress(ConditionFailed):
+        resources.tables.write_items(update)
 
 
 def space_from_item(item: Mapping[str, str]) -> ContentSpace:

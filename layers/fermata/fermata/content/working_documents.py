@@ -23,7 +23,7 @@ from fermata.content.documents.change_document import (
     WrittenDocument,
     change_document,
     check_expected_version,
-    new_document_id,
+    store_under_new_id,
 )
 from fermata.content.documents.document import (
     ContentAuthor,
@@ -188,13 +188,16 @@ class WorkingDocuments:
             ContentRefused: The content breaks the rules of its model.
             ReviewRequired: Changes of the author wait for a review, and no conversation has a change set for them.
         """
-        key = DocumentKey(model, document_id or new_document_id(self.resources))
+
+        def store(new_id: str) -> WrittenDocument:
+            key = DocumentKey(model, new_id)
+            return self.change(key, decide, section_models=section_models, effect_suffix=effect_suffix, is_new=True)
 
         def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent:
             check_expected_version(before, 0)
             return content
 
-        return self.change(key, decide, section_models=section_models, effect_suffix=effect_suffix, is_new=True)
+        return store(document_id) if document_id else store_under_new_id(self.resources, store)
 
     def update(
         self,

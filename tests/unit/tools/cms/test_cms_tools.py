@@ -1,5 +1,6 @@
 """The CMS's tools for pages and entries, from the call of a model to what is stored."""
 
+import secrets
 from dataclasses import replace
 
 import pytest
@@ -72,6 +73,17 @@ def test_a_repeated_call_creates_one_page_and_deletes_it_once(agent: CmsAgent) -
     page_id = first["page"]["id"]
     for _ in range(2):
         assert agent.data("cms_deletePage", id=page_id, confirmed=True, effect="turn-1/2/0")["success"] is True
+
+
+def test_a_page_whose_drawn_id_is_taken_gets_another_one_with_its_sections(
+    agent: CmsAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter(["0000", "0000", "0001"])
+    monkeypatch.setattr(secrets, "token_hex", lambda _size: next(drawn))
+    agent.data("cms_createPage", name="About")
+    page = agent.data("cms_createPageWithContent", name="Team", sections=[{"sectionKey": "hero"}])["page"]
+    assert page["id"].endswith("0001")
+    assert [one["id"].partition(".")[0] for one in page["sections"]] == [page["id"]]
 
 
 def test_an_entry_is_created_changed_field_by_field_and_deleted(agent: CmsAgent) -> None:

@@ -22,7 +22,7 @@ from fermata.content.change_sets.change_set_store import (
     require_open,
 )
 from fermata.content.content_model import META_MODEL
-from fermata.content.content_space import SpaceKey
+from fermata.content.content_space import SpaceKey, plan_first_look
 from fermata.content.documents.change_document import DecideContent, check_content
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.document_rows import BytesCounter, effect_sort_key, leave_uncounted
@@ -79,6 +79,8 @@ def change_in_change_set(
         parts = shown.content.parts if shown and shown.content else {}
         models = {key.id if key.model == META_MODEL else key.model, *section_models, *parts}
         basis = read_write_basis(resources, space, models)
+        if not basis.has_next_look:
+            plan_first_look(resources, space)
         live = None if shown is None or shown.is_deleted else shown
         content = decide(live, basis)
         if key.model == META_MODEL:

@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from fermata.aws.dynamodb_items_and_writes import Write
@@ -36,6 +37,8 @@ from fermata.content.validation.validate_document import ContentRefused, validat
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound, ServiceUnavailable, VersionMismatch
 
 MAX_DOCUMENT_ATTEMPTS = 5
+MAX_DRAWN_IDS = 8
+"""How many ids are drawn for a new document. 65,536 are in a second, so that two documents can draw the same one."""
 SINGLETON_ID = "main"
 """The id of the only document of a model that is a singleton or a dictionary."""
 
@@ -48,6 +51,13 @@ class WrittenDocument(NamedTuple):
 
     version: DocumentVersion
     warnings: tuple[ContentProblem, ...] = ()
+
+
+class DocumentExists(Conflict):
+    """There is a document of the id that a new one is to have."""
+
+    def __init__(self) -> None:
+        super().__init__("There is such a document already.")
 
 
 class ChangeOptions(NamedTuple):
@@ -152,13 +162,13 @@ def check_expected_version(live: DocumentVersion | None, expected: int | None) -
     """Check that a document is at the version that the caller has seen.
 
     Raises:
-        Conflict: It exists, and the caller takes it for new.
+        DocumentExists: It exists, and the caller takes it for new.
         VersionMismatch: It is at another one.
     """
     current = live.version if live else 0
     if expected is not None and expected != current:
         if expected == 0:
-            raise Conflict("There is such a document already.")
+            raise DocumentExists
         message = f"The document has changed: it is at version {current}, not at {expected}."
         raise VersionMismatch(message, version=current)
 
@@ -287,11 +297,29 @@ def create_document(
         ContentRefused: The content breaks the rules of its model.
     """
     options = ChangeOptions(0, effect_key, tuple(section_models), "create", is_reviewed=is_reviewed)
-    key = DocumentKey(model, document_id or new_document_id(resources))
-    return change_document(resources, space, key, author, lambda _before, _basis: content, options)
+
+    def store(new_id: str) -> WrittenDocument:
+        key = DocumentKey(model, new_id)
+        return change_document(resources, space, key, author, lambda _before, _basis: content, options)
+
+    return store(document_id) if document_id else store_under_new_id(resources, store)
 
 
-def new_document_id(resources: Resources) -> str:
+def store_under_new_id(resources: Resources, store: Callable[[str], WrittenDocument]) -> WrittenDocument:
+    """Store a new document under an id that no other one has (decision 0547).
+
+    Args:
+        resources: Of the process.
+        store: Stores it under an id, and raises DocumentExists if there is a document of this id. Then it is called
+            again with another id.
+    """
+    for _ in range(MAX_DRAWN_IDS - 1):
+        with suppress(DocumentExists):
+            return store(_draw_document_id(resources))
+    return store(_draw_document_id(resources))
+
+
+def _draw_document_id(resources: Resources) -> str:
     """Return an id of 12 hexadecimal digits. Those of later seconds are greater, so that lists are in this order."""
     return f"{int(resources.clock.time()):08x}{secrets.token_hex(2)}"
 

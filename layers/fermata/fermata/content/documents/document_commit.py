@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, TransactionCanceled, Write
 from fermata.aws.resources import Resources
-from fermata.content.content_space import SpaceKey
+from fermata.content.content_space import SpaceKey, plan_first_look
 from fermata.content.documents.commit_errors import ContentMoved, explain_refusal
 from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
 from fermata.content.documents.document_writes import DocumentStep, PlannedWrite, plan_document_writes
@@ -48,6 +48,8 @@ def commit_documents(
         Conflict: A unique value is another document's, or a model that is deleted is in use.
         PayloadTooLarge: They are of more models than can be checked at once.
     """
+    if not basis.has_next_look:
+        plan_first_look(resources, space)
     planned = plan_document_writes(resources, space, steps, basis, effect_key, count_bytes)
     planned += [PlannedWrite(write, "other") for write in extra]
     if len(planned) > MAX_WRITES:

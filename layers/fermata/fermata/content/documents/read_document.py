@@ -11,6 +11,7 @@ from fermata.content.content_space import (
     ContentSpace,
     SpaceKey,
     describe_missing_space,
+    has_next_look,
     is_live_space,
     space_from_item,
     space_item_key,
@@ -203,6 +204,7 @@ class WriteBasis:
         effect: What the effect key of the write has already made; None if nothing.
         heads: The heads of further documents, by document.
         project: The head of the document with the settings of the space; None for a space that has none.
+        has_next_look: Whether a sweep finds the space.
     """
 
     space: ContentSpace
@@ -210,6 +212,7 @@ class WriteBasis:
     effect: Item | None = None
     heads: dict[DocumentKey, Item] = field(default_factory=dict)
     project: Item | None = None
+    has_next_look: bool = True
 
     def require_model(self, model_id: str) -> ContentModel:
         """Return a model.
@@ -261,6 +264,7 @@ def read_write_basis(
         items.get(effect_item_key) if effect_key else None,
         {key: found[key] for key in heads if key in found},
         items.get(project_key),
+        has_next_look(items[space_key]),
     )
 
 

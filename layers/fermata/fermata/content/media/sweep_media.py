@@ -69,7 +69,10 @@ def sweep_media(resources: Resources, space: SpaceKey) -> int:
         elif mark[_SINCE] + KEEP_UNUSED_SECONDS <= now:
             deleted += _delete_files(resources, space, digest, mark)
     for digest in marks.keys() - (stored - used):
-        _take_mark_off(resources, space, digest, marks[digest])
+        if digest not in stored and marks[digest].get(_DELETING):
+            _forget_deleted(resources, space, marks[digest])  # who has deleted the files died before this
+        else:
+            _take_mark_off(resources, space, digest, marks[digest])
     return deleted
 
 
@@ -114,6 +117,12 @@ def _delete_files(resources: Resources, space: SpaceKey, digest: str, mark: Item
     except (ConditionFailed, TransactionCanceled):
         return False
     resources.blobs.delete_folder(media_folder(space, digest))
+    return _forget_deleted(resources, space, mark)
+
+
+def _forget_deleted(resources: Resources, space: SpaceKey, mark: Item) -> bool:
+    """Take the mark off an image whose files are deleted, so that it can be stored anew."""
+    table, read = resources.settings.content_table, {":read": mark[_SINCE]}
     return _write_if(resources, Delete(table, space.pk, mark["sk"], "since = :read", read))
 
 

@@ -5,7 +5,7 @@ import unicodedata
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.change_document import new_document_id
+from fermata.content.documents.change_document import WrittenDocument, store_under_new_id
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.list_documents import MAX_LISTED
 from fermata.content.documents.read_document import read_write_basis
@@ -68,17 +68,19 @@ def create_cms_page(arguments: dict[str, Any], access: OpenedSpace) -> dict[str,
 
 def create_page_with_content(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Create a page with sections and what they say, all at once: if one section is refused, there is no page."""
-    locale, page_id = choose_default_locale(arguments, access), new_document_id(access.resources)
-    content = _build_page(arguments)
-    for place, (model, fields) in enumerate(_list_new_sections(arguments, access)):
-        section = PageSection(id=make_section_id(page_id, access, place), model=model)
-        content = add_page_section(content, section)
-        if fields:
-            content = merge_section_content(content, section.id, locale, fields)
-    written = access.documents.create(
-        PAGE_MODEL_ID, content, section_models=list_section_models(content), document_id=page_id
-    )
-    return _describe_new_page(written.version, locale)
+    locale, sections = choose_default_locale(arguments, access), _list_new_sections(arguments, access)
+
+    def store(page_id: str) -> WrittenDocument:
+        content = _build_page(arguments)
+        for place, (model, fields) in enumerate(sections):
+            section = PageSection(id=make_section_id(page_id, access, place), model=model)
+            content = add_page_section(content, section)
+            if fields:
+                content = merge_section_content(content, section.id, locale, fields)
+        models = list_section_models(content)
+        return access.documents.create(PAGE_MODEL_ID, content, section_models=models, document_id=page_id)
+
+    return _describe_new_page(store_under_new_id(access.resources, store).version, locale)
 
 
 def _describe_new_page(version: DocumentVersion, locale: str) -> dict[str, Any]:
