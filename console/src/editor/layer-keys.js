@@ -10,7 +10,8 @@ const MOVES = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
 
 /**
  * Alt and an arrow key move the element: among its neighbours, out of its parent, or into the neighbour before it. Delete deletes
- * it. Enter on the chosen layer, or F2, does what a double click on the element does.
+ * it. Enter on the chosen layer, or F2, does what a double click on the element does. Alt+H hides it in the builder or shows it
+ * again, and Alt+N begins to change the layer's own name.
  *
  * @param {HTMLElement} layers
  * @param {any} editor
@@ -27,6 +28,7 @@ export function addLayerKeys(layers, editor) {
     if (!component) return;
     const problem = act(component, editor, event.key);
     if (problem) announce(problem);
+    else if (act === nameLayer) beginName(layers);
     else if (act !== openElement) focusChosenLayer(layers);
   });
 }
@@ -36,6 +38,8 @@ export function addLayerKeys(layers, editor) {
 /** @param {KeyboardEvent} event @param {HTMLElement} layer @returns {Act | undefined} */
 function findAct(event, layer) {
   if (event.altKey && MOVES.includes(event.key)) return moveElement;
+  if (event.altKey && event.code === "KeyH") return toggleVisibility; // the letter itself is another one with Alt on a Mac
+  if (event.altKey && event.code === "KeyN") return nameLayer;
   if (event.altKey || event.ctrlKey || event.metaKey) return undefined;
   if (event.key === "Delete" || event.key === "Backspace") return deleteElement;
   const isChosen = layer.getAttribute("aria-pressed") === "true";
@@ -77,6 +81,25 @@ function openElement(component, editor) {
   editor.Canvas.scrollTo(component);
   opened.add(component);
   component.trigger("active");
+}
+
+/** @type {Act} */
+function toggleVisibility(component, editor) {
+  const isVisible = editor.Layers.isVisible(component);
+  editor.Layers.setVisible(component, !isVisible);
+  announce(isVisible ? words.editor.hidden : words.editor.shown);
+}
+
+/** Choosing the layer is all: its name is opened behind that. @type {Act} */
+function nameLayer() {}
+
+/** Open the name of the chosen layer, whose keys GrapesJS handles until Enter or Escape. @param {HTMLElement} layers */
+function beginName(layers) {
+  const chosen = [...layers.querySelectorAll(".gjs-layer.gjs-selected")].at(-1);
+  const name = /** @type {HTMLElement | null | undefined} */ (chosen?.querySelector("[data-name]"));
+  if (!name) return;
+  name.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+  name.addEventListener("blur", () => focusChosenLayer(layers), { once: true });
 }
 
 /** Put the focus on the layer of the chosen element, which GrapesJS has drawn anew. @param {HTMLElement} layers */

@@ -63,7 +63,9 @@ export const DE = {
     assistant: "Assistent",
     tabs: { add: "Einfügen", layers: "Ebenen", style: "Stil" },
     layerHint:
-      "Die Eingabetaste wählt, und öffnet das Gewählte. Alt und eine Pfeiltaste verschieben es, Entf löscht es.",
+      "Die Eingabetaste wählt, und öffnet das Gewählte. Alt und eine Pfeiltaste verschieben es, Entf löscht es, Alt+H blendet es aus, Alt+N benennt es.",
+    hidden: "Es ist im Editor ausgeblendet.",
+    shown: "Es ist im Editor wieder zu sehen.",
     cannotMove: "Dorthin kann es nicht verschoben werden",
     cannotDelete: "Das kann nicht gelöscht werden",
     addClass: "Klasse hinzufügen",

@@ -61,7 +61,10 @@ export const EN = {
     tools: "Tools",
     assistant: "Assistant",
     tabs: { add: "Add", layers: "Layers", style: "Style" },
-    layerHint: "Enter chooses, and opens what is chosen. Alt and an arrow key move it, Delete deletes it.",
+    layerHint:
+      "Enter chooses, and opens what is chosen. Alt and an arrow key move it, Delete deletes it, Alt+H hides it, Alt+N names it.",
+    hidden: "It is hidden in the builder.",
+    shown: "It is shown in the builder.",
     cannotMove: "It cannot be moved there",
     cannotDelete: "This cannot be deleted",
     addClass: "Add a class",
