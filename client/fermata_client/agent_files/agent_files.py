@@ -16,6 +16,8 @@ MEMBERS = frozenset({"agents", "connections", "endpoints", "auth", "tests"})
 INCLUDE_OPERATOR = "_ref"
 """`{_ref: prompts/support.md}` stands for the content of a file: YAML and JSON as data, everything else as text."""
 MAX_INCLUDE_DEPTH = 10
+MAX_INCLUDES = 1000
+"""Files that include others several times each would be as many as nobody can read."""
 MAX_FOLDER_FILES = 10_000
 MAX_FOLDER_BYTES = 100_000_000
 MAX_FOLDER_FILE_BYTES = 10_000_000
@@ -92,10 +94,12 @@ def _read_file(root: Path, path: Path, files: AgentFiles, included: set[Path], *
     name = _name_of(root, path)
     try:
         document = _parse_file(path)
-        value = _Includer(root, document, included).resolve(document.value, "", 0)
     except YamlMistake as mistake:
         files.mistakes.append(FileMistake(name, mistake.line, "", mistake.message))
         return
+    includer = _Includer(root, document, included)
+    value = includer.resolve(document.value, "")
+    files.mistakes += [FileMistake(name, line, "", message) for line, message in includer.mistakes]
     if not is_named and not (isinstance(value, dict) and value.keys() & MEMBERS):
         return  # another YAML file of the folder
     files.documents[name] = YamlDocument(value, document.lines)
@@ -111,41 +115,61 @@ def _parse_file(path: Path) -> YamlDocument:
 
 
 class _Includer:
-    """Replaces `{_ref: FILE}` in a document by the content of the file."""
+    """Replaces `{_ref: FILE}` in a document by the content of the file. Mistakes are collected."""
 
     def __init__(self, root: Path, document: YamlDocument, included: set[Path]) -> None:
         self._root, self._document, self._included = root, document, included
+        self._count = 0
+        self.mistakes: dict[tuple[int, str], None] = {}
 
-    def resolve(self, value: Any, path: str, depth: int) -> Any:
-        """Return a value with what it includes."""
+    def resolve(self, value: Any, path: str, line: int = 0, chain: tuple[Path, ...] = ()) -> Any:
+        """Return a value with what it includes, and an empty text where that cannot be read.
+
+        Args:
+            value: JSON.
+            path: Where it is in its file.
+            line: Of the document, in which the file of the value was named; 0 in the document itself.
+            chain: The files that include it.
+        """
         if isinstance(value, dict) and set(value) == {INCLUDE_OPERATOR}:
-            line = self._document.lines.get(path, 0)
-            if depth >= MAX_INCLUDE_DEPTH:
-                raise YamlMistake(line, f"Files include each other more than {MAX_INCLUDE_DEPTH} levels deep.")
-            return self.resolve(self._read(value[INCLUDE_OPERATOR], line), path, depth + 1)
+            line = line or self._document.lines.get(path, 0)
+            try:
+                found = self._find(value[INCLUDE_OPERATOR], chain)
+                return self.resolve(self._read(found, value[INCLUDE_OPERATOR]), path, line, (*chain, found))
+            except YamlMistake as mistake:
+                self.mistakes[line, mistake.message] = None
+                return ""
         if isinstance(value, dict):
-            return {key: self.resolve(one, f"{path}.{key}" if path else key, depth) for key, one in value.items()}
+            return {key: self.resolve(one, f"{path}.{key}" if path else key, line, chain) for key, one in value.items()}
         if isinstance(value, list):
-            return [self.resolve(one, f"{path}[{index}]", depth) for index, one in enumerate(value)]
+            return [self.resolve(one, f"{path}[{index}]", line, chain) for index, one in enumerate(value)]
         return value
 
-    def _read(self, name: Any, line: int) -> Any:
+    def _find(self, name: Any, chain: tuple[Path, ...]) -> Path:
         found = _find_inside(self._root, name) if isinstance(name, str) and name else None
         if found is None or not found.is_file():
-            raise YamlMistake(line, f"_ref names the file {name!r}, which does not exist in the folder.")
+            raise YamlMistake(0, f"_ref names the file {name!r}, which does not exist in the folder.")
+        if found in chain or len(chain) >= MAX_INCLUDE_DEPTH:
+            raise YamlMistake(0, f"Files include each other in a circle, or more than {MAX_INCLUDE_DEPTH} levels deep.")
+        self._count += 1
+        if self._count > MAX_INCLUDES:
+            raise YamlMistake(0, f"The file includes more than {MAX_INCLUDES:,} others.")
         self._included.add(found)
+        return found
+
+    def _read(self, found: Path, name: str) -> Any:
         if found.stat().st_size > MAX_DEFINITION_FILE_BYTES:
-            raise YamlMistake(line, f"The file {name!r} has more than {MAX_DEFINITION_FILE_BYTES:,} bytes.")
+            raise YamlMistake(0, f"The file {name!r} has more than {MAX_DEFINITION_FILE_BYTES:,} bytes.")
         try:
-            text = found.read_text("utf-8")
+            text = found.read_text("utf-8-sig")
         except UnicodeDecodeError:
-            raise YamlMistake(line, f"The file {name!r} is no text in UTF-8.") from None
+            raise YamlMistake(0, f"The file {name!r} is no text in UTF-8.") from None
         if found.suffix not in (*YAML_SUFFIXES, ".json"):
             return text
         try:
             return json.loads(text) if found.suffix == ".json" else read_yaml(text).value
         except (ValueError, YamlMistake) as error:
-            raise YamlMistake(line, f"The file {name!r} cannot be read: {error}") from None
+            raise YamlMistake(0, f"The file {name!r} cannot be read: {error}") from None
 
 
 def _find_inside(root: Path, name: str) -> Path | None:

@@ -53,10 +53,27 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path) -> None:
         assert "does not exist in the folder" in message
 
 
-def test_files_that_include_each_other_are_a_mistake(tmp_path: Path) -> None:
-    write(tmp_path, {"a.yaml": "agents: {_ref: a.yaml}"})
+def test_every_file_that_cannot_be_included_is_named_with_its_line(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"a.yaml": "agents:\n  - {_ref: x.md}\n  - {_ref: [7]}\n  - {_ref: p.json}\n", "p.json": '{"_ref": "y"}'},
+    )
+    found = list_mistakes(read_agent_files(tmp_path))
+    assert [(line, message.split(",")[0]) for _, line, message in found] == [
+        (2, "_ref names the file 'x.md'"),
+        (3, "_ref names the file [7]"),
+        (4, "_ref names the file 'y'"),
+    ]
+
+
+def test_files_that_include_each_other_are_one_mistake_also_where_they_do_it_often(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "agents: [{_ref: a.yaml}, {_ref: a.yaml}]"})
     [(_, _, message)] = list_mistakes(read_agent_files(tmp_path))
     assert "include each other" in message
+    repeated = {f"{number}.json": f'[{", ".join([f"""{{"_ref": "{number + 1}.json"}}"""] * 9)}]' for number in range(8)}
+    write(tmp_path, {"a.yaml": "agents: {_ref: 0.json}", **repeated, "8.json": "{}"})
+    [(_, _, message)] = list_mistakes(read_agent_files(tmp_path))
+    assert message == "The file includes more than 1,000 others."
 
 
 def test_a_link_in_a_folder_of_files_is_refused_by_name(tmp_path: Path) -> None:

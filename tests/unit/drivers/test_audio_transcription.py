@@ -2,6 +2,7 @@
 
 import json
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,13 @@ from pydantic import SecretStr
 from fermata.domain.audio_header import normalize_audio_type, read_audio_type
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import TokenUsage
-from fermata.drivers.audio_transcription import AudioFile, TranscribedAudio, can_transcribe, request_transcript
+from fermata.drivers.audio_transcription import (
+    AudioFile,
+    TranscribedAudio,
+    build_gemini_body,
+    can_transcribe,
+    request_transcript,
+)
 from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
@@ -68,6 +75,18 @@ def test_gemini_is_sent_the_recording_inline_and_what_it_thinks_is_no_transcript
     assert heard == TranscribedAudio("Mach es blau.", TokenUsage(prompt=320, completion=5))
     [sent] = server.sent
     assert (sent.path, sent.audio, sent.mime_type) == ("/v1beta/models/m:generateContent", MP3, "audio/mp3")
+
+
+def test_a_body_for_gemini_allocates_its_recording_no_more_than_twice() -> None:
+    audio = AudioFile(bytes(1_000_000), "audio/wav")
+    tracemalloc.start()
+    try:
+        size = len(build_gemini_body(audio))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert size > 1_333_000
+    assert peak < 2.1 * size, "a copy of a recording of 10 MB is 13 MB of a small function"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,13 @@ def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -
     choice = ModelChoice(credential_id=credential_id, version=1, provider="openai", model="hears")
     folder = prompt_folder(caller.tenant, caller.user, "conversation", "turn")
     transcripts = prompt_transcripts.PromptTranscripts(
-        resources, caller, "site", folder, DEFAULT_CALLER_LIMITS, lambda: Transcriber(choice, pytest.fail)
+        resources,
+        caller,
+        "site",
+        "conversation",
+        folder,
+        DEFAULT_CALLER_LIMITS,
+        lambda: Transcriber(choice, pytest.fail),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prompt_transcripts, "transcribe_recording", lambda *_: WORDS)

@@ -45,7 +45,10 @@ def agents() -> None:
 @report_errors
 def check_agents(place: Path, as_json: bool) -> None:
     """Check the agents in PATH without a service, and print every mistake with its file and line."""
-    problems, _ = check_agent_files(read_agent_files(place))
+    files = read_agent_files(place)
+    if not files.documents and not files.mistakes:
+        raise CommandError(f"{place} has no YAML file that defines anything: agents, connections or endpoints.")
+    problems, _ = check_agent_files(files)
     errors = _report_problems(problems, as_json=as_json)
     if errors:
         raise FilesRefusedError(_count(errors, "mistake") + ".")

@@ -15,6 +15,7 @@ from fermata.domain.events import CancelledEvent
 from fermata.limits.count_use import delete_empty_counts
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.prompt_queue.queued_prompt import queue_partition
+from fermata.turns.start.idempotency import build_transcript_prefix, idempotency_partition
 from fermata.turns.turn import build_turn_pk, load_turn
 
 ERASED_TURN = CancelledEvent(reason="Its data is being erased.")
@@ -50,30 +51,36 @@ def erase_conversation(resources: Resources, tenant: str, conversation: str, own
     Args:
         tenant: The tenant's name.
         conversation: The id of the conversation.
-        owner: The user whose snapshots for this conversation are deleted; nobody's by default.
+        owner: The user whose snapshots and transcripts for this conversation are deleted; nobody's by default.
     """
     table, pk = resources.settings.conversations_table, conversation_partition(tenant, conversation)
     objects = resources.blobs.erase_folder(conversation_folder(tenant, conversation))
     objects += resources.blobs.erase_folder(earlier_prompts_folder(tenant, conversation))
     if owner:
         objects += resources.blobs.erase_folder(f"{snapshots_folder(tenant, owner)}/{conversation}")
-    rows = erase_partition(resources, resources.settings.bridges_table, queue_partition(tenant, conversation))
+    bridges = resources.settings.bridges_table
+    rows = erase_partition(resources, bridges, queue_partition(tenant, conversation))
+    if owner:
+        prefix = build_transcript_prefix(conversation)
+        rows += erase_partition(resources, bridges, idempotency_partition(tenant, owner), prefix=prefix)
     rows += erase_partition(resources, table, pk, lambda sort_key: sort_key != "meta")
     had_row = erase_partition(resources, table, pk)
     return Counter(conversations=int(had_row > 0), rows=rows + had_row, objects=objects)
 
 
 def erase_partition(
-    resources: Resources, table: str, pk: str, is_included: Callable[[str], bool] = lambda _: True
+    resources: Resources, table: str, pk: str, is_included: Callable[[str], bool] = lambda _: True, *, prefix: str = ""
 ) -> int:
     """Delete the rows of a partition.
 
     Args:
         is_included: Whether the row with a sort key is deleted.
+        prefix: Only rows whose sort keys begin with it. What follows it is a digest.
 
     Returns:
         How many rows were deleted.
     """
-    sort_keys = [row["sk"] for row in resources.tables.query_items(table, pk) if is_included(row["sk"])]
+    found = resources.tables.query_items(table, pk, min_sk=prefix, max_sk=f"{prefix}~" if prefix else "")
+    sort_keys = [row["sk"] for row in found if is_included(row["sk"])]
     resources.tables.batch_delete(table, [(pk, sort_key) for sort_key in sort_keys])
     return len(sort_keys)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.blob_store import conversation_folder
+from fermata.aws.blob_store import conversation_folder, snapshots_folder
 from fermata.aws.resources import Resources
 from fermata.conversations.message_views import read_message_image, read_message_page
 from fermata.credentials import credential_store
@@ -29,8 +29,10 @@ from fermata.domain.errors import (
     Unprocessable,
 )
 from fermata.domain.use_limits import DEFAULT_USER_LIMITS, CallerLimits
+from fermata.privacy.erase_content import erase_conversation
 from fermata.turns.generate import transcribe_recording
 from fermata.turns.start import prompt_transcripts
+from fermata.turns.start.idempotency import build_transcript_prefix, idempotency_partition
 from fermata.turns.turn import Turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
@@ -131,15 +133,36 @@ def test_one_file_is_sent_once_inline_or_uploaded_and_again_only_when_it_was_for
     uploaded = AudioBlock(mime_type="audio/wav", blob=put_upload(stage.resources, ADA, "audio", WAV))
     assert say(stage, uploaded, idempotency_key="k").id == turn.id
     assert read_prompt(stage) == "Hello."
-    stage.new_conversation()
     say(stage, uploaded)
     assert read_prompt(stage) == "Hello."
     assert len(server.sent) == 1
     stage.pass_time(prompt_transcripts.KEPT_TRANSCRIPT_SECONDS + 1)
     server.script_text("Hello again.")
-    stage.new_conversation()
     say(stage, recording())
     assert read_prompt(stage) == "Hello again."
+
+
+def test_what_is_kept_of_a_recording_goes_with_its_conversation_and_not_with_another(
+    stage: Stage, server: TranscriptionServer
+) -> None:
+    def count_kept(conversation: str) -> int:
+        folder = f"{snapshots_folder(ADA.tenant, ADA.user)}/{conversation}"
+        partition = idempotency_partition(ADA.tenant, ADA.user)
+        rows = stage.resources.tables.query_items(stage.resources.settings.bridges_table, partition)
+        own = [row for row in rows if row["sk"].startswith(build_transcript_prefix(conversation))]
+        assert len(own) == len([*stage.resources.blobs.list_keys(folder)])
+        return len(own)
+
+    said = []
+    for text in ("Hello.", "Hello again."):
+        server.script_text(text)
+        say(stage, recording())
+        assert read_prompt(stage) == text
+        said.append(stage.conversation.id)
+        stage.new_conversation()
+    assert [count_kept(one) for one in said] == [1, 1]
+    erase_conversation(stage.resources, ADA.tenant, said[0], ADA.user)
+    assert [count_kept(one) for one in said] == [0, 1]
 
 
 def test_gemini_hears_with_the_model_of_the_turn_and_its_tokens_cost_more_than_text(
@@ -300,12 +323,9 @@ def test_uploads_and_transcripts_of_others_are_not_there(stage: Stage, server: T
 def test_each_request_counts_as_an_upload_of_the_day(stage: Stage, server: TranscriptionServer) -> None:
     limits = CallerLimits(user=replace(DEFAULT_USER_LIMITS, uploads_per_day=1))
     server.script_text("Hello.")
-    say(stage, recording(), limits=limits)
-    assert read_prompt(stage) == "Hello."
-    stage.new_conversation()
-    say(stage, recording(), limits=limits)
-    assert read_prompt(stage) == "Hello."
-    stage.new_conversation()
+    for _ in range(2):
+        say(stage, recording(), limits=limits)
+        assert read_prompt(stage) == "Hello."
     with pytest.raises(TooManyRequests):
         say(stage, recording(OGG, "audio/ogg"), limits=limits)
 

@@ -160,8 +160,10 @@ def _is_index(value: Any, part: str | int) -> bool:
 def _describe_mistake(kind: str, name: str, message: str) -> str:
     if kind == "missing":
         return f"{name!r} is missing."
-    if kind == "model_type":
+    if kind in ("model_type", "dict_type"):
         return "An object is expected here."
+    if kind == "tuple_type":
+        return "A list is expected here."
     if kind == "extra_forbidden":
         return f"{name!r} is not known here."
     return message.removeprefix("Value error, ").rstrip(".") + "."

@@ -115,3 +115,8 @@ def build_idempotency_key(resources: Resources, tenant: str, user: str, key: str
 def idempotency_partition(tenant: str, user: str) -> str:
     """Return the partition of a user's Idempotency-Keys."""
     return f"t#{tenant}#u#{user}#idempotency"
+
+
+def build_transcript_prefix(conversation: str) -> str:
+    """Return how the sort keys of transcripts of a conversation's recordings begin, in the same partition."""
+    return f"audio#{conversation}#"

@@ -1,8 +1,8 @@
 """Put what is said in the recordings of a prompt into its text, before anything is stored (decision 0500).
 
-A file is sent to a provider once: its transcript is kept as long as a prompt may wait, under the digest of the file, in
-the partition of the user's Idempotency-Keys and in the user's folder of what prompts bring. Both go when the user is
-erased. The row is there before the request, so that of two prompts with one file at once the second has to wait.
+A file is sent to a provider once for a conversation: its transcript is kept as long as a prompt may wait, under the
+conversation and the digest of the file, in the partition of the user's Idempotency-Keys and in the folder of what
+prompts of the conversation bring. Both go when the conversation or the user is erased (decision 0538). The row is there before the request, so that of two prompts with one file at once the second has to wait.
 """
 
 import base64
@@ -24,7 +24,7 @@ from fermata.domain.use_limits import CallerLimits
 from fermata.drivers.audio_transcription import AudioFile
 from fermata.limits.count_use import count_upload
 from fermata.turns.generate.transcribe_recording import TRANSCRIPTION_SECONDS, Transcriber, transcribe_recording
-from fermata.turns.start.idempotency import idempotency_partition
+from fermata.turns.start.idempotency import build_transcript_prefix, idempotency_partition
 
 KEPT_TRANSCRIPT_SECONDS = 8 * 86_400
 """How long a transcript is kept for the same file sent again. A queued prompt starts without the provider."""
@@ -38,6 +38,7 @@ class PromptTranscripts:
 
     Attributes:
         scope: As which the ledger lists the requests.
+        conversation: The id of the prompt's conversation.
         folder: Where transcripts are kept.
         limits: Each request counts as an upload of these.
         find_transcriber: Returns the model; it is called if there is a recording.
@@ -46,6 +47,7 @@ class PromptTranscripts:
     resources: Resources
     caller: Caller
     scope: str
+    conversation: str
     folder: str
     limits: CallerLimits
     find_transcriber: Callable[[], Transcriber]
@@ -111,7 +113,9 @@ class PromptTranscripts:
         identity = [digest, choice.provider, choice.credential_id, choice.model, dict(transcriber.options)]
         name = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         partition = idempotency_partition(self.caller.tenant, self.caller.user)
-        return ItemKey(self.resources.settings.bridges_table, partition, f"audio#{name}")
+        return ItemKey(
+            self.resources.settings.bridges_table, partition, build_transcript_prefix(self.conversation) + name
+        )
 
     def _read_kept(self, row: Item | None) -> str | None:
         """Return the transcript of a row; None if it has none, or if the bucket has it no more.

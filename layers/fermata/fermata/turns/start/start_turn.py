@@ -147,7 +147,10 @@ class _TurnStart:
         find_transcriber = partial(choose_transcriber, self.resources, self.caller.tenant, agent, model)
         prompt, caller = self.prompt, self.caller
         folder = prompt_folder(caller.tenant, caller.user, prompt.conversation_id, self.turn_id)
-        transcripts = PromptTranscripts(self.resources, caller, prompt.scope, folder, prompt.limits, find_transcriber)
+        conversation, limits = prompt.conversation_id, prompt.limits
+        transcripts = PromptTranscripts(
+            self.resources, caller, prompt.scope, conversation, folder, limits, find_transcriber
+        )
         return transcripts.add_to(content)
 
     def _load_conversation(self, read_item: ReadItem | None = None) -> Conversation:
