@@ -62,7 +62,8 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
 def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -> None:
     """Leave what was said in a recording, which is kept for the same file sent again."""
     choice = ModelChoice(credential_id=credential_id, version=1, provider="openai", model="hears")
-    folder = prompt_folder(caller.tenant, caller.user, "conversation", "turn")
+    chat = "conversation"
+    folder = prompt_folder(caller.tenant, caller.user, chat, "turn")
     transcripts = prompt_transcripts.PromptTranscripts(
         resources,
         caller,

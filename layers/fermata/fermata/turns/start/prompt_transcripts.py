@@ -2,7 +2,8 @@
 
 A file is sent to a provider once for a conversation: its transcript is kept as long as a prompt may wait, under the
 conversation and the digest of the file, in the partition of the user's Idempotency-Keys and in the folder of what
-prompts of the conversation bring. Both go when the conversation or the user is erased (decision 0538). The row is there before the request, so that of two prompts with one file at once the second has to wait.
+prompts of the conversation bring. Both go when the conversation or the user is erased (decision 0538). The row is there
+before the request, so that of two prompts with one file at once the second has to wait.
 """
 
 import base64
