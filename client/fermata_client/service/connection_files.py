@@ -24,20 +24,29 @@ class ConnectionNotConfiguredError(ValueError):
 def user_connection_file(name: str) -> Path:
     """Return a file of the user's own state folder, which is found from every working directory."""
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+        base, usual = os.environ.get("LOCALAPPDATA"), Path.home() / "AppData" / "Local"
     else:
-        base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "fermata" / name
+        base, usual = os.environ.get("XDG_STATE_HOME"), Path.home() / ".local" / "state"
+    # The specification says to ignore a relative one: it would name another folder in each working directory.
+    return (Path(base) if base and Path(base).is_absolute() else usual) / "fermata" / name
 
 
 def iter_connection_files(start: Path) -> Iterator[Path]:
     """Yield the existing files, the best first: the nearest one in `start` or above, then the user's own ones."""
     project_files = (folder / PROJECT_CONNECTION_FILE for folder in (start, *start.parents))
-    nearest = next((file for file in project_files if file.is_file()), None)
+    nearest = next(filter(_is_file, project_files), None)
     if nearest is not None:
         yield nearest
     own_files = (user_connection_file(name) for name in (CONNECTED_FILE_NAME, LOCAL_FILE_NAME))
-    yield from (file for file in own_files if file.is_file())
+    yield from filter(_is_file, own_files)
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is a file. One in a folder that the user may not enter stops nobody."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def read_connection_file(file: Path) -> JsonObject:

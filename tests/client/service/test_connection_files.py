@@ -79,6 +79,27 @@ def test_what_belongs_to_another_user_is_not_used(project: Path, monkeypatch: py
         find_local_stack(start=project)
 
 
+def test_a_folder_that_the_user_may_not_enter_stops_nobody(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = project / "shared" / PROJECT_CONNECTION_FILE
+    real_stat = Path.stat
+
+    def refuse(path: Path, **options: bool) -> os.stat_result:
+        if path == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return real_stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert find_connection(start=project / "shared" / "mine").token == "of-project"
+
+
+def test_a_state_folder_that_is_relative_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    assert user_connection_file(LOCAL_FILE_NAME) == tmp_path / ".local" / "state" / "fermata" / LOCAL_FILE_NAME
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o773])
 def test_what_is_below_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, mode: int) -> None:
     shared = tmp_path / "shared"

@@ -44,6 +44,7 @@ class SecretVeil:
         return [re.compile("|".join(_iter_patterns(secret[-_MAX_PATTERN_CHARS:]))) for secret in self._secrets]
 
     def veil_text(self, text: str) -> str:
+        """Return the text with each spelling of each secret replaced."""
         if not text:
             return text
         for secret in self._secrets:

@@ -10,6 +10,7 @@ from fermata.agents.definitions.agent_definition import McpSource
 from fermata.agents.definitions.tenant_secrets import resolve_secrets
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest
+from fermata.drivers.secret_veil import SecretVeil
 from fermata.signed_requests.signed_post import RESERVED_HEADERS
 
 STDIO_REFUSED_MESSAGE = (
@@ -35,6 +36,12 @@ class McpServer:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_local: bool = False
+
+    def veil_secrets(self, text: str) -> str:
+        """Return what the server or its program says, without the secrets that it was sent and may repeat."""
+        values = (*self.headers.values(), *self.env.values())
+        words = (value.rpartition(" ")[2] for value in values)  # `Bearer` is no secret, and what follows it is
+        return SecretVeil(*dict.fromkeys((*values, *words))).veil_text(text)
 
 
 def open_mcp_server(resources: Resources, tenant: str, source: McpSource) -> McpServer:

@@ -151,22 +151,23 @@ MCP_ERRORS = (
 """What asking a server raises, alone or in groups."""
 
 
-def describe_mcp_failure(label: str, error: BaseException) -> McpFailure:
+def describe_mcp_failure(server: McpServer, error: BaseException) -> McpFailure:
     """Return what a user reads of an error: whose fault, and no detail of the connection.
 
     Args:
-        label: What the server is called.
+        server: The server. The secrets that it was sent are veiled in its words.
         error: One of MCP_ERRORS, or a group of them.
     """
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
+    label = server.label
     match error:
         case McpFailure():
             return error
         case ApiError():
             return McpFailure(f"{label}: {error.message}", was_refused=True)
         case MCPError():
-            return McpFailure(f"{label} refused: {error.error.message[:MAX_FAILURE_CHARS]}")
+            return McpFailure(f"{label} refused: {server.veil_secrets(error.error.message)[:MAX_FAILURE_CHARS]}")
         case httpx2.ConnectError() | httpx2.ConnectTimeout():
             return McpFailure(f"{label} could not be reached.", was_refused=True)
         case httpx2.HTTPStatusError():
@@ -178,4 +179,5 @@ def describe_mcp_failure(label: str, error: BaseException) -> McpFailure:
         case ValidationError():
             return McpFailure(f"{label} answered with what is no valid MCP.")
         case _:
-            return McpFailure(f"{label} failed: {str(error)[:MAX_FAILURE_CHARS] or type(error).__name__}.")
+            words = server.veil_secrets(str(error))[:MAX_FAILURE_CHARS]
+            return McpFailure(f"{label} failed: {words or type(error).__name__}.")

@@ -68,17 +68,18 @@ class McpToolCaller:
         kept = KeptSession(id=source.session, agreement=source.agreement)
         self._run = run = CancellableRun(MCP_CALL_SECONDS)
         try:
-            return build_mcp_output(run.run(lambda: _call(server, kept, name, arguments, effect_key)))
+            output = build_mcp_output(run.run(lambda: _call(server, kept, name, arguments, effect_key)))
+            return output if output.ok else ToolOutput.failure(server.veil_secrets(output.error or ""))
         except RunAborted:
             return ToolOutput.failure(STOPPED_MESSAGE)
         except RunTimedOut:
             return ToolOutput.failure(f"{source.label} did not answer in time. {UNKNOWN_EFFECT_NOTE}")
         except MCP_ERRORS as error:
-            return _build_failure(describe_mcp_failure(source.label, error))
+            return _build_failure(describe_mcp_failure(server, error))
         except BaseExceptionGroup as group:
             if group.split(MCP_ERRORS)[1] is not None:
                 raise
-            return _build_failure(describe_mcp_failure(source.label, group))
+            return _build_failure(describe_mcp_failure(server, group))
         finally:
             self._run = None
             if kept.id and kept.id != source.session:

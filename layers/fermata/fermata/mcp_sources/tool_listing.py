@@ -89,11 +89,11 @@ def _list_source(resources: Resources, tenant: str, index: int, source: McpSourc
     except RunTimedOut:
         return _Listing(pinned, failure=f"{pinned.label} did not answer in time.")
     except MCP_ERRORS as error:
-        return _Listing(pinned, failure=str(describe_mcp_failure(pinned.label, error)))
+        return _Listing(pinned, failure=str(describe_mcp_failure(server, error)))
     except BaseExceptionGroup as group:
         if group.split(MCP_ERRORS)[1] is not None:
             raise
-        return _Listing(pinned, failure=str(describe_mcp_failure(pinned.label, group)))
+        return _Listing(pinned, failure=str(describe_mcp_failure(server, group)))
     if server.transport == "http" and (keeps_sessions or not kept.id):
         pinned = pinned.model_copy(update={"session": kept.id, "agreement": kept.agreement})
     elif kept.id:

@@ -133,8 +133,10 @@ class EndpointCall:
         error = value.get("error") if isinstance(value, dict) else None
         candidates = (error.get("message") if isinstance(error, dict) else error, _get_member(value, "message"))
         message = next((one for one in candidates if isinstance(one, str) and one.strip()), ENDPOINT_FAILED_MESSAGE)
-        for secret in self.headers.values():
-            message = redact_secrets(message, secret, MAX_WIRE_MESSAGE_CHARS)
+        values = self.headers.values()
+        words = (value.rpartition(" ")[2] for value in values)  # `Bearer` is no secret, and what follows it is
+        for secret in (*values, *words):
+            message = redact_secrets(message, secret, 4 * MAX_WIRE_MESSAGE_CHARS)
         return message[:MAX_WIRE_MESSAGE_CHARS]
 
 

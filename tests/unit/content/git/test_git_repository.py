@@ -1,5 +1,6 @@
 """A space is pushed to a Git server and pulled from it, while somebody else commits, and while the server breaks."""
 
+import base64
 import json
 import ssl
 from collections.abc import Iterator
@@ -166,6 +167,20 @@ def test_a_repository_that_has_moved_is_named(resources: Resources, server: GitS
     server.location = "https://git.example.com/new"
     with pytest.raises(GitMoved, match=r"has moved to https://git\.example\.com/new/site\.git\."):
         push(resources)
+
+
+def test_a_password_that_the_server_repeats_is_veiled(
+    resources: Resources, server: GitServer, project: SpaceKey
+) -> None:
+    server.password = "hunter-2-hunter"
+    header = base64.b64encode(b"ada:hunter-2-hunter").decode()
+    put_git_remote(resources, SPACE, GitRemote(url=server.url, username="ada"), server.password)
+    server.location = f"https://git.example.com/{header}/hunter-2-hunter"
+    with pytest.raises(GitMoved, match=r"has moved to https://git\.example\.com/") as moved:
+        push(resources)
+    said = f"{moved.value.message} {moved.value.details}"
+    assert "hunter-2" not in said
+    assert header[6:20] not in said
 
 
 def test_a_password_is_sealed_and_bound_to_its_address(

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from fermata.agents.definitions.tenant_secrets import set_secret
+from fermata.mcp_sources.mcp_server import McpServer
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.turn import Turn
@@ -125,6 +126,35 @@ def test_a_failed_tool_is_a_failed_result_with_its_words(stage: Stage, server: R
     start(stage, {"url": server.url})
     result = call_tool(stage, "fail")
     assert (result.ok, result.error) == (False, "The shop is closed.")
+
+
+@pytest.mark.parametrize("method", ["tools/list", "tools/call"])
+def test_a_secret_that_a_server_repeats_is_veiled(stage: Stage, server: RunningMcpServer, method: str) -> None:
+    def answer(request: RecordedRequest) -> tuple[int, dict[str, str], bytes] | None:
+        if request.rpc_method != method:
+            return None
+        error = {"code": -32000, "message": f"No access for {request.headers['authorization']}, sorry."}
+        reply = {"jsonrpc": "2.0", "id": request.body["id"], "error": error}
+        return 200, {"content-type": "application/json"}, json.dumps(reply).encode()
+
+    server.answer = answer
+    push_definitions(stage.resources, ADA)
+    set_secret(stage.resources, ADA, "SHOP_KEY", "Bearer shop-secret-word")
+    start(stage, {"url": server.url, "headers": {"authorization": {"_secret": "SHOP_KEY"}}})
+    if method == "tools/call":
+        said = call_tool(stage, "get_price", sku="A1").error
+    else:
+        stage.script_replies("Done.")
+        stage.run_workflow()
+        [said] = list_warnings(stage)
+    assert "refused: No access for [redacted], sorry." in said
+
+
+def test_a_secret_in_the_words_of_a_failed_tool_is_veiled() -> None:
+    headers = {"authorization": "Bearer shop-secret-word"}
+    server = McpServer("shop", "http", headers=headers, env={"KEY": "of-a-program"})
+    said = server.veil_secrets("shop-secret-word and\nof-a-program and c2hvcC1zZWNyZXQtd29yZA==")
+    assert said == "[redacted] and\n[redacted] and [redacted]A=="
 
 
 def test_tools_08_each_call_of_a_source_with_confirm_waits_for_a_person(stage: Stage, server: RunningMcpServer) -> None:

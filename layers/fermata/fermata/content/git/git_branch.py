@@ -2,22 +2,41 @@
 
 import io
 import stat
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dulwich.errors import GitProtocolError, HangupException, SendPackError
+from dulwich.errors import (
+    ApplyDeltaError,
+    ChecksumMismatch,
+    FileFormatException,
+    GitProtocolError,
+    HangupException,
+    SendPackError,
+)
 from dulwich.object_store import MemoryObjectStore, ObjectStoreGraphWalker, commit_tree_changes, tree_lookup_path
 from dulwich.objects import Blob, Commit, ShaFile, Tree
 from dulwich.pack import pack_objects_to_data
 
 from fermata.content.git.git_errors import GitHeadMoved, GitRejected, GitUnavailable
 from fermata.content.git.git_http_client import GuardedGitClient
+from fermata.content.git.pack_size import MAX_UNPACKED_BYTES, PackTooLarge, check_pack_size
 
 MAX_CONTENT_FILE_BYTES = 4 * 1024 * 1024
+MAX_CONTENT_FILES = 50_000
+MAX_CONTENT_BYTES = 64 * 1024 * 1024
+"""Of the files and folders of content together."""
 _FILE_MODE = 0o100644
 _LARGE_BLOBS = b"blob:limit=4m"
 """Servers that know it leave larger files out. They hold no content."""
+
+
+_UNREADABLE = (
+    ApplyDeltaError, AssertionError, ChecksumMismatch, FileFormatException, GitProtocolError, HangupException, KeyError,
+    ValueError, zlib.error,
+)  # fmt: skip
+"""What reading the answer of a server raises that is none."""
 
 
 class CommitAuthor(NamedTuple):
@@ -79,12 +98,32 @@ def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
     try:
         client.fetch_pack(b"", choose, walker, pack.write, depth=1, filter_spec=_LARGE_BLOBS)
         if pack.tell():
-            file, commit, _abort = store.add_pack()
-            file.write(pack.getvalue())
-            commit()
-    except (GitProtocolError, HangupException, ValueError, KeyError, AssertionError) as error:
+            check_pack_size(pack.getvalue())
+            _add_pack(store, pack.getvalue())
+        fetched = FetchedBranch(ref, found.get("head", b""), found.get("base", b""), store)
+        _check_tree(fetched)
+    except PackTooLarge as error:
+        raise GitUnavailable(
+            f"The repository is too large: its newest files are more than {MAX_UNPACKED_BYTES >> 20} MB."
+        ) from error
+    except _UNREADABLE as error:
         raise GitUnavailable("The Git server did not send what it should: the pack cannot be read.") from error
-    return FetchedBranch(ref, found.get("head", b""), found.get("base", b""), store)
+    return fetched
+
+
+def _add_pack(store: MemoryObjectStore, pack: bytes) -> None:
+    file, commit, abort = store.add_pack()
+    try:
+        file.write(pack)
+        commit()
+    finally:
+        abort()
+
+
+def _check_tree(branch: FetchedBranch) -> None:
+    """Return if the folder of the branch was sent."""
+    if branch.tree is not None and not isinstance(branch.store[branch.tree], Tree):
+        raise ValueError("a commit has no folder")
 
 
 def read_branch_files(branch: FetchedBranch, root: str, folders: Iterable[str]) -> dict[str, str]:
@@ -114,7 +153,13 @@ def read_branch_files(branch: FetchedBranch, root: str, folders: Iterable[str]) 
 
 def _iter_texts(store: MemoryObjectStore, tree: Any, folder: str) -> Iterator[tuple[str, str]]:
     """Yield path and text of each file. Links and submodules are no files."""
-    for entry in store.iter_tree_contents(tree):
+    size = 0
+    for number, entry in enumerate(store.iter_tree_contents(tree, include_trees=True)):
+        if number >= MAX_CONTENT_FILES or size > MAX_CONTENT_BYTES:
+            # One folder may stand in another one under many names, and so on: a few objects, and files without end.
+            raise GitUnavailable(
+                f"{folder} has more than {MAX_CONTENT_FILES:,} files, or more than {MAX_CONTENT_BYTES >> 20} MB."
+            )
         path = folder + entry.path.decode("utf-8", "replace")
         if not stat.S_ISREG(entry.mode) or not path.endswith((".json", ".md")):
             continue
@@ -122,6 +167,7 @@ def _iter_texts(store: MemoryObjectStore, tree: Any, folder: str) -> Iterator[tu
             data = store[entry.sha].as_raw_string()
             if len(data) > MAX_CONTENT_FILE_BYTES:
                 raise KeyError(path)
+            size += len(data)
             yield path, data.decode()
         except KeyError:
             raise GitUnavailable(f"{path} has more than {MAX_CONTENT_FILE_BYTES >> 20} MB.") from None
@@ -163,15 +209,16 @@ def push_changes(
     try:
         result = client.send_pack(b"", update, lambda *_args, **_named: pack_objects_to_data(objects))
     except SendPackError as error:
-        raise GitRejected(f"The Git server does not take the commit: {_to_text(error)}.") from error
+        raise GitRejected(f"The Git server does not take the commit: {client.veil(_to_text(error))}.") from error
     except (GitProtocolError, HangupException, AssertionError) as error:
-        raise GitUnavailable(f"The Git server did not confirm the push: {_to_text(error)}.") from error
+        raise GitUnavailable(f"The Git server did not confirm the push: {client.veil(_to_text(error))}.") from error
     refusal = (result.ref_status or {}).get(branch.ref)
     if refusal:
         if fetch_branch(client, branch.ref.decode().removeprefix("refs/heads/")).head != expected:
             raise GitHeadMoved
         raise GitRejected(
-            f"The Git server does not take the commit: {refusal}. Push to another branch, or let its rules allow it."
+            f"The Git server does not take the commit: {client.veil(refusal)}. "
+            "Push to another branch, or let its rules allow it."
         )
     return commit.id.decode()
 

@@ -9,11 +9,13 @@ from dulwich.client import AbstractHttpGitClient
 
 from fermata.content.git.git_errors import GitAccessRefused, GitMoved, GitUnavailable
 from fermata.domain.errors import ProviderError
+from fermata.drivers.error_mapping import redact_secrets
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.http_connection import HttpConnection
 
 MAX_PACK_BYTES = 64 * 1024 * 1024
 """Of a response or a request: a function holds it in memory."""
+MAX_GIT_WORDS_CHARS = 500
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -53,6 +55,11 @@ class GuardedGitClient(AbstractHttpGitClient):
         self._connection = connection
         self._own_credentials = credentials
 
+    def veil(self, text: str) -> str:
+        """Return the beginning of what the server says, on one line and without the password that it may repeat."""
+        password = self._own_credentials.password if self._own_credentials else ""
+        return redact_secrets(text, password, MAX_GIT_WORDS_CHARS)
+
     def _http_request(
         self,
         url: str,
@@ -75,6 +82,8 @@ class GuardedGitClient(AbstractHttpGitClient):
         body = None if data is None else _join_body(data)
         try:
             with self._connection.request("git", "GET" if body is None else "POST", url, own, body) as response:
+                if response.status in _REDIRECTS:
+                    raise GitMoved(self.veil(_name_repository(response.headers)))
                 _check_status(response)
                 content = response.read_body(MAX_PACK_BYTES + 1)
         except ProviderError as error:
@@ -101,9 +110,7 @@ def _join_body(data: bytes | Iterator[bytes]) -> bytes:
 
 
 def _check_status(response: ProviderResponse) -> None:
-    status, headers = response.status, response.headers
-    if status in _REDIRECTS:
-        raise GitMoved(_name_repository(headers))
+    status = response.status
     if status in (401, 403):
         raise GitAccessRefused(
             "The Git server refuses access. Enter credentials that may read and write the repository."
