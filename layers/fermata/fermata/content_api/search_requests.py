@@ -5,12 +5,14 @@ from contextlib import contextmanager
 
 from fermata.aws.clock import new_id
 from fermata.content.content_space import read_space
+from fermata.content.search.lexical_embedding import LEXICAL_MODEL
 from fermata.content.search.search_index import IndexMoved, IndexSettings, read_index_settings
 from fermata.content.search.search_space import MAX_FOUND, search_space
 from fermata.content.search.searchable_text import SEARCH_TYPES
 from fermata.content_api.request_parts import count_body, locate_space, respond_with_version
 from fermata.domain.errors import InvalidRequest, ProviderError, ServiceUnavailable
 from fermata.limits.count_use import count_single_use
+from fermata.limits.count_visitor import count_paid_search
 from fermata.limits.usage_counters import Use
 from fermata.turns.generate.describe_asset import describe_asset
 from fermata.turns.generate.embed_texts import open_embedder
@@ -33,6 +35,8 @@ def search_documents(context: RequestContext) -> Response:
     read_space(context.resources, space)
     with _answering_for_provider():
         embedder = open_embedder(context.resources, space, context.caller)
+        if embedder.name != LEXICAL_MODEL:
+            count_paid_search(context.resources, context.caller, context.caller_limits)
         found = search_space(
             context.resources, space, query.get("query", ""), embedder,
             types=[known for known in SEARCH_TYPES if known in types], limit=limit,
