@@ -228,19 +228,20 @@ test("images wait in one change set where changes are reviewed, and in another o
         if (status === 409) throw Object.assign(new Error("merged"), { status });
         if (!changeSet && status === 403) throw Object.assign(new Error("review"), { status, code: "reviewRequired" });
         if (status === 402) throw Object.assign(new Error("plan"), { status, code: "planLocked" });
-        return { id: name };
+        return name === "live" ? { id: name, changeSet: "" } : { id: name, changeSet };
       },
     },
     changeSets: { begin: async ({ title }) => ({ id: `${title} ${++begun}` }) },
   };
   const store = makeImageStore(content, "set", AbortSignal.abort());
-  assert.deepEqual(await store({ name: "a" }), { id: "a", changeSet: "set 1" });
-  assert.equal((await store({ name: "b" })).changeSet, "set 1");
+  assert.equal((await store({ name: "a" })).waitsIn, "set 1");
+  assert.equal((await store({ name: "b" })).waitsIn, "set 1");
   assert.deepEqual(sent, ["a -", "a set 1", "b set 1"]);
   status = 409;
   await assert.rejects(store({ name: "c" }), /merged/);
   status = 403;
-  assert.equal((await store({ name: "c" })).changeSet, "set 2");
+  assert.equal((await store({ name: "c" })).waitsIn, "set 2");
+  assert.equal((await store({ name: "live" })).waitsIn, undefined);
   status = 402;
   await assert.rejects(makeImageStore(content, "set", AbortSignal.abort())({ name: "d" }), /plan/);
   assert.equal(begun, 2);

@@ -3,7 +3,7 @@
 /** @import { SpaceView } from "./space-page.js" */
 
 /**
- * Make a function that stores an image, and returns its asset; with the `changeSet` in which it waits for a review.
+ * Make a function that stores an image, and returns its asset; `waitsIn` is the change set in which it waits for a review.
  *
  * The first image that has to wait begins the change set, and all others of this visit go to it. If it was merged or
  * discarded meanwhile, the image fails, and what is tried again begins another one.
@@ -19,7 +19,8 @@ export function makeImageStore(content, title, signal) {
   const uploadForReview = async (/** @type {File} */ file) => {
     changeSet ||= (await content.changeSets.begin({ title }, { signal })).id;
     try {
-      return { ...(await upload(file, { changeSet })), changeSet };
+      const asset = await upload(file, { changeSet });
+      return asset.changeSet === changeSet ? { ...asset, waitsIn: changeSet } : asset; // else it is live already
     } catch (error) {
       if (/** @type {any} */ (error).status === 409) changeSet = "";
       throw error;

@@ -90,7 +90,7 @@ function uploadRow(upload, { linkTo }, queue) {
   const { states } = words.media;
   const name = h("bdi", { class: "upload-name" }, upload.file.name);
   const kind = { stored: "tag good", failed: "tag bad", refused: "tag bad" }[/** @type {string} */ (upload.state)];
-  const waitsIn = upload.state === "stored" && upload.asset.changeSet;
+  const waitsIn = upload.state === "stored" && upload.asset.waitsIn;
   const state = h("span", { class: kind ?? "tag" }, waitsIn ? words.media.waits : states[upload.state]);
   const label = `${words.tryAgain} ${upload.file.name}`;
   const retry = () => queue.retry(upload);

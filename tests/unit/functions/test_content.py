@@ -312,12 +312,16 @@ def test_images_of_writers_wait_in_a_change_set_where_the_workflow_is_review(
     name = writer.send("POST", "shop/main/change-sets", {}).body["changeSet"]["id"]
     stored = [store_image(writer, body | {"changeSet": name}) for _ in range(2)]
     assert [one.status for one in stored] == [201, 200]
+    assert {one.body["document"]["changeSet"] for one in stored} == {name}
     file = f"shop/main/assets/{stored[0].body['document']['id']}/files/original"
     assert writer.send("GET", file).status == 404
     assert writer.send("GET", f"{file}?changeSet={name}", accept="application/json").status == 200
     reviewer = ContentClient(client.signer, ["ai.content.write", "ai.content.review"])
     assert reviewer.send("POST", f"shop/main/change-sets/{name}/merge").status == 200
     assert writer.send("GET", file, accept="application/json").status == 200
+    other = writer.send("POST", "shop/main/change-sets", {}).body["changeSet"]["id"]
+    again = store_image(writer, body | {"changeSet": other})
+    assert (again.status, again.body["document"]["changeSet"]) == (200, name), "it is live, and does not wait"
 
 
 def store_image(client: ContentClient, body: dict[str, Any]) -> Answer:

@@ -140,6 +140,10 @@ class WorkingDocuments:
             heads += [head for head in own if only is None or only.matches(head)]
         return DocumentPage(tuple(heads), page.after)
 
+    def is_changed(self, key: DocumentKey) -> bool:
+        """Return whether the change set makes something of a document, so that what is read of it is not live."""
+        return key in self._changed
+
     def list_changed(self, model: str) -> dict[str, DocumentContent | None]:
         """Return what the change set makes of documents of a model, by their ids; None of one that it deletes."""
         return {key.id: one.content for key, one in self._changed.items() if key.model == model}

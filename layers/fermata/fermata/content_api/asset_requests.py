@@ -26,9 +26,12 @@ def store_uploaded_asset(context: RequestContext) -> Response:
     upload = uploads.parse_upload_ref(body.upload_ref, "image")
     raw = uploads.fetch_upload(context.resources, context.caller, upload)
     texts = AssetTexts(*(to_storable_json(text) for text in (body.filename, body.alt, body.tags)))
-    stored = store_asset(_open_documents(context, space, body.change_set or ""), raw, texts)
-    version = stored.version
-    return respond_with_version(201 if stored.is_new else 200, version.version, {"document": version.to_view()})
+    documents = _open_documents(context, space, body.change_set or "")
+    stored = store_asset(documents, raw, texts)
+    version, view = stored.version, stored.version.to_view()
+    if documents.is_changed(version.key):
+        view["changeSet"] = body.change_set  # in which it waits; an image that was stored before is live
+    return respond_with_version(201 if stored.is_new else 200, version.version, {"document": view})
 
 
 def _open_documents(context: RequestContext, space: SpaceKey, change_set: str) -> WorkingDocuments:
