@@ -11,7 +11,7 @@ from functools import cached_property
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set import ChangedDocument, show_changed_document
 from fermata.content.change_sets.change_set_documents import change_in_change_set
-from fermata.content.change_sets.change_set_store import read_change_set
+from fermata.content.change_sets.change_set_store import ChangeSetClosed, read_change_set
 from fermata.content.change_sets.conversation_change_set import (
     find_conversation_change_set,
     open_conversation_change_set,
@@ -279,6 +279,19 @@ class WorkingDocuments:
             except ReviewRequired:
                 if not self.conversation:
                     raise
+        try:
+            changed = self._change_where_it_waits(key, decide, models, effect)
+        except ChangeSetClosed:
+            if self.change_set:
+                raise
+            # The one of the conversation was merged or discarded at this moment: the change begins another one.
+            self.__dict__.pop("_changed", None)
+            changed = self._change_where_it_waits(key, decide, models, effect)
+        return WrittenDocument(show_changed_document(changed, self.resources.clock.now_iso(), self.author))
+
+    def _change_where_it_waits(
+        self, key: DocumentKey, decide: DecideContent, section_models: tuple[str, ...], effect: str
+    ) -> ChangedDocument:
         self.changed_in = self.change_set or open_conversation_change_set(
             self.resources, self.space, self.conversation, self.author
         )
@@ -288,11 +301,11 @@ class WorkingDocuments:
             self.changed_in,
             key,
             lambda before, basis: self._check_unique(key, decide(before, basis), basis),
-            section_models=models,
+            section_models=section_models,
             effect_key=effect,
         )
         self.__dict__.pop("_changed", None)
-        return WrittenDocument(show_changed_document(changed, self.resources.clock.now_iso(), self.author))
+        return changed
 
     def _check_unique(
         self, key: DocumentKey, content: DocumentContent | None, basis: WriteBasis

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.content import working_documents
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_store import discard_change_set, list_change_sets, read_change_set
+from fermata.content.change_sets.conversation_change_set import open_conversation_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.change_document import create_document
@@ -110,6 +112,28 @@ def test_a_repeated_call_changes_the_change_set_once(agent: ReviewedAgent) -> No
     assert len(read_change_set(agent.resources, SPACE, waiting.id).documents) == 2
     discard_change_set(agent.resources, SPACE, waiting.id)
     assert agent.call("cms_createPage", effect="turn-1/7/0", name="About").data["errorCode"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize("page", ["home", "new"])
+def test_a_change_set_that_is_closed_while_a_call_runs_is_followed_by_another_one(
+    agent: ReviewedAgent, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    agent.data("cms_createPage", name="Before", slug="new")
+    [closed] = agent.waiting
+
+    def open_and_discard(*arguments: Any) -> str:
+        found = open_conversation_change_set(*arguments)
+        if found == closed.id:
+            discard_change_set(agent.resources, SPACE, found)
+        return found
+
+    monkeypatch.setattr(working_documents, "open_conversation_change_set", open_and_discard)
+    updated = agent.call("cms_updatePage", id=agent.data("cms_getPage", slug=page)["page"]["id"], name="Changed")
+    assert len(agent.waiting) == 1
+    if page == "home":
+        assert updated.data["changeSet"] == agent.waiting[0].id != closed.id
+    else:
+        assert updated.data["errorCode"] == "NOT_FOUND", "the page was in the change set that is discarded"
 
 
 def test_posts_settings_and_deletions_of_posts_wait_too(agent: ReviewedAgent) -> None:

@@ -36,6 +36,10 @@ KEEP_OPEN_SECONDS = 30 * 86_400
 """After so long without a change, one that waits is discarded."""
 
 
+class ChangeSetClosed(Conflict):
+    """A change set was merged or discarded, so that it takes no more changes."""
+
+
 @dataclass(frozen=True)
 class ChangeSetContents:
     """A change set with its documents."""
@@ -116,10 +120,10 @@ def require_open(change_set: ChangeSet) -> None:
     """Check that a change set is neither merged nor discarded.
 
     Raises:
-        Conflict: It is.
+        ChangeSetClosed: It is.
     """
     if change_set.status != "open":
-        raise Conflict(f"The change set was {change_set.status}.")
+        raise ChangeSetClosed(f"The change set was {change_set.status}.")
 
 
 def build_change_set_put(resources: Resources, space: SpaceKey, before: ChangeSet, after: ChangeSet) -> Put:
