@@ -342,3 +342,10 @@ def test_results_that_are_sent_again_while_later_calls_wait_follow_the_same_answ
     said = [HELLO, first, *map(result, first["tool_calls"])]
     second = read_answer(ask(requester, *said))
     assert read_answer(ask(requester, *said))["tool_calls"] == second["tool_calls"]
+
+
+def test_what_is_wrong_with_a_body_is_said_by_the_names_that_the_client_knows(requester: Requester) -> None:
+    empty = requester.send("POST", CHAT, json={"model": "site", "messages": []})
+    assert read_error(empty)[2] == "Invalid request body. 'messages' must not be empty."
+    odd = requester.send("POST", RESPONSES, json={"model": "site", "input": [7]})
+    assert read_error(odd)[2] == "Invalid request body. 'input' must be a string. 'input.0' must be an object."

@@ -182,6 +182,9 @@ class TestProtocol:
         assert post(service, token, [INITIALIZE]).json()["error"]["code"] == -32600
         assert post(service, token, {"jsonrpc": "2.0", "id": 2, "method": "no/such"}).json()["error"]["code"] == -32601
         ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+        for wrong in ({"id": None}, {"id": {}}, {"id": True}, {"method": 7}):
+            refused = post(service, token, ping | wrong)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32600)
         assert post(service, token, ping).json() == {"jsonrpc": "2.0", "id": "p", "result": {}}
         late = post(service, token, ping, **{"mcp-protocol-version": "1999-01-01"})
         assert (late.status_code, late.json()["error"]["code"]) == (400, -32022)

@@ -61,9 +61,9 @@ def ask_mcp(resources: Resources, request: HttpRequest) -> Response:
     message_id: Any = None
     try:
         message = _parse_message(request)
-        message_id = message.get("id")
-        if "method" not in message or message_id is None:
+        if "method" not in message or "id" not in message:
             return Response(202)  # a notification, or an answer to nothing that was asked
+        message_id = message["id"]
         return _answer_request(context, message, _choose_space(request, connector_space))
     except RpcError as error:
         return Response(error.status, _build_error(message_id, error))
@@ -142,10 +142,17 @@ def _parse_message(request: HttpRequest) -> Mapping[str, Any]:
         raise RpcError(PARSE_ERROR, refusal.message, status=400) from None
     if message.get("jsonrpc") != "2.0":
         raise RpcError(INVALID_MESSAGE, "The body has to be one message of JSON-RPC 2.0.", status=400)
+    if not isinstance(message.get("method", ""), str) or not _is_usable_id(message.get("id", "")):
+        text = "A message has a text as its method and, if it is answered, a text or a number as its id."
+        raise RpcError(INVALID_MESSAGE, text, status=400)
     if version not in PROTOCOL_VERSIONS and message.get("method") != "initialize":
         data = {"supported": list(PROTOCOL_VERSIONS), "requested": version[:40]}
         raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data=data, status=400)
     return message
+
+
+def _is_usable_id(message_id: Any) -> bool:
+    return isinstance(message_id, str | int | float) and not isinstance(message_id, bool)
 
 
 def _answer_request(context: RequestContext, message: Mapping[str, Any], space: str) -> Response:

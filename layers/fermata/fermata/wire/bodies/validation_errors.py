@@ -9,6 +9,8 @@ from pydantic import ValidationError
 _MAX_REPORTED_ERRORS = 3
 _PROMPT_PART_KINDS = ("text", "image", "audio", "file")
 """Kinds of prompt parts. Pydantic puts the kind into the path of an error, where the body has no member."""
+_FORM_NAMES = ("str", "int", "float", "bool")
+"""Names of types. Pydantic puts them, as `list[…]`, into the path of a value that may have several forms."""
 _SENTENCES = {
     "missing": "is missing",
     "extra_forbidden": "is not known here",
@@ -39,7 +41,8 @@ def _format_error(details: Mapping[str, Any]) -> str:
 def _format_path(location: Sequence[str | int]) -> str:
     """Format a location as the path in the body, for example `content.1.mimeType`."""
     is_kind = [isinstance(before, int) and step in _PROMPT_PART_KINDS for before, step in pairwise(("", *location))]
-    return ".".join(str(step) for step, is_skipped in zip(location, is_kind, strict=True) if not is_skipped)
+    steps = [str(step) for step, is_skipped in zip(location, is_kind, strict=True) if not is_skipped]
+    return ".".join(step for step in steps if step not in _FORM_NAMES and "[" not in step)
 
 
 def _describe_requirement(kind: str, context: Mapping[str, Any], message: str) -> str:
@@ -54,6 +57,10 @@ def _describe_requirement(kind: str, context: Mapping[str, Any], message: str) -
             return f"must be {context['ge']} at least"
         case "less_than_equal":
             return f"may be {context['le']} at most"
+        case "too_short":
+            return (
+                "must not be empty" if context["min_length"] == 1 else f"has {context['min_length']} entries at least"
+            )
         case "too_long":
             return f"may have at most {context['max_length']} entries"
         case "literal_error" | "enum":
