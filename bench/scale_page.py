@@ -29,6 +29,11 @@ RECEIVER_SECONDS = 0.1
 """How long a receiver of webhooks is assumed to take."""
 KEY_WRITE_UNITS = 1000
 """Write units that one key takes a second."""
+KEY_READ_UNITS = 3000
+CONTENT_WRITES = 3
+"""Items in the transaction of a change to one document without unique values."""
+UNITS_OF_TRANSACTED_WRITE = 2
+TABLE_WRITE_UNITS = next(quota.value for quota in QUOTAS if quota.key == "write_units")
 MARK_WRITES_PER_EVENT = 2
 """An event that waits for webhooks is marked in the index `open`, and the mark is removed."""
 SCALE_PAGE_PATH = ROOT / "docs" / "scale.md"
@@ -126,6 +131,8 @@ def render_scale_page() -> str:
         _describe_own_throttle(rates),
         "## Webhooks\n",
         _describe_webhooks(rates),
+        "## The content store\n",
+        _describe_content(),
         "## Cells\n",
         _describe_cells(rates),
         CELLS,
@@ -199,6 +206,21 @@ def _describe_webhooks(rates: TurnRates) -> str:
         f"tenant; what is more waits in the queue. Raise `MaximumConcurrency` of the function's queue in the template, "
         f"within the account's concurrency. The marks of events that wait are {OUTBOX_SHARDS} keys of the index "
         f"`open`, which take {marks:,.0f} events a second: {int(marks * rates.seconds / events):,} concurrent turns."
+    )
+
+
+def _describe_content() -> str:
+    units = CONTENT_WRITES * UNITS_OF_TRANSACTED_WRITE
+    return _wrap(
+        f"A change of a small document writes {CONTENT_WRITES} items in one transaction, each at "
+        f"{UNITS_OF_TRANSACTED_WRITE} units: its version, its head, and the row of its model, which counts it. A space "
+        f"is one partition key. While it is one partition it takes {KEY_WRITE_UNITS:,} write units a second, which are "
+        f"{KEY_WRITE_UNITS // units:,} changes, fewer of documents above 1 KB; under lasting load DynamoDB may split "
+        f"it. The row of a model is never split: {KEY_WRITE_UNITS // UNITS_OF_TRANSACTED_WRITE:,} changes a second of "
+        f"one model are the most. Readers take half a unit for 4 KB of {KEY_READ_UNITS:,} units a second. Spaces do "
+        f"not slow each other down, up to the write units of a table: "
+        f"{TABLE_WRITE_UNITS // units:,} changes a second. What waits is refused with 503, and rings "
+        f"`ThrottledContentAlarm`."
     )
 
 
