@@ -54,6 +54,29 @@ def test_a_site_is_registered_listed_changed_and_removed(bakery: TokenSigner) ->
     assert send("DELETE", "sites/My-Bakery", bakery)[0] == 404
 
 
+def test_the_same_request_under_a_key_has_one_answer_and_another_one_is_refused_as_documented(
+    bakery: TokenSigner,
+) -> None:
+    def send_with(key: str, path: str, **members: Any) -> tuple[int, Any]:
+        headers = bakery.bearer_headers(user="ada", capabilities=RIGHTS) | {"Idempotency-Key": key}
+        body = {"session": "today"} | members
+        answer = api.handler(make_proxy_event("POST", f"{PLANNER}/{path}", headers, body), None)
+        return answer["statusCode"], answer["body"]
+
+    def rename(slug: str) -> list[dict[str, str]]:
+        return [{"op": "rename_page", "pageSlug": "/faq", "newPageSlug": slug}]
+
+    made = send_with("k", "ops", ops=rename("/questions"))
+    assert made[0] == 200
+    assert send_with("k", "ops", ops=rename("/questions")) == made
+    assert send_with("k", "ops", ops=rename("/answers"))[0] == 409
+    assert send_with("k2", "ops", ops=rename("/answers"))[0] == 404
+    undone = send_with("u", "history/undo", slug="/questions")
+    assert (undone[0], send_with("u", "history/undo", slug="/questions")) == (200, undone)
+    for path, members in (("undo", {"slug": "/"}), ("redo", {"slug": "/questions"}), ("restore", {"version": 1})):
+        assert send_with("u", f"history/{path}", **members)[0] == 409
+
+
 def test_another_workspace_sees_and_removes_no_site(resources: Resources, bakery: TokenSigner) -> None:
     send("POST", "sites/register", bakery, {"siteId": "shop", "name": "Shop"})
     rival = make_tenant(resources, "rival-bakery")

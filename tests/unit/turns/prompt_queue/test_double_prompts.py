@@ -9,7 +9,7 @@ import pytest
 
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.domain.caller import Caller
-from fermata.domain.errors import Conflict, NotFound, TooManyRequests
+from fermata.domain.errors import Conflict, Forbidden, NotFound, TooManyRequests
 from fermata.domain.events import CancelledEvent, PromptQueuedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, DEFAULT_USER_LIMITS
 from fermata.turns.prompt_queue import start_queued_prompt
@@ -320,6 +320,24 @@ def test_a_prompt_that_is_edited_while_it_starts_starts_as_it_was_edited(
         return start_turn(*args)
 
     monkeypatch.setattr(start_queued_prompt, "start_turn", edit_first)
+    assert run_next(busy, "Two.") == "Second, edited"
+
+
+def test_a_prompt_that_is_refused_while_it_is_edited_keeps_its_place(
+    busy: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = enqueue(busy, "Second")
+    enqueue(busy, "Third")
+    end_turn(busy)
+    edits = iter(["Second, edited"])
+
+    def refuse_first(*args: Any) -> StartedTurn:
+        for text in edits:
+            edit_queued_prompt(busy.resources, busy.caller, busy.conversation.id, queued.id, text, None)
+            raise Forbidden("Not as it was.")
+        return start_turn(*args)
+
+    monkeypatch.setattr(start_queued_prompt, "start_turn", refuse_first)
     assert run_next(busy, "Two.") == "Second, edited"
 
 

@@ -60,15 +60,21 @@ def start_next_prompt(
                 return started
             _keep_outcome(resources, queued, queued.model_copy(update={"state": "started", "turn": started.turn.id}))
         except Conflict:
-            if attempts > 1 and _has_changed(resources, queued):
-                return start_next_prompt(resources, tenant, conversation, attempts - 1)
+            if _has_changed(resources, queued):
+                return _start_again(resources, queued, attempts)
             return None  # another turn runs; the sweep tries again
         except (ServiceUnavailable, TooManyRequests):
             return None  # the sweep tries again
         except ApiError as refusal:
+            if _has_changed(resources, queued):  # what was refused is not what it says now
+                return _start_again(resources, queued, attempts)
             log_refusal(refusal, tenant=tenant)
             _keep_outcome(resources, queued, queued.model_copy(update={"state": "failed", "error": refusal.message}))
     return None
+
+
+def _start_again(resources: Resources, changed: QueuedPrompt, attempts: int) -> StartedTurn | None:
+    return start_next_prompt(resources, changed.tenant, changed.conversation, attempts - 1) if attempts > 1 else None
 
 
 def _has_changed(resources: Resources, before: QueuedPrompt) -> bool:

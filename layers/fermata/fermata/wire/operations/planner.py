@@ -27,6 +27,7 @@ SLUG_PARAMETER = RequestParameter("slug", "The page.", {"type": "string", "maxLe
 _SESSION_PARAMETERS = (SESSION, SITE)
 _GONE = {410: "The conversation of the session was deleted."}
 _REPEATABLE = (IDEMPOTENCY_KEY,)
+_KEY_USED = {409: "The Idempotency-Key was used for another request."}
 _CHANGED = (SuccessResponse("The draft has changed.", "DraftChangedResponse"),)
 _STORES_MUCH = {429: "The user or the workspace has reached a limit of stored bytes a day."}
 _TOO_LARGE = {413: "The change, a page, or the draft is larger than what is stored together."} | _STORES_MUCH
@@ -163,7 +164,7 @@ APPLY_OPERATIONS = Operation(
     parameters=_REPEATABLE,
     body=OperationsBody,
     responses=(SuccessResponse("They are applied.", "PlannerResultResponse"),),
-    errors={404: "A page, a block or an item does not exist."} | _TOO_LARGE | _GONE,
+    errors={404: "A page, a block or an item does not exist."} | _KEY_USED | _TOO_LARGE | _GONE,
 )
 SHOW_HISTORY_STATUS = Operation(
     name="showHistoryStatus",
@@ -199,7 +200,8 @@ UNDO_CHANGE = Operation(
     responses=_CHANGED,
     errors={
         404: "The version is not kept any more.",
-        409: "A page has changed since the version that is to be undone.",
+        409: "A page has changed since the version that is to be undone, also under another slug; "
+        "or the Idempotency-Key was used for another request.",
     }
     | _TOO_LARGE
     | _GONE,
@@ -214,7 +216,12 @@ REDO_CHANGE = Operation(
     parameters=_REPEATABLE,
     body=HistoryStepBody,
     responses=_CHANGED,
-    errors={409: "The last page cannot be removed."} | _TOO_LARGE | _GONE,
+    errors={
+        409: "The last page cannot be removed, or the page has changed since under another slug; "
+        "or the Idempotency-Key was used for another request.",
+    }
+    | _TOO_LARGE
+    | _GONE,
 )
 RESTORE_VERSION = Operation(
     name="restoreVersion",
@@ -226,7 +233,7 @@ RESTORE_VERSION = Operation(
     parameters=_REPEATABLE,
     body=RestoreBody,
     responses=_CHANGED,
-    errors={404: "The version is not kept any more."} | _TOO_LARGE | _GONE,
+    errors={404: "The version is not kept any more."} | _KEY_USED | _TOO_LARGE | _GONE,
 )
 SHOW_DRAFT_PAGE = Operation(
     name="showDraftPage",
