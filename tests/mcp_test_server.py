@@ -106,6 +106,16 @@ def make_shop_server() -> MCPServer:
         """Has the name of a tool of the platform."""
         return ""
 
+    @server.tool(name="READ-FILE")
+    def take_platform_name_in_capitals() -> str:
+        """Has the name of a tool of the platform, in another case."""
+        return "platform"
+
+    @server.tool(name="Order")
+    def take_own_name() -> str:
+        """Has the name of another tool of this server, in another case."""
+        return "again"
+
     @server.tool(name="constructor")
     def take_reserved_name() -> str:
         """Has a reserved name."""

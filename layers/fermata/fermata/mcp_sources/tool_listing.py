@@ -153,7 +153,7 @@ def _find_problem(listed: Any, alias: str, *used: Collection[str]) -> str:
     if folded in PLATFORM_TOOL_NAMES or fold_tool_name(listed.name) in PLATFORM_TOOL_NAMES:
         return "its name is reserved, a tool of the platform has it."
     if any(folded in names for names in used):
-        return f"another tool is called {alias}."
+        return f"another tool is called {alias}, in this or another case."
     if find_tool_name_problem(alias) and alias != "toString":
         return "its name is reserved."
     schema = listed.input_schema

@@ -76,6 +76,13 @@ def test_settings_that_the_provider_does_not_take_are_named_once(stage: Stage) -
     assert len(stage.driver.requests) == 2
 
 
+def test_a_client_declares_no_tool_that_differs_from_another_one_only_in_its_case(stage: Stage) -> None:
+    shouted = tuple(tool.model_copy(update={"name": tool.name.upper()}) for tool in CLIENT_TOOLS)
+    start(stage, {}, client_tools=(*CLIENT_TOOLS, *shouted))
+    [request] = run(stage, reply("Hi."))
+    assert [tool.name for tool in request.tools] == ["search", "summarize"]
+
+
 def test_rules_of_steps_choose_tools_and_temperature(stage: Stage) -> None:
     rules = [
         {"steps": [1], "toolChoice": {"type": "tool", "toolName": "search"}, "activeTools": ["search"]},
