@@ -78,7 +78,7 @@ def read_agent_files(place: Path) -> AgentFiles:
         files.documents.pop(_name_of(root, path), None)
     for name, document in files.documents.items():
         for base_path, at in _iter_base_paths(document.value):
-            if base_path not in files.folders and isinstance(base_path, str) and base_path:
+            if isinstance(base_path, str) and base_path and base_path not in files.folders:
                 _read_folder(root, base_path, files, FileMistake(name, document.lines.get(at, 0), at, ""))
     return files
 

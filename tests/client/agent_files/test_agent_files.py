@@ -89,3 +89,10 @@ def test_a_file_that_is_no_yaml_hides_none_of_the_others(tmp_path: Path) -> None
     files = read_agent_files(tmp_path)
     assert list(files.documents) == ["good.yaml"]
     assert [one.file for one in files.mistakes] == ["bad.yaml"]
+
+
+def test_a_base_path_that_is_no_text_is_left_to_the_compiler(tmp_path: Path) -> None:
+    agent = "agents: [{id: a, properties: {fileSystem: {basePath: {_payload: urlQuery.folder}}}}]"
+    write(tmp_path, {"a.yaml": agent})
+    files = read_agent_files(tmp_path)
+    assert (files.mistakes, files.folders) == ([], {})

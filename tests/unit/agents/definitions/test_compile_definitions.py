@@ -164,6 +164,8 @@ def test_buildagents_23_a_sub_agent_with_tools_to_confirm_is_a_warning() -> None
 def test_buildagents_24_the_folder_of_files_has_to_exist() -> None:
     missing = compile_file(make_agent(properties={"fileSystem": {"basePath": "./nope"}}))
     assert "'./nope' of the agent 'agent1' does not exist" in the_error(missing)
+    operator = compile_file(make_agent(properties={"fileSystem": {"basePath": {"_payload": "urlQuery.folder"}}}))
+    assert "write out its basePath, no operator" in the_error(operator)
     number = compile_file(make_agent(properties={"fileSystem": {"basePath": 7}}))
     assert the_error(number).startswith("agents[0].properties.fileSystem.basePath: Input should be a valid string")
 

@@ -28,6 +28,7 @@ from fermata.agents.definitions.definition_names import (
     make_tool_name,
 )
 from fermata.agents.definitions.definition_problems import Place, ProblemList
+from fermata.agents.definitions.resolve_operators import iter_operators
 from fermata.agents.definitions.source_models import AgentSource, McpServerSource, SubAgentSource, ToolSource
 from fermata.domain.run_settings import RunHooks
 
@@ -234,6 +235,9 @@ class AgentCompiler:
     def _find_files(self, source: AgentSource) -> BundledFiles | None:
         written = source.properties.get("fileSystem")
         base_path = written.get("basePath") if isinstance(written, Mapping) else None
+        if any(iter_operators(written)):
+            place = self._place.inside("properties", "fileSystem")
+            self._problems.add_error(place, "A folder is pushed with its agent: write out its basePath, no operator.")
         if not isinstance(base_path, str) or not base_path:
             return None
         try:
