@@ -67,6 +67,13 @@ def test_buildagents_05_an_id_is_used_once_over_all_files() -> None:
     assert [(one.file, one.path) for one in compiled.errors] == [("b.yaml", "agents[0].id")]
 
 
+def test_a_key_in_a_file_is_a_mistake_that_says_where_keys_belong_and_does_not_repeat_it() -> None:
+    written = CLAUDE | {"properties": {"apiKey": "sk-ant-plain"}}
+    error = the_error(compile_file(make_agent(), connections=[written]))
+    assert error.startswith("connections[0].properties.apiKey: A key does not belong into a file")
+    assert "sk-ant" not in error
+
+
 @pytest.mark.parametrize("connections", [[CLAUDE], [], None])
 def test_buildagents_07_a_connection_that_does_not_exist_is_named(connections: Any) -> None:
     error = the_error(compile_file(make_agent(connectionId="nonExistent"), connections=connections))

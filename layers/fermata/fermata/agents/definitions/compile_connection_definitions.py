@@ -20,6 +20,10 @@ from fermata.agents.definitions.source_models import (
     ModelConnectionProperties,
 )
 
+_PLAIN_KEY = (
+    "A key does not belong into a file: refer to it as {_secret: NAME}, and enter it by `fermata secrets set NAME`."
+)
+
 
 def compile_connection(place: Place, value: Any, problems: ProblemList) -> ConnectionDefinition | None:
     """Return a connection; None after its mistakes were added.
@@ -37,6 +41,9 @@ def compile_connection(place: Place, value: Any, problems: ProblemList) -> Conne
     if source.type == "Mcp":
         properties = problems.check_model(within, McpConnectionProperties, source.properties)
         is_complete = properties is not None and check_mcp_server(within, properties.to_wire(), problems)
+    elif isinstance(source.properties.get("apiKey"), str):
+        problems.add_error(within.inside("apiKey"), _PLAIN_KEY)
+        return None
     else:
         properties = problems.check_model(within, ModelConnectionProperties, source.properties)
         is_complete = properties is not None and _check_key(within, source, problems)
@@ -127,7 +134,7 @@ def _check_key(place: Place, source: ConnectionSource, problems: ProblemList) ->
     key = properties.get("apiKey")
     count = len(problems.found)
     if key is not None and (read_operator(key) or ("", ""))[0] != SECRET_OPERATOR:
-        problems.add_error(place.inside("apiKey"), "A key does not belong into a file: refer to it as {_secret: NAME}.")
+        problems.add_error(place.inside("apiKey"), _PLAIN_KEY)
     if "credential" in properties and (key is not None or "baseURL" in properties):
         problems.add_error(place.inside("credential"), "A connection has a credential, or an apiKey and baseURL.")
     if "credential" not in properties and key is None and not kind.needs_url:
