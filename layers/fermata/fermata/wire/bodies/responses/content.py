@@ -143,6 +143,7 @@ class ChangeSetView(ResponseModel):
     documents: CountField
     models: CountField
     created_at: InstantField
+    changed_at: str
     closed_at: str
     user: str
 
