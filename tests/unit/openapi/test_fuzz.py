@@ -41,7 +41,7 @@ SETTINGS = settings(
 IMAGES = {f"image/{kind}": images.make_image(kind=kind.upper()) for kind in ("jpeg", "png", "gif", "webp")}
 OPERATIONS = {operation.name: operation for operation in surface.OPERATIONS}
 FUZZED = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
-INEXPRESSIBLE_ERRORS = ("may name each user once.", "goes with an approval only.")
+INEXPRESSIBLE_ERRORS = ("may name each user once.", "goes with an approval only.", "either 'data' or an 'error'.")
 """Errors that JSON Schema cannot express."""
 
 
