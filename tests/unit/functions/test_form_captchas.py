@@ -123,7 +123,8 @@ def test_a_wrong_field_does_not_use_the_solution_up(site: FormSite, service: Cap
 
 
 @pytest.mark.parametrize(
-    ("status", "body"), [(200, b"<html>"), (200, b"[]"), (500, b"{}"), (200, b'{"success":"yes"}')]
+    ("status", "body"),
+    [(200, b"<html>"), (200, b"[]"), (500, b"{}"), (200, b"[" * 60_000), (200, b'{"success":"yes"}')],
 )
 def test_a_service_that_does_not_answer_lets_nothing_through(
     site: FormSite, service: CaptchaServer, status: int, body: bytes, caplog: pytest.LogCaptureFixture

@@ -71,9 +71,13 @@ def show_form(resources: Resources, request: HttpRequest) -> Response:
     opened = _open_form(resources, request)
     fields = {name: field.to_wire() for name, field in opened.form.list_fields(opened.model).items()}
     form = opened.form
-    captcha = opened.captcha.to_view() if opened.captcha else None
-    view = {"model": opened.model.id, "fields": fields, "honeypot": form.honeypot, "locales": opened.record.locales}
-    view["captcha"] = captcha
+    view = {
+        "model": opened.model.id,
+        "fields": fields,
+        "honeypot": form.honeypot,
+        "locales": opened.record.locales,
+        "captcha": opened.captcha.to_view() if opened.captcha else None,
+    }
     return Response(200, {"form": view}, {"Cache-Control": "public, max-age=60"})
 
 

@@ -62,9 +62,9 @@ def check_captcha(resources: Resources, space: SpaceKey, keys: CaptchaKeys, solu
     try:
         secret = open_captcha_secret(resources, space, keys)
         answer = _ask_service(resources, keys, {"secret": secret, "response": solution, "remoteip": source})
-    except (ProviderError, NotFound, ValueError) as error:
-        reason = error.code if isinstance(error, ProviderError | NotFound) else "unreadable"
-        _log(space, keys, reason)
+    except (ProviderError, NotFound, ValueError, RecursionError) as error:
+        reason = error.code if isinstance(error, ProviderError | NotFound) else None
+        _log(space, keys, reason or "unreadable")
         raise ServiceUnavailable(_UNCHECKED, retry_after=60) from None
     if answer.get("success") is True:
         return
