@@ -16,6 +16,7 @@ NOTHING = UseLimits(**{field.name: 0 for field in fields(UseLimits)})
 OF_ADMINISTRATORS = "Who manages the workspace stores a few small rows, each in the place of one before or one of few."
 OF_TURNS = "A turn has at most so many calls, approvals and rounds."
 UNCOUNTED = {
+    "storeCaptcha": OF_ADMINISTRATORS,
     "setSecret": OF_ADMINISTRATORS,
     "createApiKey": OF_ADMINISTRATORS,
     "rotateApiKey": OF_ADMINISTRATORS,
