@@ -302,3 +302,29 @@ def test_the_fetch_for_other_clients_uploads_in_the_page_of_another_editor(
         {"url": cloud.url, "token": cloud.token, "prompt": new_prompt(text_step("I see."))},
     )
     assert (types[0], types[-1]) == ("bridgeReady", "done")
+
+
+STORE_RECEIPT = """
+async () => {
+  const {indexedDbReceipts} = await import("@fermata/client");
+  const {put} = IDBObjectStore.prototype;
+  let transaction;
+  IDBObjectStore.prototype.put = function (...given) {
+    const request = put.apply(this, given);
+    transaction = request.transaction;
+    return request;
+  };
+  await indexedDbReceipts().set("turn-1 a", {call: "x", at: 1});
+  IDBObjectStore.prototype.put = put;
+  try {
+    transaction.objectStore("fermata-receipts");
+    return "a closed tab takes it back";
+  } catch {
+    return "kept";
+  }
+}
+"""
+
+
+def test_a_receipt_is_stored_when_no_closing_of_the_tab_takes_it_back(editor: Page) -> None:
+    assert editor.evaluate(STORE_RECEIPT) == "kept"

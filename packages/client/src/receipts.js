@@ -68,18 +68,17 @@ export function indexedDbReceipts(factory = globalThis.indexedDB) {
   };
   return {
     get: async (key) => resultOf((await open("readonly")).get(key)),
-    set: async (key, receipt) => void (await resultOf((await open("readwrite")).put(receipt, key))),
+    // Until its transaction is complete, a tab that is closed takes a receipt back.
+    set: async (key, receipt) => resultOf((await open("readwrite")).put(receipt, key).transaction),
     async clear(prefix, olderThan) {
       const cursorRequest = (await open("readwrite")).openCursor();
-      await new Promise((resolve, reject) => {
-        cursorRequest.onerror = () => reject(cursorRequest.error);
-        cursorRequest.onsuccess = () => {
-          const cursor = cursorRequest.result;
-          if (!cursor) return resolve(undefined);
-          if (String(cursor.key).startsWith(prefix) || cursor.value.at < olderThan) cursor.delete();
-          cursor.continue();
-        };
-      });
+      cursorRequest.onsuccess = () => {
+        const cursor = cursorRequest.result;
+        if (!cursor) return;
+        if (String(cursor.key).startsWith(prefix) || cursor.value.at < olderThan) cursor.delete();
+        cursor.continue();
+      };
+      await resultOf(cursorRequest.transaction);
     },
   };
 }
@@ -124,13 +123,12 @@ function parseReceipt(text) {
 }
 
 /**
- * @template T
- * @param {IDBRequest<T>} request
- * @returns {Promise<T>}
+ * @param {any} it A request, or a transaction.
+ * @returns {Promise<any>} Its result, once it has succeeded, or is complete.
  */
-function resultOf(request) {
+function resultOf(it) {
   return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
+    it.onsuccess = it.oncomplete = () => resolve(it.result);
+    it.onerror = it.onabort = (/** @type {any} */ { target }) => reject(target.error);
   });
 }
