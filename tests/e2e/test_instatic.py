@@ -196,7 +196,8 @@ def fill(resources: LocalResources, caller: Caller, conversation: str, count: in
 
 
 def test_the_deployed_purge_runs(cloud: LocalCloud) -> None:
-    assert cloud.invoke_function("purge", {"v": 1}) == {"jobs": 0, "purged": 0}
+    answer = cloud.invoke_function("purge", {"v": 1})
+    assert {name: answer[name] for name in ("jobs", "purged")} == {"jobs": 0, "purged": 0}
 
 
 @pytest.mark.parametrize("size", [7_000_000, 12_000_000], ids=["7 MB", "12 MB"])

@@ -134,13 +134,13 @@ def test_a_month_after_its_deletion_a_conversation_is_purged_with_its_images(
     assert (seen.headers["x-content-type-options"], seen.headers["cache-control"]) == ("nosniff", "private, no-store")
     assert bare.delete(f"/conversations/{made}").json() == {"ok": True}
     assert bare.get(message["content"][0]["url"].removeprefix(API_PREFIX)).status_code == 404
-    assert cloud.invoke_function("purge", {"v": 1}) == {"jobs": 0, "purged": 0}
+    assert cloud.invoke_function("purge", {"v": 1})["purged"] == 0
     assert len(left(cloud, made)) > 2
     resources = cloud.resources()
     month_ago = resources.clock.now_iso(-31 * 86_400)
     table, place = resources.settings.conversations_table, message_store.conversation_partition("keeper", made)
     resources.tables.write_items(Update(table, place, "meta", "SET gsk = :ago, deleted_at = :ago", {":ago": month_ago}))
-    assert cloud.invoke_function("purge", {"v": 1}) == {"jobs": 0, "purged": 1}
+    assert cloud.invoke_function("purge", {"v": 1})["purged"] == 1
     assert left(cloud, made) == []
 
 
