@@ -108,7 +108,7 @@ function focusChosenLayer(layers) {
     const chosen = [...layers.querySelectorAll(".gjs-layer.gjs-selected")].at(-1);
     for (let each = chosen?.parentElement; each && each !== layers; each = each.parentElement)
       if (each.matches(".gjs-layer:not(.open)"))
-        each.querySelector(LAYER)?.querySelector("[data-toggle-open]")?.click();
+        /** @type {HTMLElement | null} */ (each.querySelector(`${LAYER} [data-toggle-open]`))?.click();
     /** @type {HTMLElement | null | undefined} */ (chosen?.querySelector(LAYER))?.focus();
   });
 }
