@@ -79,7 +79,7 @@ class LocalCloud(DeployedStack):
         self._is_listening = latencies is None and not set(LISTENING_TIMINGS) & set(parameters or {})
         timings = LOCAL_TIMINGS | (LISTENING_TIMINGS if self._is_listening else {})
         origins = ",".join(seed.EDITOR_ORIGINS)
-        own = {"Stage": "local", "UploadOrigins": origins, "SearchVectors": "dynamodb"}  # no emulator finds vectors
+        own = deploy.EMULATED_PARAMETERS | {"UploadOrigins": origins}
         self._parameters = timings | own | _to_strings(parameters)
         self._environment = _to_strings(environment)
         self._function_limits = function_limits

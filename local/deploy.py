@@ -29,6 +29,8 @@ from local.template import Json
 
 STACK_NAME = "fermata"
 CODE_BUCKET = "fermata-local-code"
+EMULATED_PARAMETERS = {"Stage": "local", "SearchVectors": "dynamodb"}
+"""What the stack needs in the emulator, which has no bucket of vectors."""
 NO_UPDATES_MESSAGE = "No updates are to be performed"
 IGNORED_FILES = ("__pycache__", ".DS_Store")
 

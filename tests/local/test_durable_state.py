@@ -478,7 +478,7 @@ def test_a_deployment_that_was_killed_can_be_repeated(kept: KeptEmulator, kill_a
 
     def deploy_once() -> None:
         with contextlib.suppress(BotoCoreError):
-            deploy.deploy_stack(kept.endpoint, {"Stage": "local"})
+            deploy.deploy_stack(kept.endpoint, deploy.EMULATED_PARAMETERS)
 
     def count_events() -> bool:
         try:
@@ -493,6 +493,6 @@ def test_a_deployment_that_was_killed_can_be_repeated(kept: KeptEmulator, kill_a
     kept.process.kill()
     thread.join()
     kept.kill_and_start()
-    outputs = deploy.deploy_stack(kept.endpoint, {"Stage": "local"})
+    outputs = deploy.deploy_stack(kept.endpoint, deploy.EMULATED_PARAMETERS)
     kept.kill_and_start()
-    assert deploy.deploy_stack(kept.endpoint, {"Stage": "local"}) == outputs
+    assert deploy.deploy_stack(kept.endpoint, deploy.EMULATED_PARAMETERS) == outputs
