@@ -97,6 +97,31 @@ class ConditionCheck:
 
 Write = Put | Update | Delete | ConditionCheck
 
+_IS_AS_READ = "#version = :read"
+
+
+def build_versioned_put(table: str, item: Item, read_version: int | None) -> Put:
+    """Build the put of an item that takes the place of the version that was read.
+
+    Args:
+        table: The table.
+        item: The item, with a version of its own.
+        read_version: The member `version` of the item that was read; None if there was none.
+    """
+    if read_version is None:
+        return Put(table, item, if_absent=True)
+    return Put(table, item, condition=_IS_AS_READ, values={":read": read_version}, names={"#version": "version"})
+
+
+def build_versioned_delete(key: ItemKey, read_version: int) -> Delete:
+    """Build the deletion of an item that is still the version that was read.
+
+    Args:
+        key: Its key.
+        read_version: The member `version` of the item that was read.
+    """
+    return Delete(*key, _IS_AS_READ, {":read": read_version}, {"#version": "version"})
+
 
 class ConditionFailed(Exception):
     """The condition of a single write did not hold. `item` is the stored item, or None if there is none."""

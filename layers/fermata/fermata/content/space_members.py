@@ -20,6 +20,8 @@ from fermata.aws.dynamodb_items_and_writes import (
     ItemKey,
     Put,
     TransactionCanceled,
+    build_versioned_delete,
+    build_versioned_put,
 )
 from fermata.aws.resources import Resources
 from fermata.aws.workspace_subscription import read_subscription, require_plan_feature
@@ -202,9 +204,8 @@ def remove_member(resources: Resources, space: SpaceKey, user: str) -> None:
     before = resources.tables.get_item_by_key(key) if user else None
     if before is None:
         raise NotFound("There is no such member.")
-    names, values = {"#version": "version"}, {":read": before["version"]}
     try:
-        resources.tables.write_items(Delete(*key, "#version = :read", values, names))
+        resources.tables.write_items(build_versioned_delete(key, before["version"]))
     except (ConditionFailed, TransactionCanceled):
         raise Conflict(_CHANGED_MEANWHILE) from None
 
@@ -224,10 +225,7 @@ def _query_rows(resources: Resources, space: SpaceKey) -> list[Item]:
 
 
 def _put_after(table: str, item: Item, known: Item | None) -> Put:
-    if known is None:
-        return Put(table, item, if_absent=True)
-    values, names = {":read": known["version"]}, {"#version": "version"}
-    return Put(table, item, condition="#version = :read", values=values, names=names)
+    return build_versioned_put(table, item, known["version"] if known else None)
 
 
 def _keep_list(table: str, space: SpaceKey, is_listed: bool) -> Put | ConditionCheck:

@@ -4,7 +4,14 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Item,
+    ItemKey,
+    TransactionCanceled,
+    Write,
+    build_versioned_put,
+)
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set import (
     ChangedDocument,
@@ -171,14 +178,8 @@ def _store_changed_document(
         "models": change_set.models + (before is None and after.model == META_MODEL),
     }
     counted = change_set.model_copy(update={**counts, "version": change_set.version + 1})
-    put = Put(
-        resources.settings.content_table,
-        changed_document_to_item(resources, space, change_set.id, after, count_bytes),
-        if_absent=before is None,
-        condition="" if before is None else "#version = :read",
-        values={} if before is None else {":read": before.version},
-        names={} if before is None else {"#version": "version"},
-    )
+    item = changed_document_to_item(resources, space, change_set.id, after, count_bytes)
+    put = build_versioned_put(resources.settings.content_table, item, before.version if before else None)
     writes: list[Write] = [build_change_set_put(resources, space, change_set, counted), put]
     if effect_key:
         made = show_changed_document(after).model_copy(update={"version": 0})

@@ -6,9 +6,12 @@ from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionFailed,
     Delete,
+    ItemKey,
     Put,
     TransactionCanceled,
     Write,
+    build_versioned_delete,
+    build_versioned_put,
 )
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set import (
@@ -138,13 +141,7 @@ def build_change_set_put(resources: Resources, space: SpaceKey, before: ChangeSe
     item = change_set_to_item(space, after)
     if after.status != "open":
         item["ttl"] = int(resources.clock.time()) + KEEP_CLOSED_SECONDS
-    return Put(
-        resources.settings.content_table,
-        item,
-        condition="#version = :read",
-        values={":read": before.version},
-        names={"#version": "version"},
-    )
+    return build_versioned_put(resources.settings.content_table, item, before.version)
 
 
 def build_closing_writes(
@@ -160,15 +157,10 @@ def build_closing_writes(
         contents: The change set as it was read.
         closed: As it is from now on.
     """
-    table, names = resources.settings.content_table, {"#version": "version"}
+    table = resources.settings.content_table
     deletes = [
-        Delete(
-            table,
-            space.pk,
-            changed_document_sort_key(closed.id, document.key),
-            "#version = :read",
-            {":read": document.version},
-            names,
+        build_versioned_delete(
+            ItemKey(table, space.pk, changed_document_sort_key(closed.id, document.key)), document.version
         )
         for document in contents.documents
     ]

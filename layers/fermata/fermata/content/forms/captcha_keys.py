@@ -6,7 +6,16 @@ g#captcha   the captcha
 from enum import StrEnum
 from typing import Any
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, ItemKey, Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    TransactionCanceled,
+    build_versioned_delete,
+    build_versioned_put,
+)
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.content.content_space import SpaceKey, read_space
@@ -72,11 +81,7 @@ def put_captcha(
         raise InvalidRequest("'secret' is missing: a new captcha needs that of its service.")
     key = _build_key(resources, space)
     item = {"pk": key.pk, "sk": key.sk, "v": 1, **keys.model_dump(mode="json"), "sealed": sealed}
-    put = Put(key.table, item, if_absent=True)
-    if before is not None:
-        condition, values, names = _make_condition(before)
-        put = Put(key.table, item, condition=condition, values=values, names=names)
-    _write(resources, put)
+    _write(resources, build_versioned_put(key.table, item, before["version"] if before else None))
     return keys
 
 
@@ -116,13 +121,7 @@ def delete_captcha(resources: Resources, space: SpaceKey) -> None:
     """
     before = _read_item(resources, space)
     if before is not None:
-        condition, values, names = _make_condition(before)
-        key = _build_key(resources, space)
-        _write(resources, Delete(key.table, key.pk, key.sk, condition, values, names))
-
-
-def _make_condition(before: Item) -> tuple[str, dict[str, Any], dict[str, str]]:
-    return "#version = :read", {":read": before["version"]}, {"#version": "version"}
+        _write(resources, build_versioned_delete(_build_key(resources, space), before["version"]))
 
 
 def _write(resources: Resources, write: Put | Delete) -> None:

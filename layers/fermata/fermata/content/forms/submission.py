@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from fermata.aws.clock import iso_from_epoch, new_id
-from fermata.aws.dynamodb_items_and_writes import Delete, Item, Put, Write
+from fermata.aws.dynamodb_items_and_writes import (
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    Write,
+    build_versioned_delete,
+    build_versioned_put,
+)
 from fermata.content.content_space import SpaceKey
 from fermata.domain.base import RecordModel
 
@@ -98,9 +106,8 @@ def build_submission_puts(table: str, space: SpaceKey, submission: Submission) -
 def build_submission_change(table: str, space: SpaceKey, before: Submission, after: Submission) -> list[Write]:
     """Build the writes that change a submission, on condition that it is what was read."""
     item = _submission_to_item(space, after)
-    values, names = {":read": before.version}, {"#version": "version"}
     return [
-        Put(table, item, condition="#version = :read", values=values, names=names),
+        build_versioned_put(table, item, before.version),
         _build_list_delete(table, space, before),
         Put(table, _build_list_item(space, after), if_absent=True),
     ]
@@ -108,10 +115,8 @@ def build_submission_change(table: str, space: SpaceKey, before: Submission, aft
 
 def build_submission_deletes(table: str, space: SpaceKey, submission: Submission) -> list[Write]:
     """Build the writes that delete a submission."""
-    values, names = {":read": submission.version}, {"#version": "version"}
-    key = submission_sort_key(submission.id)
-    delete = Delete(table, space.pk, key, "#version = :read", values, names)
-    return [delete, _build_list_delete(table, space, submission)]
+    key = ItemKey(table, space.pk, submission_sort_key(submission.id))
+    return [build_versioned_delete(key, submission.version), _build_list_delete(table, space, submission)]
 
 
 def submission_from_item(item: Mapping[str, Any]) -> Submission:

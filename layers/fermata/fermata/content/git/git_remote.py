@@ -7,7 +7,14 @@ import json
 import re
 from typing import Any
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, ItemKey, Put, TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Item,
+    ItemKey,
+    TransactionCanceled,
+    build_versioned_delete,
+    build_versioned_put,
+)
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
 from fermata.aws.vault import SecretUndecryptable
@@ -143,9 +150,8 @@ def delete_git_remote(resources: Resources, space: SpaceKey) -> None:
     before = _read_item(resources, space)
     if before is None:
         return
-    key, names, values = _remote_key(resources, space), {"#version": "version"}, {":read": before["version"]}
     try:
-        resources.tables.write_items(Delete(key.table, key.pk, key.sk, "#version = :read", values, names))
+        resources.tables.write_items(build_versioned_delete(_remote_key(resources, space), before["version"]))
     except (ConditionFailed, TransactionCanceled):
         raise Conflict(_CHANGED_MEANWHILE) from None
 
@@ -198,10 +204,7 @@ def _parse_item(item: Item) -> GitRemote:
 
 
 def _store(resources: Resources, item: Item, before: GitRemote | None) -> None:
-    table, condition = resources.settings.content_table, "" if before is None else "#version = :read"
-    values = {} if before is None else {":read": before.version}
-    names = {} if before is None else {"#version": "version"}
-    put = Put(table, item, if_absent=before is None, condition=condition, values=values, names=names)
+    put = build_versioned_put(resources.settings.content_table, item, before.version if before else None)
     try:
         resources.tables.write_items(put)
     except (ConditionFailed, TransactionCanceled):

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.dynamodb_client import draw_pause
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put
+from fermata.aws.dynamodb_items_and_writes import (
+    ConditionFailed,
+    Item,
+    ItemKey,
+    Put,
+    build_versioned_put,
+)
 from fermata.aws.resources import Resources
 from fermata.aws.workspace_subscription import read_subscription
 from fermata.content.built_in_models import ASSET_MODEL
@@ -107,16 +113,8 @@ class MediaRoom:
         key = self._key
         counted_at = int(self.resources.clock.time()) if is_counted else int((before or {}).get("counted_at", 0))
         item: Item = {"pk": key.pk, "sk": key.sk, "v": 1, "bytes": stored, "counted_at": counted_at}
-        if before is None:
-            return Put(key.table, {**item, "version": 1}, if_absent=True)
-        item["version"] = int(before["version"]) + 1
-        return Put(
-            key.table,
-            item,
-            condition="#version = :read",
-            values={":read": before["version"]},
-            names={"#version": "version"},
-        )
+        read_version = None if before is None else int(before["version"])
+        return build_versioned_put(key.table, {**item, "version": (read_version or 0) + 1}, read_version)
 
 
 def list_asset_files(content: DocumentContent | None) -> list[Mapping[str, Any]]:
