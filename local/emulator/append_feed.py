@@ -1,6 +1,7 @@
 """Tell listeners which turn logs have grown, so that readers on this machine need not poll often (decision 0167).
 
-`GET /_fermata/appends` streams the partition key of each log that an entry is appended to, one a line.
+`GET /_fermata/appends` streams the partition key of each log that an entry is appended to, one a line for each entry,
+after an empty line that says that nothing is missed from then on.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ class AppendFeed:
             return message
 
         await self._app(scope, copy_request, send)
-        for partition_key in set(LOG_ENTRY_PUT.findall(body)):
+        for partition_key in LOG_ENTRY_PUT.findall(body):
             for listener in self._listeners:
                 listener.put_nowait(partition_key + b"\n")
 

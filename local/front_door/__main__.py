@@ -92,7 +92,7 @@ def load_streaming_app(endpoint: str, variables: dict[str, str], folder: Path) -
     sys.path.insert(0, str(folder))
     module = importlib.import_module("app")
     if os.environ.get("FERMATA_LISTENS"):
-        listen_for_appends(endpoint, module.get_log_poller(module.get_resources()).poll_now)
+        listen_for_appends(endpoint, module.get_log_poller(module.get_resources()))
     app: App = module.app
     return app
 

@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from local.request_signature import get_run_credentials, sign_run_request
@@ -12,15 +12,23 @@ FEED_PATH = "/_fermata/appends"
 RECONNECT_SECONDS = 0.5
 
 
-def listen_for_appends(endpoint: str, on_append: Callable[[str], None]) -> None:
-    """Call `on_append` in a thread with the partition key of each log that grows, as long as this process runs.
+class AppendHearer(Protocol):
+    """What is told of appends: the poller of all readers."""
 
-    While the emulator cannot be reached, nothing is called, and readers poll at their own intervals.
+    def poll_now(self, pk: str) -> None: ...
+
+    def set_hearing(self, hears_appends: bool) -> None: ...
+
+
+def listen_for_appends(endpoint: str, hearer: AppendHearer) -> None:
+    """Tell the poller in a thread of each entry by which a log grows, as long as this process runs.
+
+    While the emulator cannot be reached, it is told that it hears nothing, and polls at the usual intervals.
     """
-    threading.Thread(target=_listen, args=(endpoint, on_append), daemon=True, name="append-listener").start()
+    threading.Thread(target=_listen, args=(endpoint, hearer), daemon=True, name="append-listener").start()
 
 
-def _listen(endpoint: str, on_append: Callable[[str], None]) -> None:
+def _listen(endpoint: str, hearer: AppendHearer) -> None:
     address = urlsplit(endpoint).netloc
     while True:
         connection = HTTPConnection(address)
@@ -30,9 +38,12 @@ def _listen(endpoint: str, on_append: Callable[[str], None]) -> None:
             with connection.getresponse() as response:
                 while line := response.readline():
                     if partition_key := line.decode().strip():
-                        on_append(partition_key)
+                        hearer.poll_now(partition_key)
+                    else:
+                        hearer.set_hearing(True)
         except (OSError, HTTPException):
             pass
         finally:
+            hearer.set_hearing(False)
             connection.close()
         time.sleep(RECONNECT_SECONDS)

@@ -6,9 +6,21 @@ from local.aws_clients import get_client
 from local.front_door.append_listener import listen_for_appends
 from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
-from tests.waiting import wait_until
 
 TABLE = "lab-logs"
+
+
+class QueueHearer:
+    """Keeps what a poller would be told."""
+
+    def __init__(self) -> None:
+        self.heard: queue.Queue[str | bool] = queue.Queue()
+
+    def poll_now(self, pk: str) -> None:
+        self.heard.put(pk)
+
+    def set_hearing(self, hears_appends: bool) -> None:
+        self.heard.put(hears_appends)
 
 
 def put(lab: EmulatorLab, pk: str, sk: str) -> None:
@@ -21,14 +33,9 @@ def test_a_listener_hears_of_each_entry_that_is_appended(lab: EmulatorLab, emula
     lab.dynamodb.create_table(
         TableName=TABLE, KeySchema=keys, AttributeDefinitions=attributes, BillingMode="PAY_PER_REQUEST"
     )
-    heard: queue.Queue[str] = queue.Queue()
-    listen_for_appends(emulator.endpoint, heard.put)
-
-    def is_listening() -> bool:
-        put(lab, "probe", "e#000001")
-        return not heard.empty()
-
-    wait_until(is_listening, "the listener is connected")
+    hearer = QueueHearer()
+    listen_for_appends(emulator.endpoint, hearer)
+    assert hearer.heard.get(timeout=60) is True, "the listener is connected"
     put(lab, "another", "turn")
     put(lab, "one", "e#000001")
     transaction = [
@@ -36,7 +43,4 @@ def test_a_listener_hears_of_each_entry_that_is_appended(lab: EmulatorLab, emula
         for pk, sk in (("two", "e#000002"), ("two", "p#000001"), ("three", "m#000001"))
     ]
     get_client("dynamodb", lab.endpoint).transact_write_items(TransactItems=transaction)
-    found: list[str] = []
-    while "two" not in found:
-        found.append(heard.get(timeout=60))
-    assert [key for key in found if key != "probe"] == ["one", "two"]
+    assert [hearer.heard.get(timeout=60) for _ in range(2)] == ["one", "two"]

@@ -160,6 +160,30 @@ def test_a_reader_that_hears_of_an_append_gets_it_without_waiting_for_its_interv
     poller.unfollow(follower)
 
 
+def test_a_reader_that_hears_of_appends_is_polled_once_for_each_and_else_seldom(stage: Stage) -> None:
+    poller, turn = LogPoller(stage.resources), stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    follower = LogFollower(turn.pk, 2, received.put, PollSchedule(stage.resources.settings, 0))
+    poller._followers.add(follower)
+    poller.set_hearing(True)
+
+    def poll_and_wait() -> float:
+        poller._poll([follower])
+        return follower.schedule.next_poll_at - stage.resources.clock.monotonic()
+
+    seldom = stage.resources.settings.idle_poll_ms / 1000
+    assert poll_and_wait() == pytest.approx(seldom), "nothing was told"
+    appended = [append_text(stage, text) for text in ("one", "two")]
+    for _ in (*appended, "a refused write"):
+        poller.poll_now(turn.pk)
+    assert [poll_and_wait() <= 0, poll_and_wait() <= 0] == [True, True], "more were told"
+    assert poll_and_wait() == pytest.approx(seldom), "the last one was none"
+    assert [received.get_nowait() for _ in appended] == appended
+    poller.set_hearing(False)
+    assert follower.schedule.next_poll_at == 0, "an append may have been missed"
+    assert poll_and_wait() < seldom
+
+
 def test_more_than_100_followers_take_several_reads(stage: Stage, poller: LogPoller) -> None:
     turn = stage.start_turn()
     turns = [turn.model_copy(update={"id": f"turn-{number}"}) for number in range(130)]

@@ -59,7 +59,8 @@ class LogFollower:
     next_number: int
     deliver: DeliverEntry
     schedule: PollSchedule
-    is_poll_requested: bool = False
+    heard_appends: int = 0
+    """Entries of which the poller was told, and that it has not found yet."""
 
 
 @dataclass(eq=False)
@@ -71,6 +72,7 @@ class LogPoller:
     _changed: threading.Condition = field(init=False)
     _thread: JoinableThread | None = None
     _failures: int = 0
+    _hears_appends: bool = False
 
     def __post_init__(self) -> None:
         self._changed = self.resources.clock.new_condition()
@@ -99,15 +101,23 @@ class LogPoller:
             self._changed.notify()
 
     def poll_now(self, pk: str) -> None:
-        """Poll the log in this partition at once, because it has grown.
+        """Poll the log in this partition at once, because it has grown by one entry.
 
         Only who hears of appends can call this: the service on one machine does (decision 0167).
         """
         with self._changed:
             for follower in self._followers:
                 if follower.pk == pk:
-                    follower.is_poll_requested = True
+                    follower.heard_appends += 1
                     follower.schedule.next_poll_at = 0
+            self._changed.notify()
+
+    def set_hearing(self, hears_appends: bool) -> None:
+        """Say whether `poll_now` is called for each append from now on, so that other polls may be far apart."""
+        with self._changed:
+            self._hears_appends = hears_appends
+            for follower in self._followers:
+                follower.schedule.next_poll_at = 0  # what came before, nobody has told
             self._changed.notify()
 
     def _run(self) -> None:
@@ -133,12 +143,11 @@ class LogPoller:
         """Include those that are due soon, so that they share a request."""
         latest = now + self.resources.settings.poll_ms / 4000
         due = [follower for follower in self._followers if follower.schedule.next_poll_at <= latest]
-        for follower in due:
-            follower.is_poll_requested = False
         return sorted(due, key=lambda follower: follower.schedule.next_poll_at)[:POLL_BATCH_SIZE]
 
     def _poll(self, followers: Sequence[LogFollower]) -> None:
         now = self.resources.clock.monotonic()
+        heard_appends = {follower: follower.heard_appends for follower in followers}
         checked = [follower for follower in followers if follower.schedule.is_existence_due(now)]
         try:
             entries = self._read_next_entries(followers, checked[:MAX_EXISTENCE_CHECKS])
@@ -149,13 +158,27 @@ class LogPoller:
         now = self.resources.clock.monotonic()
         for follower in followers:
             number = (follower.pk, follower.next_number)
+            heard_before = heard_appends[follower]
             if number in entries:
                 self._deliver(follower, entries[number], now)
             else:
                 follower.schedule.add_miss(now)
-            with self._changed:
-                if follower.is_poll_requested:
-                    follower.schedule.next_poll_at = 0
+            self._settle_heard_appends(follower, heard_before, is_found=number in entries)
+
+    def _settle_heard_appends(self, follower: LogFollower, heard_before: int, *, is_found: bool) -> None:
+        """Look again at once for entries that it was told of; for others, seldom while it hears of each append.
+
+        Args:
+            follower: Who was polled.
+            heard_before: Of how many entries it had been told before that poll.
+            is_found: Whether the poll has found one.
+        """
+        with self._changed:
+            follower.heard_appends -= min(heard_before, 1) if is_found else heard_before
+            if follower.heard_appends:
+                follower.schedule.next_poll_at = 0
+            elif self._hears_appends and (heard_before or not is_found):
+                follower.schedule.delay_poll(self.resources.clock.monotonic())
 
     def _read_next_entries(
         self, followers: Sequence[LogFollower], checked: Sequence[LogFollower]

@@ -80,6 +80,10 @@ class PollSchedule:
         self._interval_seconds = self.compute_interval(now - self.waiting_since)
         self.next_poll_at = now + self._interval_seconds
 
+    def delay_poll(self, now: float) -> None:
+        """Put the next poll off, for a reader that is told when its log grows: it finds only what nobody told."""
+        self.next_poll_at = max(self.next_poll_at, now + self.settings.idle_poll_ms / 1000)
+
     def is_existence_due(self, now: float) -> bool:
         """Return whether the next poll has to find out if the log is still there."""
         return now - self._existed_at >= EXISTENCE_CHECK_SECONDS
