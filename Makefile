@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run console studio console-upload logs reset test lint lock build chaos bench load template instances-template docs token
+.PHONY: help install demo run console studio embed console-upload logs reset test lint lock build chaos bench load template instances-template docs token
 
 # The first Python that runs (a version manager's shim may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -64,6 +64,9 @@ console: | python ## print a new link that signs a browser in to the console of 
 studio: | python ## open the sample project of examples/studio in the running service, and print a link to it
 	@.venv/bin/python -m local.open_studio_example
 
+embed: | python ## search SPACE=site/environment of the running service by meaning, with the vectors of the demo model
+	@.venv/bin/python -m local.choose_demo_embeddings "$(SPACE)"
+
 console-upload: install ## put the console's files into the bucket of the stack STACK (default: fermata), for the parameter Console
 	@$(PYTHON) -m local.install_node_packages
 	@.venv/bin/python -m local.console_upload --stack $(or $(STACK),fermata) $(if $(SIGN_IN_URL),--sign-in-url "$(SIGN_IN_URL)")
@@ -111,8 +114,8 @@ lint: install ## check style and types only
 
 lock: install ## resolve the requirements again and write the lock files
 	$(UV) layers/dependencies/requirements.in -o layers/dependencies/requirements.txt
-	$(UV) -c layers/dependencies/requirements.txt requirements/runtime.in -o requirements/runtime.txt
-	$(UV) -c requirements/runtime.txt requirements/dev.in -o requirements/dev.txt
+	$(UV) --excludes requirements/unused.txt -c layers/dependencies/requirements.txt requirements/runtime.in -o requirements/runtime.txt
+	$(UV) --excludes requirements/unused.txt -c requirements/runtime.txt requirements/dev.in -o requirements/dev.txt
 	$(UV) requirements/emulator.in -o requirements/emulator.txt
 
 build: ## build for AWS with the SAM CLI

@@ -8,6 +8,7 @@ from fermata_client.commands.workspace.project_archive import read_project_archi
 from fermata_client.service.client import FermataClient
 from fermata_client.service.connection_files import LOCAL_FILE_NAME, read_connection_file
 from fermata_client.service.errors import FermataClientError
+from local.choose_demo_embeddings import choose_demo_embeddings, offers_demo_embeddings
 from local.console_sign_in import make_sign_in_link
 from local.lock_or_delete_state import STATE_DIRECTORY
 
@@ -48,6 +49,8 @@ def main(state_directory: Path = STATE_DIRECTORY) -> None:
     with FermataClient(str(connection["url"]), str(connection["token"])) as client:
         try:
             is_new = open_studio_example(client)
+            if is_new and offers_demo_embeddings(connection):
+                choose_demo_embeddings(client, EXAMPLE_SPACE)
         except FermataClientError as error:
             sys.exit(f"The sample project could not be opened: {error}")
     told = "The sample project is there." if is_new else "The sample project is there already, and stays as it is."

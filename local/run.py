@@ -99,7 +99,9 @@ def write_connection_files(cloud: LocalCloud) -> None:
 def describe_connection(cloud: LocalCloud) -> JsonObject:
     """Describe how the service is reached, and how the emulated AWS behind it."""
     credentials = get_run_credentials()
+    assert cloud.model is not None
     return {
+        "model": cloud.model.id,
         "url": cloud.url,
         "token": cloud.token,
         "endpoint": cloud.endpoint,

@@ -6,6 +6,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from local.demo_model.embedding_route import EMBEDDING_MODEL
+
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.json")
 MODEL, LABEL = "fermata-demo", "Demo model (fixed rules, not an AI)"
 OPENAI_MODEL_ID = "gpt-fermata-demo"
@@ -16,7 +18,7 @@ CREATED = "2026-01-01T00:00:00Z"
 async def list_models(request: Request) -> Response:
     """List models in OpenAI's form for a bearer token, else in Anthropic's form."""
     if request.headers.get("authorization", "").startswith("Bearer "):
-        names = (MODEL, OPENAI_MODEL_ID)
+        names = (MODEL, OPENAI_MODEL_ID, EMBEDDING_MODEL)
         data = [{"id": name, "object": "model", "created": 1_767_225_600, "owned_by": "fermata"} for name in names]
         return JSONResponse({"object": "list", "data": data})
     if not request.headers.get("x-api-key"):

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from local.demo_model import model_list_routes
 from local.demo_model.access_check import AccessCheck
+from local.demo_model.embedding_route import answer_embeddings
 from local.demo_model.merged_messages import merge_messages, sign_thinking
 from local.demo_model.model_answer import ModelAnswer, make_id
 from local.demo_model.prompt_cache import PromptCache
@@ -27,8 +28,8 @@ from local.demo_model.protocols.chat_completions import ChatCompletions
 from local.demo_model.protocols.gemini_generate import GeminiGenerate
 from local.demo_model.protocols.ollama_chat import OllamaChat
 from local.demo_model.protocols.openai_responses import OpenAIResponses
-from local.demo_model.protocols.protocol import ProtocolAdapter, ResponseEncoder
-from local.demo_model.request_checks.errors import RequestRejected
+from local.demo_model.protocols.protocol import ProtocolAdapter, ResponseEncoder, openai_error_body
+from local.demo_model.request_checks.errors import RequestRejected, require_bearer_token
 from local.demo_model.request_records import RequestRecord, RequestRecords
 from local.demo_model.response_stream import ResponsePace, stream_response
 from local.demo_model.rules import next_answer
@@ -45,6 +46,8 @@ PROTOCOLS_BY_PATH: dict[str, ProtocolAdapter] = {
     "/v1beta/models/{model}:streamGenerateContent": GeminiGenerate(),
 }
 """The protocol of each path. OpenRouter's paths begin with /api/v1, Ollama's with /api, and Google's name the model."""
+EMBEDDING_PATHS = ("/v1/embeddings", "/api/v1/embeddings")
+"""OpenAI's, and OpenRouter's."""
 ERRORS_BY_STATUS = {
     400: ("invalid_request_error", "The request was not accepted."),
     401: ("authentication_error", "invalid x-api-key"),
@@ -75,6 +78,7 @@ class DemoModelServer:
         return Starlette(
             routes=[
                 *protocol_routes,
+                *(Route(path, self.post_embeddings, methods=["POST"]) for path in EMBEDDING_PATHS),
                 Route("/v1/models", model_list_routes.list_models),
                 Route("/v1beta/models", model_list_routes.list_gemini_models),
                 Route("/api/v1/models", model_list_routes.list_openrouter_models),
@@ -137,6 +141,19 @@ class DemoModelServer:
             return UNSCRIPTED_STEP
         record.script = script.key
         return self.scripts.take_step(script, next_answer.count_rounds(messages_request)) or UNSCRIPTED_STEP
+
+    async def post_embeddings(self, request: Request) -> Response:
+        record = RequestRecord(key=_read_api_key(request.headers), script=None, status=200)
+        raw_body = await request.body()
+        self.records.add_record(record)
+        try:
+            require_bearer_token(request.headers)
+            body = _parse_body(raw_body)
+            record.raw_body = raw_body
+            return JSONResponse(await answer_embeddings(body), headers=_response_headers())
+        except RequestRejected as rejection:
+            record.status = rejection.status
+            return _error_response(rejection.status, openai_error_body(rejection))
 
     async def get_health(self, request: Request) -> Response:
         return JSONResponse({"ok": True, "model": model_list_routes.LABEL})

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from local.demo_model.request_checks.errors import RequestRejected, require
+from local.demo_model.request_checks.errors import RequestRejected, require, require_bearer_token
 from local.demo_model.request_checks.tool_schemas import check_schema
 
 _MEMBERS = {
@@ -30,9 +30,7 @@ Item = dict[str, Any]
 
 def check_request(headers: Mapping[str, str], body: Any) -> None:
     """Raise RequestRejected for the first violation. An API key is optional; one that is sent is a bearer token."""
-    authorization = headers.get("authorization", "Bearer ")
-    if not authorization.startswith("Bearer "):
-        raise RequestRejected("You didn't provide an API key.", status=401)
+    require_bearer_token(headers)
     if not isinstance(body, dict):
         raise RequestRejected("We could not parse the JSON body of your request.")
     for name in sorted(body.keys() - _MEMBERS):

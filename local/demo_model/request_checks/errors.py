@@ -1,5 +1,6 @@
 """Define the error of a rejected request."""
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -21,3 +22,9 @@ def require(condition: bool, message: str) -> None:
     """Reject the request with this message unless the condition holds."""
     if not condition:
         raise RequestRejected(message)
+
+
+def require_bearer_token(headers: Mapping[str, str]) -> None:
+    """Reject a request whose authorization is no bearer token. None at all is fine."""
+    if not headers.get("authorization", "Bearer ").startswith("Bearer "):
+        raise RequestRejected("You didn't provide an API key.", status=401)

@@ -239,6 +239,7 @@ def test_models_are_listed_in_each_providers_way(http: httpx.Client) -> None:
     assert [one["id"] for one in http.get("/v1/models", headers=bearer).json()["data"]] == [
         "fermata-demo",
         "gpt-fermata-demo",
+        "fermata-demo-embedding",
     ]
     assert [one["name"] for one in http.get("/api/tags").json()["models"]] == ["fermata-demo"]
     assert "tools" in http.post("/api/show", json={"model": "fermata-demo"}).json()["capabilities"]
