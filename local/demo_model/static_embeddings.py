@@ -11,12 +11,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any, NamedTuple
 
 DIMENSIONS = 256
 _PACKAGE = "wordllama"
-_WEIGHTS_FILE = "wordllama/weights/l2_supercat_256.safetensors"
-_TOKENIZER_FILE = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
+_WEIGHTS_FILE = ("weights", "l2_supercat_256.safetensors")
+_TOKENIZER_FILE = ("tokenizers", "l2_supercat_tokenizer_config.json")
 _ROW = struct.Struct(f"<{DIMENSIONS}e")  # half precision
 _loading = threading.Lock()
 _loaded: list["StaticModel"] = []
@@ -71,9 +72,9 @@ def _read_static_model() -> StaticModel:
 
     deserialize: Callable[[bytes], list[tuple[str, dict[str, Any]]]] = safetensors.deserialize
     wheel = distribution(_PACKAGE)
-    with open(str(wheel.locate_file(_WEIGHTS_FILE)), "rb") as file:  # noqa: PTH123 - a path of its own kind
-        ((_, tensor),) = deserialize(file.read())
-    tokenizer = Tokenizer.from_file(str(wheel.locate_file(_TOKENIZER_FILE)))
+    folder = Path(str(wheel.locate_file(_PACKAGE)))
+    ((_, tensor),) = deserialize(folder.joinpath(*_WEIGHTS_FILE).read_bytes())
+    tokenizer = Tokenizer.from_file(str(folder.joinpath(*_TOKENIZER_FILE)))
     tokenizer.no_truncation()
     if (tensor["dtype"], tensor["shape"]) != ("F16", [tokenizer.get_vocab_size(), DIMENSIONS]):
         found = json.dumps([tensor["dtype"], tensor["shape"]])
