@@ -28,6 +28,7 @@ import uvicorn
 from local import template
 from local.aws_clients import credentials_environment, get_session
 from local.console_sign_in import ConsoleSecrets
+from local.emulator.runtime.direct_connection import send_directly
 from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
 from local.front_door.append_listener import listen_for_appends
@@ -89,6 +90,7 @@ def load_streaming_app(endpoint: str, variables: dict[str, str], folder: Path) -
     os.environ.update(variables)
     os.environ.update(credentials_environment(), AWS_ENDPOINT_URL=endpoint, AWS_REGION=REGION)
     boto3.DEFAULT_SESSION = get_session()  # which has read what all clients need (8 MB)
+    send_directly(boto3.DEFAULT_SESSION)
     sys.path.insert(0, str(folder))
     module = importlib.import_module("app")
     if os.environ.get("FERMATA_LISTENS"):

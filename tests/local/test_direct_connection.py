@@ -1,0 +1,187 @@
+"""boto3 asks the emulator over plain connections, and notices nothing of it: responses, errors, retries, streams."""
+
+import functools
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
+
+from local.aws_clients import make_session
+from local.emulator.runtime import bootstrap, direct_connection
+from local.request_signature import RunCredentials
+
+ITEM_FOUND = b'{"Item":{"pk":{"S":"one"},"data":{"B":"AAE="}}}'
+REFUSED = b'{"__type":"com.amazonaws#ConditionalCheckFailedException","message":"no"}'
+
+
+def build_response(body: bytes, status: str = "200 OK", headers: bytes = b"") -> bytes:
+    length = b"Content-Length: %d\r\n" % len(body)
+    return b"HTTP/1.1 %b\r\n%b%b\r\n%b" % (status.encode(), length, headers, body)
+
+
+class ScriptedEmulator:
+    """Gives each connection the responses of a list, one after the other, and closes it then."""
+
+    def __init__(self, listener: socket.socket, connections: Sequence[Sequence[bytes]]) -> None:
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self.heads: list[bytes] = []
+        self._listener = listener
+        self._connections = connections
+
+    def serve(self) -> None:
+        for responses in self._connections:
+            connection, _ = self._listener.accept()
+            with connection, connection.makefile("rb") as received:
+                for response in responses:
+                    head = b"".join(iter(received.readline, b"\r\n"))
+                    length = next(int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length"))
+                    received.read(length)
+                    self.heads.append(head)
+                    connection.sendall(response)
+
+
+@contextmanager
+def serve_responses(*connections: Sequence[bytes]) -> Iterator[ScriptedEmulator]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        emulator = ScriptedEmulator(listener, connections)
+        thread = threading.Thread(target=emulator.serve)
+        thread.start()
+        yield emulator
+        thread.join()
+
+
+@functools.cache
+def get_direct_session() -> Any:
+    """Get the session of all clients here, which reads the descriptions of services once."""
+    session = make_session(RunCredentials("FERMATATEST", "secret"))
+    direct_connection.send_directly(session)
+    return session
+
+
+def make_client(url: str, attempts: int = 1, service: str = "dynamodb") -> Any:
+    config = Config(retries={"mode": "standard", "total_max_attempts": attempts})
+    return get_direct_session().client(service, endpoint_url=url, config=config)
+
+
+def read_item(client: Any) -> Any:
+    return client.get_item(TableName="t", Key={"pk": {"S": "one"}})
+
+
+def test_requests_follow_each_other_on_one_connection() -> None:
+    with serve_responses([build_response(ITEM_FOUND), build_response(b"{}"), build_response(ITEM_FOUND)]) as emulator:
+        client = make_client(emulator.url)
+        assert read_item(client)["Item"] == {"pk": {"S": "one"}, "data": {"B": b"\x00\x01"}}
+        assert "Item" not in read_item(client)
+        assert read_item(client)["ResponseMetadata"]["HTTPStatusCode"] == 200
+    assert all(head.startswith(b"POST / HTTP/1.1\r\nHost: 127.0.0.1:") for head in emulator.heads)
+    assert all(b"Authorization: AWS4-HMAC-SHA256 " in head for head in emulator.heads)
+
+
+def test_a_response_in_pieces_is_one_response() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve_slowly() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                for byte in build_response(ITEM_FOUND):
+                    connection.sendall(bytes((byte,)))
+
+        thread = threading.Thread(target=serve_slowly)
+        thread.start()
+        assert read_item(make_client(f"http://127.0.0.1:{listener.getsockname()[1]}"))["Item"]["pk"] == {"S": "one"}
+        thread.join()
+
+
+def test_an_error_of_the_service_is_one() -> None:
+    refused = build_response(REFUSED, "400 Bad Request")
+    with serve_responses([refused]) as emulator, pytest.raises(ClientError) as error:
+        read_item(make_client(emulator.url))
+    assert error.value.response["Error"]["Code"] == "ConditionalCheckFailedException"
+
+
+def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
+    with serve_responses([build_response(b"{}")], [build_response(ITEM_FOUND)]) as emulator:
+        client = make_client(emulator.url)
+        read_item(client)
+        assert read_item(client)["Item"]["pk"] == {"S": "one"}
+
+
+def test_a_connection_that_the_emulator_will_close_is_not_used_again() -> None:
+    closing = build_response(b"{}", headers=b"Connection: close\r\n")
+    with serve_responses([closing], [build_response(ITEM_FOUND)]) as emulator:
+        client = make_client(emulator.url)
+        read_item(client)
+        assert read_item(client)["Item"]["pk"] == {"S": "one"}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\n",
+        build_response(ITEM_FOUND)[:-5],
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+    ],
+    ids=["nothing", "no head", "half a body", "no length", "no HTTP", "no number"],
+)
+def test_a_connection_that_fails_is_tried_again_by_boto3(response: bytes) -> None:
+    with serve_responses([response], [response], [build_response(ITEM_FOUND)]) as emulator:
+        with pytest.raises(ConnectionClosedError):
+            read_item(make_client(emulator.url))
+        found = read_item(make_client(emulator.url, attempts=2))
+    assert found["ResponseMetadata"]["RetryAttempts"] == 1
+
+
+def test_nobody_who_listens_and_no_answer_in_time_are_errors_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_connection, "READ_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(ReadTimeoutError):
+            read_item(make_client(url))
+    with pytest.raises(EndpointConnectionError):
+        read_item(make_client(url))
+
+
+def test_other_services_and_other_machines_are_left_to_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(direct_connection, "DirectConnection", sent.append)
+    sender = direct_connection.DirectSender()
+
+    class Request:
+        stream_output = False
+        url = "https://dynamodb.eu-west-1.amazonaws.com/"
+
+    assert sender.send(Request()) is None
+    Request.url = "http://127.0.0.1:1/"
+    Request.stream_output = True
+    assert sender.send(Request()) is None
+    with serve_responses([build_response(b"")]) as emulator:
+        make_client(emulator.url, service="s3").put_object(Bucket="b", Key="k", Body=b"")
+    assert sent == []
+
+
+def test_what_functions_share_has_clients_that_send_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    bootstrap.preload_service_models(["dynamodb"])
+    assert boto3.DEFAULT_SESSION is not None
+    found: list[Callable[..., Any]] = [
+        handler
+        for handler, _ in boto3.DEFAULT_SESSION.events.emit("before-send.dynamodb.GetItem", request=OtherRequest())
+    ]
+    assert [handler.__self__.__class__.__name__ for handler in found] == ["DirectSender"]  # type: ignore[attr-defined]  # bound
+
+
+class OtherRequest:
+    """A request that is none of the emulator's."""
+
+    stream_output = False
+    url = "https://elsewhere.example/"
