@@ -17,6 +17,7 @@ def check_agent_files(files: AgentFiles) -> tuple[list[JsonObject], list[JsonObj
     try:
         from fermata.agents.definitions.compile_definitions import compile_definitions
         from fermata.agents.definitions.definition_problems import SourceDocument
+        from fermata.drivers.transport.url_guard import find_unreachable_address
     except ModuleNotFoundError as error:
         raise click.ClickException(
             f"This needs the service's own package ({error.name} is missing): pip install -e layers/fermata"
@@ -28,7 +29,7 @@ def check_agent_files(files: AgentFiles) -> tuple[list[JsonObject], list[JsonObj
         return base_path
 
     documents = [SourceDocument(name, one.value, one.lines) for name, one in files.documents.items()]
-    compiled = compile_definitions(documents, find_bundle)
+    compiled = compile_definitions(documents, find_bundle, find_unreachable_address)
     problems = [*(one.to_json() for one in files.mistakes), *(one.to_wire() for one in compiled.problems)]
     return problems, [test.to_wire() for test in compiled.tests]
 

@@ -127,7 +127,7 @@ class FermataClient(SettingsClient):
 
         Args:
             prompt: the user's message as text; exclusive with `content`.
-            content: the message as parts, to send images (`image_part`).
+            content: the message as parts, to send images (`image_part`) and recordings (`audio_part`).
             conversation_id: None creates a conversation, with `model` if given.
             snapshot: the site as the editor has it; a large one is uploaded.
             revision: the document's revision in the editor.
@@ -184,6 +184,15 @@ class FermataClient(SettingsClient):
     def image_part(self, raw: bytes, mime_type: str) -> JsonObject:
         """Return the part of a prompt's `content` that shows this image. A large image is uploaded for it."""
         return self._uploads.image_part(raw, mime_type)
+
+    def audio_part(self, raw: bytes, mime_type: str) -> JsonObject:
+        """Return the part of a prompt's `content` that is this recording. A large recording is uploaded for it.
+
+        Args:
+            raw: MP3, WAV, M4A, WebM or Ogg.
+            mime_type: `audio/mpeg`, `audio/wav`, `audio/mp4`, `audio/webm` or `audio/ogg`, as its first bytes say.
+        """
+        return self._uploads.audio_part(raw, mime_type)
 
     def cancel_turn(self, bridge_id: str) -> JsonObject:
         """End a turn. Cancelling an ended turn returns how it ended."""

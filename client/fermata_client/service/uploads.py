@@ -1,4 +1,4 @@
-"""Upload snapshots and images that are too large for a request, and reference them in the request instead.
+"""Upload snapshots, images and recordings that are too large for a request, and reference them in the request instead.
 
 The upload interface is decision 0110.
 """
@@ -19,8 +19,8 @@ MAX_REQUEST_BYTES = 4_500_000
 """Size of a request body as the platform counts it, with every quote escaped."""
 MAX_FILES_UPLOAD_BYTES = 15_000_000
 """Of files of an agent that are uploaded together. The largest file, 10 MB, has 13.4 MB in Base64."""
-MIN_UPLOADED_IMAGE_BYTES = 1_000_000
-"""Images of this size are uploaded: a prompt may have eight, which would not fit into one request."""
+MIN_UPLOADED_PART_BYTES = 1_000_000
+"""Images and recordings of this size are uploaded: a prompt may have eight and four, too many for one request."""
 SNAPSHOT_REUSE_SECONDS = 3600.0
 """How long an uploaded snapshot is referenced again. The service stores it for a day."""
 
@@ -63,9 +63,16 @@ class Uploads:
 
     def image_part(self, raw: bytes, mime_type: str) -> JsonObject:
         """Return the part of a prompt's `content` that shows this image, uploading a large one."""
-        part = {"kind": "image", "mimeType": mime_type}
-        if len(raw) >= MIN_UPLOADED_IMAGE_BYTES:
-            return part | {"uploadRef": self._upload("image", raw, hashlib.sha256(raw).hexdigest())}
+        return self._make_part("image", raw, mime_type)
+
+    def audio_part(self, raw: bytes, mime_type: str) -> JsonObject:
+        """Return the part of a prompt's `content` that is this recording, uploading a large one."""
+        return self._make_part("audio", raw, mime_type)
+
+    def _make_part(self, kind: str, raw: bytes, mime_type: str) -> JsonObject:
+        part = {"kind": kind, "mimeType": mime_type}
+        if len(raw) >= MIN_UPLOADED_PART_BYTES:
+            return part | {"uploadRef": self._upload(kind, raw, hashlib.sha256(raw).hexdigest())}
         return part | {"data": base64.b64encode(raw).decode()}
 
     def upload_snapshot(self, raw: bytes) -> str:

@@ -72,6 +72,24 @@ def test_check_prints_problems_as_json(place: Path) -> None:
     assert json.loads(run("agents", "check", str(place), "--json").stdout) == {"status": "ok", "problems": []}
 
 
+def test_check_warns_of_what_a_deployed_service_cannot_call(place: Path) -> None:
+    endpoint = "endpoints: [{id: e, url: 'https://desk.internal/x'}]\n"
+    hosts = (
+        "https://10.0.0.1/mcp",
+        "http://tools.example/mcp",
+        "https://localhost/mcp",
+        "https://[::1]/",
+        "https://a.b/",
+    )
+    sources = ", ".join(f"{{url: '{url}'}}" for url in hosts)
+    mcp = f"    mcp: [{{transport: stdio, command: x}}, {sources}]\n"
+    place.write_text(GOOD.replace("    properties:\n      model", mcp + "    properties:\n      model") + endpoint)
+    result = run("agents", "check", str(place))
+    warned = [line.split(": ")[2] for line in result.output.splitlines() if ": warning: " in line]
+    assert result.exit_code == 0
+    assert warned == ["agents[0].mcp[0]", *(f"agents[0].mcp[{index}].url" for index in range(1, 5)), "endpoints[0].url"]
+
+
 def test_push_sends_the_files_and_says_what_has_changed(place: Path, service: ScriptedToolServer) -> None:
     service.script_answer(CHANGED)
     service.script_answer(CHANGED | {"added": [], "unchanged": ["helper"]})

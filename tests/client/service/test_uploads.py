@@ -11,7 +11,7 @@ import pytest
 
 from fermata_client import FermataClient, InvalidResponseError, RequestRefusedError, ServiceUnreachableError
 from fermata_client.service.transport import Transport
-from fermata_client.service.uploads import MAX_REQUEST_BYTES, MIN_UPLOADED_IMAGE_BYTES, SNAPSHOT_REUSE_SECONDS, Uploads
+from fermata_client.service.uploads import MAX_REQUEST_BYTES, MIN_UPLOADED_PART_BYTES, SNAPSHOT_REUSE_SECONDS, Uploads
 
 BIG = {"files": [{"blob": "x" * MAX_REQUEST_BYTES}], "title": "é"}
 PLACE = "https://bucket.example/uploads/abc?signature=1"
@@ -119,7 +119,7 @@ def test_after_an_hour_it_is_uploaded_again(service: Service) -> None:
 
 
 def test_a_small_image_goes_along_and_a_large_one_is_uploaded(client: FermataClient, service: Service) -> None:
-    small, large = b"x" * 10, b"y" * MIN_UPLOADED_IMAGE_BYTES
+    small, large = b"x" * 10, b"y" * MIN_UPLOADED_PART_BYTES
     assert client.image_part(small, "image/png") == {
         "kind": "image",
         "mimeType": "image/png",
@@ -127,6 +127,14 @@ def test_a_small_image_goes_along_and_a_large_one_is_uploaded(client: FermataCli
     }
     assert client.image_part(large, "image/jpeg") == {"kind": "image", "mimeType": "image/jpeg", "uploadRef": "ref-1"}
     assert (service.put[0].content, service.announced[0]["kind"]) == (large, "image")
+
+
+def test_a_recording_goes_along_or_is_uploaded_like_an_image(client: FermataClient, service: Service) -> None:
+    small = {"kind": "audio", "mimeType": "audio/ogg", "data": base64.b64encode(b"OggS").decode()}
+    assert client.audio_part(b"OggS", "audio/ogg") == small
+    large = client.audio_part(b"y" * MIN_UPLOADED_PART_BYTES, "audio/mpeg")
+    assert large == {"kind": "audio", "mimeType": "audio/mpeg", "uploadRef": "ref-1"}
+    assert service.announced[0]["kind"] == "audio"
 
 
 def test_bytes_that_are_there_already_are_uploaded(client: FermataClient, service: Service) -> None:

@@ -144,6 +144,25 @@ def test_addresses_inside_of_the_service_are_refused(bakery: TokenSigner, url: s
     assert push(bakery, agent("a"), content={"connections": [connection]})[0] == 400
 
 
+def test_a_host_without_an_address_is_a_warning_and_an_address_may_have_a_query(
+    bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve(host: str, _port: int) -> tuple[str, ...]:
+        if host == "later.example":
+            raise OSError("no such host")
+        return ("93.184.216.34",)
+
+    monkeypatch.setattr(url_guard, "_resolve", resolve)
+    mcp = [{"url": "https://later.example/mcp"}, {"url": "https://tools.example/mcp?key=1"}]
+    status, body = push(bakery, agent("a", mcp=mcp))
+    assert (status, body["added"]) == (200, ["a"])
+    assert [one["message"] for one in body["warnings"] if "later.example" in one["message"]] == [
+        "The address 'https://later.example/mcp' cannot be used: There is no host later.example. "
+        "Check how it is spelled."
+    ]
+    assert "tools.example" not in str(body["warnings"])
+
+
 def test_an_agent_is_shown_with_its_definition(bakery: TokenSigner) -> None:
     push(bakery, agent("a", title="Helper"), agent("b", agents=["a"]))
     status, shown = send("GET", "agent-definitions/b", bakery)

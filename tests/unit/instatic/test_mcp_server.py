@@ -12,12 +12,14 @@ from mcp.client.client import Client
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
+from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from fermata.agents.policy_store import set_policy
 from tests.agent_definitions import make_definition, push_definitions
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.instatic.live_service import AdjustableClock
 from tests.unit.instatic.open_editor import AI, OpenEditor
 from tests.unit.tools.builders import make_site_snapshot
-from tests.unit.turns.stage import Stage
+from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
 pytestmark = pytest.mark.exhaustive  # each test runs a client of the mcp package
 
@@ -359,3 +361,24 @@ def test_an_agent_is_asked_and_its_last_words_are_the_result(
     assert "Answers questions about bread." in [tool.description for tool in listed if tool.name == "ask_helper"]
     result = call(service, token, "ask_helper", prompt="Which bread?")
     assert result.content[0].text == "Rye."
+
+
+def test_an_agent_that_waits_for_a_person_keeps_no_assistant_waiting(
+    service: str, stage: Stage, connect: Callable[..., str]
+) -> None:
+    endpoint = {
+        "id": "order",
+        "description": "Orders.",
+        "payloadSchema": {"type": "object"},
+        "url": "https://x.example",
+    }
+    tools = [{"endpointId": "order", "name": "order"}]
+    members: Any = {"description": "Orders bread.", "tools": tools, "endpoints": {"order": endpoint}}
+    definition = make_definition(credential=stage.credential.id, **members)
+    push_definitions(stage.resources, stage.caller, definition)
+    rule = PolicyRule(effect="ask", tools=("order",))
+    set_policy(stage.resources, stage.caller, ApprovalPolicy(rules=(rule,)))
+    stage.script_replies(reply_with_calls(tool_call_block("order")))
+    result = call(service, connect(), "ask_helper", prompt="Order it.")
+    assert "waits until a person has decided" in result.content[0].text
+    assert "in the conversation " in result.content[0].text

@@ -1,6 +1,5 @@
 """Read the messages of chat clients: prompts as blocks, and what was answered about calls."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +12,10 @@ from fermata.client_protocols.message_files import (
 )
 from fermata.domain.blocks import AudioBlock, Block, ImageBlock, TextBlock
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
+from fermata.domain.lenient_json import UnreadableJson
 from fermata.domain.run_settings import FileDownloadLimits
 from fermata.domain.tools import ClientTool
+from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.file_download import DownloadedFile, download_file
 from fermata.wire.bodies.chat_clients import ClientToolBody
 from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS, MAX_PROMPT_IMAGES, ChatBody, FilePart
@@ -240,6 +241,6 @@ def parse_tool_content(content: Any) -> Any:
     if not isinstance(content, str):
         return content
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
+        return parse_strict_json(content)
+    except UnreadableJson:
         return content

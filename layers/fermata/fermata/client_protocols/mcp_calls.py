@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from fermata.agents.approval_policy import NO_POLICY, CallFacts, Effect, judge_call
@@ -10,13 +10,9 @@ from fermata.agents.policy_store import read_policy
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
-from fermata.client_protocols.client_messages import ClientPrompt
-from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
 from fermata.client_protocols.mcp_tools import EditorTool, find_agent_of_tool, find_direct_tool, find_editor_tool
-from fermata.conversations.conversation_store import create_conversation
-from fermata.domain.blocks import TextBlock, ToolCallBlock
+from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Caller
-from fermata.domain.events import DoneEvent, ErrorEvent, RoundRetractedEvent, TerminalEvent, TextEvent, ToolCallEvent
 from fermata.domain.tools import ToolOutput
 from fermata.domain.workspace_plan import PlanMeter
 from fermata.editor_bridge.editor_call import EditorCall, read_editor_call, request_editor_call
@@ -28,10 +24,6 @@ from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import Access, Execution, ToolContext
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 from fermata.tools.toolset import Toolset
-from fermata.turns.start.plan_messages import PLANNED_SCOPE
-from fermata.turns.start.turn_prompt import no_start_writes
-from fermata.turns.turn import Turn
-from fermata.turns.turn_log import read_entries_from
 from fermata.wire.http.routing import RequestContext
 
 NO_EDITOR_MESSAGE = "No {} editor is open. Ask the user to open it in a browser, and call again."
@@ -42,8 +34,6 @@ NO_SNAPSHOT_MESSAGE = (
     "site_read_document."
 )
 NEEDS_PERSON_MESSAGE = "A person has to approve this call, which is possible in the editor's own assistant only."
-SILENT_AGENT_MESSAGE = "The agent has finished without words."
-MAX_PROMPT_CHARS = 100_000
 
 
 class UnknownTool(Exception):
@@ -81,7 +71,9 @@ def open_mcp_call(context: RequestContext, name: str, arguments: Mapping[str, An
 
         return open_direct_call(context, direct, arguments)
     if scope := find_agent_of_tool(resources, caller, name, space):
-        return _ask_agent(context, scope, arguments, space)
+        from fermata.client_protocols.mcp_agent_calls import ask_agent  # likewise
+
+        return ask_agent(context, scope, arguments, space)
     raise UnknownTool(name)
 
 
@@ -228,70 +220,6 @@ class EditorToolCall:
 
     def close(self) -> None:
         """Count the call no more."""
-        self.resources.clock.start_thread(self.lease.release, "release-reader")
-
-
-def _ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any], space: str) -> McpCall:
-    """Start a turn of an agent in a conversation of its own. Confirmed tools run unasked, as the client was asked.
-
-    The conversation names the space, so that it counts for an agent that works in one, and for no other. A call that
-    asks the studio's agent counts for the plan as a message to it, and not as a call besides (decision 0530).
-    """
-    prompt = arguments.get("prompt")
-    if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT_CHARS:
-        return SettledCall(ToolOutput.failure(f"'prompt' is a text of 1 to {MAX_PROMPT_CHARS:,} characters."))
-    resources, caller = context.resources, context.caller
-    counts = no_start_writes if scope == PLANNED_SCOPE else lambda _turn: build_call_counts(context)
-    counts("")  # refuses before a conversation is there
-    conversation = create_conversation(resources, caller, scope, None, None, "", space=space)
-    request = ClientRequest(
-        protocol="mcp",
-        conversation=conversation,
-        prompt=ClientPrompt((TextBlock(text=prompt.strip()),)),
-        client_tools=(),
-        has_browser_tools=False,
-        runs_confirmed_tools=True,
-        build_start_writes=counts,
-    )
-    lease = ReaderLease.take(resources, caller, context.caller_limits)
-    with lease.released_on_failure():
-        started = start_client_turn(context, None, request)
-    return AgentCall(resources, started.turn, lease)
-
-
-@dataclass
-class AgentCall:
-    """A turn of an agent whose last words are the result of the call."""
-
-    resources: Resources
-    turn: Turn
-    lease: ReaderLease
-    next_number: int = 1
-    text: str = ""
-    end: TerminalEvent | None = field(default=None)
-
-    def advance(self) -> dict[str, Any] | None:
-        """Read the log on. Only the words after the last call of a tool are the answer."""
-        for entry in read_entries_from(self.resources, self.turn.pk, self.next_number):
-            for event in entry.events:
-                match event:
-                    case TextEvent():
-                        self.text += event.text
-                    case RoundRetractedEvent() | ToolCallEvent():
-                        self.text = ""
-                    case TerminalEvent():
-                        self.end = event
-            self.next_number = entry.next_number
-        if self.end is None:
-            return None
-        self.lease.release()
-        if isinstance(self.end, DoneEvent):
-            return build_mcp_result(ToolOutput.success(self.text.strip() or SILENT_AGENT_MESSAGE))
-        words = self.end.message if isinstance(self.end, ErrorEvent) else "The turn of the agent was cancelled."
-        return build_mcp_result(ToolOutput.failure(words))
-
-    def close(self) -> None:
-        """Count the reader no more. The turn goes on by itself."""
         self.resources.clock.start_thread(self.lease.release, "release-reader")
 
 

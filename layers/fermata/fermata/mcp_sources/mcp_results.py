@@ -6,6 +6,7 @@ from typing import Any
 
 import mcp_types
 
+from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.domain.tools import ToolImage, ToolOutput
 
 MAX_MCP_IMAGES = 8
@@ -21,7 +22,7 @@ def build_mcp_output(result: mcp_types.CallToolResult) -> ToolOutput:
     texts = list(_list_texts(result.content))
     if result.is_error:
         return ToolOutput.failure("\n\n".join(texts).strip() or NO_ERROR_TEXT)
-    data: Any = result.structured_content
+    data: Any = to_storable_json(result.structured_content)  # Python reads numbers that no JSON has
     if data is None:
         data = "\n\n".join(texts) or None
     elif others := [text for text in texts if not _says_the_same(text, data)]:

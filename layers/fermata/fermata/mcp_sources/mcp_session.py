@@ -26,6 +26,7 @@ from fermata.agents.tool_sources.mcp_tools import McpAgreement
 from fermata.domain.errors import ApiError
 from fermata.mcp_sources.guarded_http_client import open_guarded_http_client
 from fermata.mcp_sources.mcp_server import McpServer
+from fermata.remote_tools.signed_tool_attempt import is_refused_status
 
 SESSION_HEADER = "mcp-session-id"
 MAX_EVENT_BYTES = 4 * 1024 * 1024
@@ -55,6 +56,8 @@ class KeptSession:
     agreement: McpAgreement | None = None
     is_lost: bool = False
     """Whether the server knows the session no longer."""
+    failed_status: int = 0
+    """The status of HTTP with which the server has answered last, if that is an error."""
 
 
 @asynccontextmanager
@@ -102,6 +105,8 @@ async def _open_streamable_http(server: McpServer, kept: KeptSession, seconds: f
     async def note_session(response: httpx2.Response) -> None:
         if response.status_code == 404 and kept.id:
             kept.is_lost = True
+        if response.request.method == "POST":
+            kept.failed_status = response.status_code if response.status_code >= 400 else 0
         kept.id = response.headers.get(SESSION_HEADER) or kept.id
 
     headers = {**server.headers, **({SESSION_HEADER: kept.id} if kept.id else {})}
@@ -151,12 +156,13 @@ MCP_ERRORS = (
 """What asking a server raises, alone or in groups."""
 
 
-def describe_mcp_failure(server: McpServer, error: BaseException) -> McpFailure:
+def describe_mcp_failure(server: McpServer, error: BaseException, failed_status: int = 0) -> McpFailure:
     """Return what a user reads of an error: whose fault, and no detail of the connection.
 
     Args:
         server: The server. The secrets that it was sent are veiled in its words.
         error: One of MCP_ERRORS, or a group of them.
+        failed_status: The status of HTTP with which the server has refused; 0 if it has not.
     """
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
@@ -166,8 +172,12 @@ def describe_mcp_failure(server: McpServer, error: BaseException) -> McpFailure:
             return error
         case ApiError():
             return McpFailure(f"{label}: {error.message}", was_refused=True)
+        case MCPError() if error.error.code == mcp_types.PARSE_ERROR:
+            return McpFailure(f"{label} answered with what is no valid MCP.")
         case MCPError():
-            return McpFailure(f"{label} refused: {server.veil_secrets(error.error.message)[:MAX_FAILURE_CHARS]}")
+            words = server.veil_secrets(error.error.message)[:MAX_FAILURE_CHARS].strip().rstrip(".")
+            status = f" with status {failed_status}" if failed_status else ""
+            return McpFailure(f"{label} refused{status}: {words}.", was_refused=is_refused_status(failed_status))
         case httpx2.ConnectError() | httpx2.ConnectTimeout():
             return McpFailure(f"{label} could not be reached.", was_refused=True)
         case httpx2.HTTPStatusError():

@@ -75,11 +75,11 @@ class McpToolCaller:
         except RunTimedOut:
             return ToolOutput.failure(f"{source.label} did not answer in time. {UNKNOWN_EFFECT_NOTE}")
         except MCP_ERRORS as error:
-            return _build_failure(describe_mcp_failure(server, error))
+            return _build_failure(describe_mcp_failure(server, error, kept.failed_status))
         except BaseExceptionGroup as group:
             if group.split(MCP_ERRORS)[1] is not None:
                 raise
-            return _build_failure(describe_mcp_failure(server, group))
+            return _build_failure(describe_mcp_failure(server, group, kept.failed_status))
         finally:
             self._run = None
             if kept.id and kept.id != source.session:

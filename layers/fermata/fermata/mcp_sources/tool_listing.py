@@ -11,6 +11,7 @@ from fermata.agents.definitions.definition_names import PLATFORM_TOOL_NAMES, fin
 from fermata.agents.tool_sources.mcp_tools import McpPin, PinnedMcpSource, PinnedMcpTool, clean_tool_schema
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError
+from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.mcp_sources.mcp_server import McpServer, make_source_label, open_mcp_server
 from fermata.remote_tools.provider_alias import make_provider_alias
 from fermata.tools.schema.check_manifest_schema import find_schema_problem
@@ -89,11 +90,11 @@ def _list_source(resources: Resources, tenant: str, index: int, source: McpSourc
     except RunTimedOut:
         return _Listing(pinned, failure=f"{pinned.label} did not answer in time.")
     except MCP_ERRORS as error:
-        return _Listing(pinned, failure=str(describe_mcp_failure(server, error)))
+        return _Listing(pinned, failure=str(describe_mcp_failure(server, error, kept.failed_status)))
     except BaseExceptionGroup as group:
         if group.split(MCP_ERRORS)[1] is not None:
             raise
-        return _Listing(pinned, failure=str(describe_mcp_failure(server, group)))
+        return _Listing(pinned, failure=str(describe_mcp_failure(server, group, kept.failed_status)))
     if server.transport == "http" and (keeps_sessions or not kept.id):
         pinned = pinned.model_copy(update={"session": kept.id, "agreement": kept.agreement})
     elif kept.id:
@@ -172,7 +173,7 @@ def _pin_tool(listed: Any, alias: str) -> PinnedMcpTool:
         name=listed.name,
         alias=alias,
         description=listed.description or listed.title or "",
-        input_schema=clean_tool_schema(listed.input_schema),
+        input_schema=clean_tool_schema(to_storable_json(listed.input_schema)),
         is_read_only=bool(hints and hints.read_only_hint),
         is_idempotent=bool(hints and hints.idempotent_hint),
     )

@@ -22,6 +22,7 @@ OFFERED_TOOL_COUNT = 30
 FOUND_TOOL_COUNT = 8
 MAX_FOUND_DESCRIPTION_CHARS = 300
 FIND_TOOLS_NAME = "find_tools"
+FIND_TOOLS_TOOLSET = "search"
 _MAX_LISTED_NAMES = 200
 _NOTHING_FOUND = (
     "No tool has one of these words in its name or description. otherTools lists what you are not given yet: "
@@ -82,7 +83,7 @@ def add_find_tools(toolset: Toolset, turn: Turn) -> Toolset:
 
     tool = Tool(
         name=FIND_TOOLS_NAME,
-        toolset="search",
+        toolset=FIND_TOOLS_TOOLSET,
         description=(
             f"Finds tools that you are not given yet, among {len(permitted)} in all. Say in a few words what you want "
             "to do. The tools that it names can be called from your next reply on."
@@ -95,6 +96,11 @@ def add_find_tools(toolset: Toolset, turn: Turn) -> Toolset:
         instant=True,
     )
     return Toolset(toolset.name, (*toolset.tools, tool))
+
+
+def is_find_tools(tool: Tool) -> bool:
+    """Return whether a tool is the service's own `find_tools`. A tool of somebody else may have its name."""
+    return tool.name == FIND_TOOLS_NAME and tool.toolset == FIND_TOOLS_TOOLSET
 
 
 def build_offered_specs(toolset: Toolset, turn: Turn, found: Collection[str] = ()) -> tuple[ToolSpec, ...]:
@@ -127,6 +133,7 @@ def list_found_tools(messages: Iterable[Message], turn_id: str) -> tuple[str, ..
             continue
         for block in message.content:
             data = block.data if isinstance(block, ToolResultBlock) else None
-            found = data.get("tools", ()) if isinstance(data, dict) else ()
-            names |= dict.fromkeys(str(tool["name"]) for tool in found)
+            found = data.get("tools") if isinstance(data, dict) else None
+            listed = found if isinstance(found, list) else ()  # a client's own tool may have the name
+            names |= dict.fromkeys(str(tool["name"]) for tool in listed if isinstance(tool, dict) and "name" in tool)
     return tuple(names)

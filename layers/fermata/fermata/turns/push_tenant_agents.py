@@ -28,7 +28,7 @@ from fermata.credentials.base_urls import make_url_guard
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest
 from fermata.drivers.registry import PROVIDER_MODULES
-from fermata.drivers.transport.url_guard import UrlGuard
+from fermata.drivers.transport.url_guard import UnknownHost, UrlGuard
 from fermata.turns.agent_model_connection import find_credential_by_name
 
 MAX_SHOWN_PROBLEMS = 200
@@ -97,7 +97,8 @@ def push_agents(resources: Resources, caller: Caller, push: AgentPush) -> Pushed
     before = read_agent_list(resources, caller.tenant)
     push = _keep_times(resources, caller.tenant, before, push)
     compiled = _compile(caller.tenant, push)
-    problems = (*compiled.errors, *_check_addresses(resources, compiled))
+    addresses = tuple(_check_addresses(resources, compiled))
+    problems = (*compiled.errors, *(problem for problem in addresses if not problem.is_warning))
     if problems:
         raise InvalidAgents(problems)
     definitions = dict(compiled.definitions)
@@ -109,7 +110,7 @@ def push_agents(resources: Resources, caller: Caller, push: AgentPush) -> Pushed
             if definition.files:
                 store_bundle(resources, caller.tenant, push.folders[definition.files.base_path])
         changes = replace_agents(resources, caller, definitions, expected_version=expected)
-    warnings = [problem for problem in compiled.problems if problem.is_warning]
+    warnings = [problem for problem in (*compiled.problems, *addresses) if problem.is_warning]
     warnings += _check_names(resources, caller.tenant, definitions)
     return PushedAgents(changes, tuple(warnings[:MAX_SHOWN_PROBLEMS]), differences)
 
@@ -197,7 +198,10 @@ def _compile(tenant: str, push: AgentPush) -> CompiledFiles:
 
 
 def _check_addresses(resources: Resources, compiled: CompiledFiles) -> Iterator[DefinitionProblem]:
-    """Yield a problem for each address that the service may not call."""
+    """Yield a problem for each address that the service may not call, and a warning for each host without an address.
+
+    Such a host may be there tomorrow, and each call checks it again.
+    """
     settings = resources.settings
     provider_guard = make_url_guard(settings)
     guard = UrlGuard(loopback=settings.is_loopback_allowed, on_refusal=log_refused_address)
@@ -208,9 +212,11 @@ def _check_addresses(resources: Resources, compiled: CompiledFiles) -> Iterator[
                 continue
             checked.add(url)
             try:
-                (provider_guard if is_provider else guard).check_url_and_host(url)
+                (provider_guard if is_provider else guard).check_url_and_host(url, has_query=not is_provider)
             except InvalidRequest as error:
-                yield DefinitionProblem(f"The address {url!r} cannot be used: {error.message}", path=definition.id)
+                message = f"The address {url!r} cannot be used: {error.message}"
+                is_warning = isinstance(error, UnknownHost)
+                yield DefinitionProblem(message, path=definition.id, is_warning=is_warning)
 
 
 def _iter_addresses(definition: AgentDefinition) -> Iterator[tuple[str, bool]]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.domain.events import DataPartEvent
+from fermata.turns.hooks.call_hooks import HookCaller
 from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
 from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.wire.renderers.turn_steps import TurnFold
@@ -159,6 +160,21 @@ def test_the_end_of_a_cancelled_turn_is_told_afterwards(stage: Stage, server: Sc
     [(name, told)] = list_calls(server)
     assert (name, told["isAborted"]) == ("save", False)
     assert server.calls[0].headers["idempotency-key"] == f"{stage.turn.id}/finish/save"
+
+
+def test_endpoints_for_which_no_time_is_left_are_called_afterwards(
+    stage: Stage, server: ScriptedToolServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(stage, server, {"onFinish": ["title", "save"]})
+    monkeypatch.setattr(HookCaller, "count_seconds", lambda _self, endpoint: 1e6 if endpoint == "save" else 1)
+    server.script_answer({"dataParts": [{"type": "data-chat-title", "data": 1}]})
+    stage.script_replies("Hi.")
+    assert stage.run_workflow() == "finished"
+    assert data_parts(stage) == [("data-chat-title", 1)]
+    assert [name for name, _ in list_calls(server)] == ["title"]
+    deliver_queued(stage)
+    assert [name for name, _ in list_calls(server)] == ["title", "title", "save"]
+    assert server.calls[0].headers["idempotency-key"] == server.calls[1].headers["idempotency-key"]
 
 
 def test_a_turn_that_is_cancelled_meanwhile_ends_as_cancelled(stage: Stage, server: ScriptedToolServer) -> None:

@@ -31,7 +31,13 @@ def stage(staged: MakeStage) -> Stage:
 
 
 def start(
-    stage: Stage, server: ScriptedToolServer, *, confirm: bool = False, display: Any = None, **endpoint: Any
+    stage: Stage,
+    server: ScriptedToolServer,
+    *,
+    confirm: bool = False,
+    display: Any = None,
+    name: str = "query_data",
+    **endpoint: Any,
 ) -> None:
     """Start a turn of an agent with the endpoint `reporting/query-data`, which its model knows as `query_data`."""
     endpoint_id = "reporting/query-data"
@@ -39,7 +45,7 @@ def start(
     definition = make_definition(
         credential=stage.credential.id,
         properties={"repairToolCall": True},
-        tools=[{"endpointId": endpoint_id, "name": "query_data", "confirm": confirm, "display": display}],
+        tools=[{"endpointId": endpoint_id, "name": name, "confirm": confirm, "display": display}],
         endpoints={endpoint_id: described},
     )
     push_definitions(stage.resources, ADA, definition)
@@ -154,6 +160,15 @@ def test_tools_06_a_tool_to_confirm_waits_for_a_person(stage: Stage, server: Scr
     stage.run_workflow()
     assert len(server.calls) == 1
     assert stage.terminal_events()[-1].type == "done"
+
+
+def test_a_foreign_tool_with_the_name_of_the_services_own_search_waits_for_a_person_too(
+    stage: Stage, server: ScriptedToolServer
+) -> None:
+    start(stage, server, confirm=True, name="find_tools")
+    stage.script_replies(reply_with_calls(tool_call_block("find_tools", sku="A1")))
+    assert stage.run_workflow() == "waiting"
+    assert server.calls == []
 
 
 def test_an_endpoint_with_roles_is_offered_to_those_who_have_one(stage: Stage, server: ScriptedToolServer) -> None:

@@ -1,5 +1,6 @@
 """A model that fails without a word is followed by the next one, in the order that the agent names them."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from fermata.domain.events import ErrorEvent
 from fermata.domain.model_io import TextDelta
 from fermata.domain.run_settings import RunSettings
 from fermata.turns.round.fallback_models import MAX_FALLBACK_MODELS, list_fallback_models
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.unit.turns.stage import ADA, Stage, make_provider_error
 
@@ -65,6 +67,18 @@ def test_the_error_of_the_last_model_ends_the_turn(stage: Stage) -> None:
     end = stage.terminal_events()[-1]
     assert isinstance(end, ErrorEvent)
     assert end.code == "provider_auth"
+
+
+def test_a_further_model_has_to_be_within_the_budget_too(stage: Stage) -> None:
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(1))))
+    start_turn_with_fallbacks(stage, "model-without-price")
+    stage.script_replies([REFUSED], "Never.")
+    stage.run_workflow()
+    end = stage.terminal_events()[-1]
+    assert isinstance(end, ErrorEvent)
+    assert end.code == "budget_exhausted"
+    assert asked_models(stage) == ["model-1"]
 
 
 @pytest.mark.parametrize("code", ["provider_overflow", "provider_images", "provider_closed"])

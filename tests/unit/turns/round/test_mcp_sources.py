@@ -8,9 +8,13 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import PARSE_ERROR, CallToolResult
 
 from fermata.agents.definitions.tenant_secrets import set_secret
+from fermata.mcp_sources.mcp_results import build_mcp_output
 from fermata.mcp_sources.mcp_server import McpServer
+from fermata.mcp_sources.mcp_session import describe_mcp_failure
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.turn import Turn
@@ -277,6 +281,26 @@ def test_answers_that_are_no_answers_are_warnings(
     stage.script_replies("Done.")
     assert stage.run_workflow() == "finished"
     assert len(list_warnings(stage)) == 1
+
+
+def test_a_server_that_refuses_is_named_with_its_status(stage: Stage, server: RunningMcpServer) -> None:
+    server.answer = lambda request: (401, {}, b"") if request.http_method == "POST" else None
+    start(stage, {"url": server.url})
+    stage.script_replies("Done.")
+    stage.run_workflow()
+    assert "refused with status 401" in list_warnings(stage)[0]
+
+
+def test_numbers_that_no_json_has_reach_nobody() -> None:
+    structured = {"price": float("nan"), "stock": [float("inf"), 1]}
+    output = build_mcp_output(CallToolResult(content=[], structured_content=structured))
+    assert output.data == {"price": None, "stock": [None, 1]}
+
+
+def test_words_of_a_parser_are_not_those_of_the_server() -> None:
+    error = MCPError(PARSE_ERROR, "Failed to parse JSON response: 4 validation errors for union[…]")
+    said = describe_mcp_failure(McpServer("shop", "http"), error)
+    assert str(said) == "shop answered with what is no valid MCP."
 
 
 def test_all_pages_of_a_list_are_read_and_a_list_without_end_is_cut(stage: Stage, server: RunningMcpServer) -> None:

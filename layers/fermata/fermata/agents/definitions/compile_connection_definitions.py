@@ -107,6 +107,8 @@ def check_mcp_server(place: Place, source: Mapping[str, Any], problems: ProblemL
     if source.get("transport") == "stdio":
         if not source.get("command"):
             problems.add_error(place, f"{name} is missing command, which the transport stdio needs.")
+        elif problems.find_address_problem:
+            problems.add_warning(place, f"{name} is a program, which only a service on this machine can start.")
         return bool(source.get("command"))
     if not source.get("url"):
         problems.add_error(place, f"{name} is missing url.")
@@ -123,6 +125,8 @@ def check_url(place: Place, url: str, problems: ProblemList) -> bool:
         problems: Where mistakes are added.
     """
     if url.startswith(("https://", "http://")):
+        if problems.find_address_problem and (problem := problems.find_address_problem(url)):
+            problems.add_warning(place, f"A deployed service cannot call {url!r}: {problem}")
         return True
     problems.add_error(place, f"{url!r} is no address: it begins with https:// or http://.")
     return False

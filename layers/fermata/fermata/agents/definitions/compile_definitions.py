@@ -14,6 +14,7 @@ from fermata.agents.definitions.compile_agent_definition import AgentCompiler, C
 from fermata.agents.definitions.compile_connection_definitions import compile_connection, compile_endpoint
 from fermata.agents.definitions.definition_problems import (
     DefinitionProblem,
+    FindAddressProblem,
     Place,
     ProblemList,
     SourceDocument,
@@ -50,19 +51,24 @@ def refuse_folders(_base_path: str) -> str:
     raise ValueError("does not exist")
 
 
-def compile_definitions(documents: Sequence[SourceDocument], find_bundle: FindBundle = refuse_folders) -> CompiledFiles:
+def compile_definitions(
+    documents: Sequence[SourceDocument],
+    find_bundle: FindBundle = refuse_folders,
+    find_address_problem: FindAddressProblem | None = None,
+) -> CompiledFiles:
     """Compile files that belong together.
 
     Args:
         documents: The files, as their parser has read them.
         find_bundle: Finds the files of a folder that an agent reads.
+        find_address_problem: Says which addresses are worth a warning; None where the service itself checks them.
     """
-    return _FilesCompiler(find_bundle).compile(documents)
+    return _FilesCompiler(find_bundle, find_address_problem).compile(documents)
 
 
 class _FilesCompiler:
-    def __init__(self, find_bundle: FindBundle) -> None:
-        self._problems = ProblemList()
+    def __init__(self, find_bundle: FindBundle, find_address_problem: FindAddressProblem | None) -> None:
+        self._problems = ProblemList(find_address_problem)
         self._find_bundle = find_bundle
         self._broken: set[str] = set()
 

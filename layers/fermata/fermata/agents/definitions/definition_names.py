@@ -4,7 +4,7 @@ import re
 
 from fermata.domain.agent_ids import AGENT_ID_PATTERN, SCOPES
 
-PLATFORM_TOOL_NAMES = ("update-page-state", "read-file", "list-files", "search-files", "stat-file")
+PLATFORM_TOOL_NAMES = ("update-page-state", "read-file", "list-files", "search-files", "stat-file", "find_tools")
 RESERVED_KEYS = frozenset(
     {
         "__proto__",

@@ -1,6 +1,6 @@
 """Collect what is wrong with the files that define agents, with the file, the line and the path of each problem."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -63,10 +63,19 @@ class DefinitionProblem:
         return {"severity": severity, "file": self.file, "line": self.line, "path": self.path, "message": self.message}
 
 
+FindAddressProblem = Callable[[str], str]
+"""Returns why a service cannot call an address; empty if it may."""
+
+
 @dataclass
 class ProblemList:
-    """The problems that were found so far."""
+    """The problems that were found so far.
 
+    Attributes:
+        find_address_problem: Where it is set, what it finds is a warning.
+    """
+
+    find_address_problem: FindAddressProblem | None = None
     found: list[DefinitionProblem] = field(default_factory=list)
     error_count: int = 0
     _known: set[DefinitionProblem] = field(default_factory=set)

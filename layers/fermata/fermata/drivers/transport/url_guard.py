@@ -18,6 +18,7 @@ MAX_URL_CHARS = 2_000
 _NO_URL = "The address is not a URL. Write it like https://models.example.com/v1."
 _INTERNET = ipaddress.ip_network("2000::/3")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_PRIVATE_SUFFIXES = (".local", ".localhost", ".internal", ".lan", ".home.arpa")
 _RESERVED_NETWORKS = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -28,6 +29,10 @@ _RESERVED_NETWORKS = tuple(
         "3fff::/20",  # documentation
     )
 )
+
+
+class UnknownHost(InvalidRequest):
+    """No address is known of a host."""
 
 
 class UrlGuard:
@@ -76,21 +81,26 @@ class UrlGuard:
             raise AddressRefused(message, reason="scheme", host=host)
         _check_port(host, port)
 
-    def check_url_and_host(self, url: str) -> None:
-        """Check a base URL that is about to be stored: its text, and that its host has public addresses today.
+    def check_url_and_host(self, url: str, *, has_query: bool = False) -> None:
+        """Check a URL that is about to be stored: its text, and that its host has public addresses today.
+
+        Args:
+            url: The URL.
+            has_query: Whether it may have a query. A base URL has none, because paths are added to it.
 
         Raises:
             AddressRefused: No request may be sent there.
-            InvalidRequest: There is no such host.
+            UnknownHost: There is no such host.
+            InvalidRequest: It has a query or a fragment.
         """
         self.check_url(url)
-        if "?" in url or "#" in url:
+        if "#" in url or ("?" in url and not has_query):
             raise InvalidRequest("The address must end with its path, without '?' or '#'.")
         _, host, port = _parse_origin(url)
         try:
             self.resolve_allowed_addresses(host, port)
         except OSError:
-            raise InvalidRequest(f"There is no host {host}. Check how it is spelled.") from None
+            raise UnknownHost(f"There is no host {host}. Check how it is spelled.") from None
 
     def resolve_allowed_addresses(self, host: str, port: int) -> tuple[str, ...]:
         """Return the addresses to connect to instead of `host`; a trusted host is returned as it is.
@@ -115,6 +125,24 @@ class UrlGuard:
                 message = f"{host} is at an address that is not public; it cannot be reached from here."
                 raise AddressRefused(message, reason="not_public", host=host)
         return addresses
+
+
+def find_unreachable_address(url: str) -> str:
+    """Return why a deployed service cannot call a URL, as far as its text says; empty if it may. No name is looked up.
+
+    Args:
+        url: The URL.
+    """
+    try:
+        UrlGuard().check_url(url)
+    except AddressRefused as refusal:
+        return refusal.message
+    host = _parse_origin(url)[1].rstrip(".")
+    try:
+        is_public = is_public_address(host)
+    except ValueError:
+        is_public = "." in host and not host.endswith(_PRIVATE_SUFFIXES)
+    return "" if is_public else f"{host} is not public."
 
 
 def _check_port(host: str, port: int) -> None:

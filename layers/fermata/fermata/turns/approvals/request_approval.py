@@ -16,7 +16,7 @@ from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, split_own_members
 from fermata.turns.approvals.call_input_hash import hash_call_input
 from fermata.turns.approvals.confirmations import ConfirmationCheck
-from fermata.turns.offered_tools import FIND_TOOLS_NAME
+from fermata.turns.offered_tools import is_find_tools
 from fermata.turns.pause import Pause
 from fermata.turns.round_call import CallApproval
 from fermata.turns.turn import Turn
@@ -59,7 +59,7 @@ class CallJudge:
             call_index: The call's index in its round.
             admitted: The call.
         """
-        if admitted.tool.name == FIND_TOOLS_NAME:
+        if is_find_tools(admitted.tool):
             return None  # it only names tools, whose own calls are judged
         if refusal := self.confirmations.check(admitted):
             return refusal

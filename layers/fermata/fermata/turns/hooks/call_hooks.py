@@ -8,7 +8,7 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.events import Event
 from fermata.domain.tools import ToolOutput
-from fermata.remote_tools.call_http_endpoint import EndpointCaller
+from fermata.remote_tools.call_http_endpoint import EndpointCaller, build_endpoint_manifest
 from fermata.remote_tools.http_endpoint_attempt import CallingAgent
 from fermata.turns.hooks.hook_payload import build_context_fields
 from fermata.turns.hooks.hook_points import HookPoint, is_hooked, iter_hook_points
@@ -25,25 +25,22 @@ class HookCaller:
         self._agent = agent
         self._caller = EndpointCaller(resources, turn.tenant, CallingAgent(agent.id, turn.conversation, turn.user))
 
-    def call_point(self, name: str, key: str, payload: Mapping[str, Any]) -> Iterable[ToolOutput]:
-        """Call the endpoints of a point, one after the other, and yield their outputs. A failure is logged.
-
-        Args:
-            name: Of the member of `RunHooks`.
-            key: Identifies the point within the turn.
-            payload: What they are told.
-        """
-        for endpoint_id in self.list_endpoint_ids(name):
-            output = self.call_endpoint(name, key, endpoint_id, payload)
-            if output is not None:
-                yield output
-
     def list_endpoint_ids(self, name: str) -> Sequence[str]:
         """Return the ids of the endpoints of a point."""
         return [str(endpoint_id) for endpoint_id in getattr(self._agent.settings.hooks, name)]
 
+    def count_seconds(self, endpoint_id: str) -> float:
+        """Return how long a call of an endpoint may take, with its repetitions."""
+        endpoint = self._agent.definition.endpoints.get(endpoint_id)
+        if endpoint is None:
+            return 0
+        manifest = build_endpoint_manifest(endpoint)
+        return manifest.timeout_seconds * manifest.retry_policy.max_attempts
+
     def call_endpoint(self, name: str, key: str, endpoint_id: str, payload: Mapping[str, Any]) -> ToolOutput | None:
         """Call one endpoint of a point, and return its output; None if the agent has no such endpoint.
+
+        A failure is logged.
 
         Args:
             name: Of the member of `RunHooks`.

@@ -1,7 +1,8 @@
 """Call the endpoints at the end of a turn before it ends, so that what they return is part of the stream.
 
 They are called in order, also after a failure. If another function ends the turn, as a cancellation does, they are
-called afterwards, and what they return reaches nobody (decision 0368).
+called afterwards, and what they return reaches nobody (decision 0368). So they are if the invocation has no time left
+for all of them (decision 0563).
 """
 
 from dataclasses import replace
@@ -39,12 +40,16 @@ def run_finish_hooks(context: TurnContext, terminal: TerminalEvent, final_round:
         add_usage(context.log.state, final_round.request_usages),
     )
     parts: list[DataPartEvent] = []
+    events: tuple[Event, ...] = (FinishHooksRunEvent(),)
     with StreamWriter(context.resources, context.log, context.heartbeat, abort=caller.abort) as writer:
         writer.check_log()
-        for output in caller.call_point("on_finish", "finish", payload):
-            parts += read_data_parts(output.data) if output.ok else ()
-    events: tuple[Event, ...] = (*limit_data_parts(parts), FinishHooksRunEvent())
-    return replace(final_round, events=(*final_round.events, *events))
+        for endpoint_id in caller.list_endpoint_ids("on_finish"):
+            if not context.has_time_for(caller.count_seconds(endpoint_id)):
+                events = ()  # all are called afterwards; those that were called know the repetition by its key
+                break
+            output = caller.call_endpoint("on_finish", "finish", endpoint_id, payload)
+            parts += read_data_parts(output.data) if output and output.ok else ()
+    return replace(final_round, events=(*final_round.events, *limit_data_parts(parts), *events))
 
 
 def _list_messages(context: TurnContext, final_round: FinalRound) -> list[Message]:

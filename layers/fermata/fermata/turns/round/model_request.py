@@ -287,10 +287,16 @@ class _RequestSender:
 
                 raise AccountsChanged from error
 
+        # a further model may have another price, or none
+        turn = (
+            context.turn
+            if self._model == context.turn.model
+            else context.turn.model_copy(update={"model": self._model})
+        )
         commit = partial(
             commit_with_budget_hold,
             context.resources,
-            context.turn,
+            turn,
             state.expected_prompt_tokens,
             append,
             round_=state.round,
