@@ -1,6 +1,7 @@
 """Define a content model: what kind of documents it has, and their fields."""
 
 import re
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ DEFINITION_LOCALE = "data"
 """Where a document keeps what is the same in all languages."""
 MAX_FIELDS = 200
 MAX_UNIQUE_FIELDS = 5
+MAX_FIELD_NAME_CHARS = 100
 
 
 class ModelKind(StrEnum):
@@ -82,6 +84,16 @@ def parse_content_model(value: Any) -> ContentModel:
         raise InvalidRequest(f"The model is not valid: {place}: {first['msg']}.") from error
     if model.id == META_MODEL:
         raise InvalidRequest(f"No model can be called {META_MODEL}.")
+    if long := next((name for name in _iter_field_names(model.fields) if len(name) > MAX_FIELD_NAME_CHARS), ""):
+        raise InvalidRequest(f"The name of the field {long[:40]}… has more than {MAX_FIELD_NAME_CHARS} characters.")
     if len(model.unique_fields) > MAX_UNIQUE_FIELDS:
         raise InvalidRequest(f"A model has at most {MAX_UNIQUE_FIELDS} unique fields.")
     return model
+
+
+def _iter_field_names(fields: Mapping[str, FieldDefinition]) -> Iterator[str]:
+    for name, field in fields.items():
+        yield name
+        while field.items is not None:
+            field = field.items
+        yield from _iter_field_names(field.fields or {})

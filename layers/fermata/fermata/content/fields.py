@@ -1,6 +1,8 @@
 """Define the fields of a content model: the 27 types, and what a field asks of its value."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -88,3 +90,30 @@ class FieldDefinition(DomainModel):
     accept: str | None = None
     max_size: Annotated[int | None, Field(ge=0)] = None
     description: str = ""
+
+    @cached_property
+    def known_options(self) -> frozenset[str]:
+        """The options, to look them up."""
+        return frozenset(self.options or ())
+
+    @cached_property
+    def known_targets(self) -> frozenset[str]:
+        """The models that a relation may point to, to look them up."""
+        return frozenset(self.model)
+
+    @cached_property
+    def required_members(self) -> tuple[str, ...]:
+        """The members that an object has to have."""
+        return tuple(name for name, member in (self.fields or {}).items() if member.required)
+
+    def list_members(self, value: Mapping[str, Any]) -> list[str]:
+        """Return the members that an object has or has to have, in their order: the others need no check."""
+        members = self.fields or {}
+        if len(members) <= len(value) + len(self.required_members):
+            return list(members)
+        wanted = {name for name in value if name in members}.union(self.required_members)
+        return sorted(wanted, key=self._places_of_members.__getitem__)
+
+    @cached_property
+    def _places_of_members(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.fields or {})}

@@ -98,7 +98,8 @@ def remove_page_sections(content: DocumentContent, section_ids: Sequence[str]) -
         NotFound: The page does not have one of them.
     """
     sections = list_page_sections(content)
-    missing = [one for one in section_ids if one not in {section.id for section in sections}]
+    known = {section.id for section in sections}
+    missing = [one for one in section_ids if one not in known]
     if missing:
         raise NotFound(f"There is no section {', '.join(missing)}.")
     gone = set(section_ids)

@@ -36,7 +36,7 @@ def _says_the_same(text: str, data: Any) -> bool:
         return True
     try:
         return bool(json.loads(text) == data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

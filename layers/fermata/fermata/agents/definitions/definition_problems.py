@@ -122,11 +122,13 @@ class ProblemList:
     def _add_mistakes(self, place: Place, value: Any, error: ValidationError) -> None:
         details = error.errors(include_url=False, include_input=False)
         paths = [find_member_path(value, detail["loc"]) for detail in details]
-        for index, (detail, path) in enumerate(zip(details, paths, strict=True)):
+        around = {path[:length] for path in set(paths) for length in range(len(path))}
+        reported: set[ItemPath] = set()
+        for detail, path in zip(details, paths, strict=True):
             # A value that may have several forms is reported once, and by the mistakes inside of it if there are any.
-            is_repeated = path in paths[:index]
-            has_inner = any(len(other) > len(path) and other[: len(path)] == path for other in paths)
-            if not is_repeated and not (has_inner and detail["type"] in _FORM_MISTAKES):
+            is_repeated = path in reported
+            reported.add(path)
+            if not is_repeated and not (path in around and detail["type"] in _FORM_MISTAKES):
                 name = str(detail["loc"][-1]) if detail["loc"] else ""
                 self.add_error(place.inside(*path), _describe_mistake(detail["type"], name, detail["msg"]))
 

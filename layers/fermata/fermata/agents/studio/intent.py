@@ -1,10 +1,11 @@
 """Guess what a message of the studio's chat is about, in English and Turkish. The guess permits nothing."""
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from fermata.domain.plain_letters import remove_marks
 
 IntentCategory = Literal[
     "content_operation", "model_operation", "branch_operation", "project_operation", "query", "out_of_scope"
@@ -65,8 +66,7 @@ def classify_intent(message: str, ui_context: Mapping[str, Any]) -> Intent:
 
 def _fold(text: str) -> str:
     """Return a text in small letters without marks: both Turkish i are one letter, and so are ş and s."""
-    letters = text.replace("İ", "i").replace("ı", "i").lower()
-    return "".join(letter for letter in unicodedata.normalize("NFKD", letters) if not unicodedata.combining(letter))
+    return remove_marks(text.replace("İ", "i").replace("ı", "i").lower())
 
 
 def _contains(words: list[str], phrase: tuple[str, ...]) -> bool:

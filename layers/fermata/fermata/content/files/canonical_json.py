@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.repeated_names import find_repeated_name
 
 MAX_NESTED_VALUES = 64
 _EXPONENT = re.compile(r"e([+-])0?([0-9]+)$")
@@ -120,8 +121,7 @@ def parse_json_file(text: str, path: str) -> dict[str, Any]:
 def _read_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the member {next(one for one in names if names.count(one) > 1)!r} is there twice")
+        raise ValueError(f"the member {find_repeated_name(name for name, _ in pairs)!r} is there twice")
     return members
 
 

@@ -13,6 +13,8 @@ VOCABULARY_PATH = f"{ROOT}vocabulary.json"
 MODELS_FOLDER = f"{ROOT}models/"
 _PROTECTED_FOLDERS = (".git", ".github", ".ci", ".env", "node_modules", ".contentrain/models", ".contentrain/meta")
 _PATH_SEGMENT = re.compile(r"[A-Za-z0-9_.@\[\]() -]{1,100}")
+_MAX_FOLDERS = 10
+"""Within each other: a file may belong to a model of each of them."""
 _STRATEGIES = ("file", "suffix", "directory", "none")
 
 
@@ -55,8 +57,10 @@ def _check_folder(path: Any, model_id: str) -> str:
     is_plain = all(_PATH_SEGMENT.fullmatch(one) and one.strip(". ") == one.lstrip(".") for one in segments)
     lower = folder.lower()
     is_protected = any(lower == one or lower.startswith(f"{one}/") for one in _PROTECTED_FOLDERS)
-    if not folder or not is_plain or ".." in folder or is_protected:
-        raise InvalidRequest(f"The model {model_id} cannot keep its content in {path!r}. Name a folder of the project.")
+    if not folder or not is_plain or ".." in folder or is_protected or len(segments) > _MAX_FOLDERS:
+        raise InvalidRequest(
+            f"The model {model_id} cannot keep its content in {str(path)[:200]!r}. Name a folder of the project."
+        )
     return folder
 
 
@@ -84,9 +88,14 @@ def _name_document_file(locale: str, slug: str, strategy: str, *, is_translated:
     return f"{names[strategy]}.md"
 
 
-def read_document_path(model: ContentModel, path: str) -> tuple[str, str] | None:
-    """Return slug and locale of a document in Markdown, or None if the path is of something else."""
-    folder = find_documents_folder(model)
+def read_document_path(model: ContentModel, folder: DocumentsFolder, path: str) -> tuple[str, str] | None:
+    """Return slug and locale of a document in Markdown, or None if the path is of something else.
+
+    Args:
+        model: The model.
+        folder: That of its documents.
+        path: Of a file.
+    """
     if not path.startswith(folder.path) or not path.endswith(".md"):
         return None
     name = path[len(folder.path) : -len(".md")]

@@ -1,7 +1,7 @@
 """Read a project from its files. A file that cannot be read stops it, so that nothing is taken for deleted."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
@@ -18,6 +18,7 @@ from fermata.content.files.file_layout import (
     content_path,
     find_documents_folder,
     meta_path,
+    model_path,
     read_document_path,
 )
 from fermata.content.files.front_matter import parse_document_file
@@ -63,6 +64,7 @@ class _ProjectReader:
         context = self._read_object(CONTEXT_PATH)
         vocabulary = self._read_vocabulary()
         models = {model.id: model for model in self._iter_models()}
+        _check_folders(models.values())
         documents: Documents = {}
         for model in models.values():
             documents |= self._read_documents(model)
@@ -143,8 +145,9 @@ class _ProjectReader:
     def _read_markdown(self, model: ContentModel) -> dict[str, dict[str, Any]]:
         """Return the content of documents by slug and locale."""
         found: dict[str, dict[str, Any]] = {}
-        for path in self._list_folder(find_documents_folder(model).path):
-            place = read_document_path(model, path)
+        folder = find_documents_folder(model)
+        for path in self._list_folder(folder.path):
+            place = read_document_path(model, folder, path)
             if place is not None and place[1] in (DEFINITION_LOCALE, *self._locales):
                 self._used.add(path)
                 found.setdefault(place[0], {})[place[1]] = parse_document_file(self._files[path], path)
@@ -193,6 +196,16 @@ class _ProjectReader:
         if record is not None and not isinstance(record, dict):
             raise UnreadableFile(path, f"the record {name} has to be an object.")
         return record
+
+
+def _check_folders(models: Iterable[ContentModel]) -> None:
+    """Check that each document in Markdown belongs to one model: with a folder for all, each is read for each model."""
+    owners: dict[str, str] = {}
+    for model in models:
+        if model.kind is ModelKind.DOCUMENT:
+            owner = owners.setdefault(find_documents_folder(model).path, model.id)
+            if owner != model.id:
+                raise UnreadableFile(model_path(model.id), f"its content_path is that of the model {owner}.")
 
 
 def _read_locales(config: Mapping[str, Any]) -> tuple[str, ...]:

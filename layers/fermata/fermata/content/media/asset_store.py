@@ -107,7 +107,8 @@ def _add_preset(documents: WorkingDocuments, asset: DocumentVersion, raw: bytes,
 
     def add_files(content: DocumentContent) -> DocumentContent:
         known = list_asset_files(content)
-        missing = [_describe_file(one) for one in files if one.name not in {file.get("name") for file in known}]
+        known_names = {file.get("name") for file in known}
+        missing = [_describe_file(one) for one in files if one.name not in known_names]
         return content.with_fields(DEFINITION_LOCALE, {FILES_FIELD: [*known, *missing]})
 
     return documents.update(asset.key, add_files, effect_suffix="/asset").version

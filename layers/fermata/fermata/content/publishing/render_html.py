@@ -45,8 +45,8 @@ def _render_body(
     assert version.content is not None
     sections = list_page_sections(version.content) if isinstance(shared.get("sections"), list) else []
     section_ids = {section.id for section in sections}
-    own = {**shared, **texts}
-    yield from _render_fields({name: own[name] for name in own if name not in _HIDDEN_FIELDS | section_ids}, images, 0)
+    own, hidden = {**shared, **texts}, _HIDDEN_FIELDS | section_ids
+    yield from _render_fields({name: own[name] for name in own if name not in hidden}, images, 0)
     for section in sections:
         inner = "".join(_render_fields(texts.get(section.id) or {}, images, 0))
         yield f'<section id="{escape(section.id)}" class="{escape(section.model)}">{inner}</section>'

@@ -5,10 +5,11 @@ Texts that share words, stems of words or parts of them are near to each other. 
 
 import hashlib
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+
+from fermata.domain.plain_letters import remove_marks
 
 LEXICAL_MODEL = "lexical-256"
 LEXICAL_DIMENSIONS = 256
@@ -25,8 +26,7 @@ def embed_lexically(texts: Sequence[str]) -> list[Vector]:
 
 def normalize_words(text: str) -> list[str]:
     """Return the words of a text: letters without accents, and digits, in lower case."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    kept = (char if char.isalnum() else " " for char in plain if not unicodedata.combining(char))
+    kept = (char if char.isalnum() else " " for char in remove_marks(text.casefold()))
     return "".join(kept).split()
 
 

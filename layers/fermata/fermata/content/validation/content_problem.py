@@ -1,8 +1,13 @@
 """Define what is wrong with a value: where, how badly, and what to do."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from fermata.domain.base import DomainModel
+
+MAX_CONTENT_PROBLEMS = 100
+"""Of each severity that are listed at once: nobody reads more, and a short list of values may have a million."""
+_MAX_CHOICES_CHARS = 500
 
 ProblemSeverity = Literal["error", "warning"]
 ProblemKind = Literal[
@@ -47,6 +52,28 @@ class ContentProblem(DomainModel):
     severity: ProblemSeverity = "error"
     kind: ProblemKind
     message: str
+
+
+def limit_problems(problems: Iterable[ContentProblem]) -> Iterator[ContentProblem]:
+    """Yield problems up to the limit of their severity. After so many errors, nothing more is looked for."""
+    left = {"error": MAX_CONTENT_PROBLEMS, "warning": MAX_CONTENT_PROBLEMS}
+    for problem in problems:
+        if left[problem.severity]:
+            left[problem.severity] -= 1
+            yield problem
+        if not left["error"]:
+            return
+
+
+def name_choices(choices: Sequence[str]) -> str:
+    """Return what may be chosen, for messages, as far as anybody reads it."""
+    shown, chars = list[str](), 0
+    for choice in choices:
+        chars += len(choice) + 2
+        if shown and chars > _MAX_CHOICES_CHARS:
+            return f"{', '.join(shown)} and {len(choices) - len(shown)} more"
+        shown.append(choice[:_MAX_CHOICES_CHARS])
+    return ", ".join(shown)
 
 
 def is_valid(problems: list[ContentProblem]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fermata.content.fields import FieldDefinition, FieldType
-from fermata.content.validation.content_problem import ContentProblem
+from fermata.content.validation.content_problem import ContentProblem, name_choices
 
 
 def check_relation(value: Any, definition: FieldDefinition, path: str) -> Iterator[ContentProblem]:
@@ -35,8 +35,8 @@ def _check_target(value: Any, definition: FieldDefinition, path: str) -> Iterato
     elif (
         not isinstance(value, dict) or not isinstance(value.get("model"), str) or not isinstance(value.get("ref"), str)
     ):
-        message = f'{path} has to be {{"model": …, "ref": …}}, because it may point to {", ".join(models)}.'
+        message = f'{path} has to be {{"model": …, "ref": …}}, because it may point to {name_choices(models)}.'
         yield ContentProblem(field=path, kind="relation_shape", message=message)
-    elif value["model"] not in models:
-        message = f"{path} points to the model {value['model']}. It has to be one of {', '.join(models)}."
+    elif value["model"] not in definition.known_targets:
+        message = f"{path} points to the model {value['model'][:80]}. It has to be one of {name_choices(models)}."
         yield ContentProblem(field=path, kind="relation_target", message=message)

@@ -4,10 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fermata.content.fields import MEDIA_TYPES, NUMBER_TYPES, RELATION_TYPES, FieldDefinition, FieldType
-from fermata.content.validation.content_problem import ContentProblem, is_valid
+from fermata.content.validation.content_problem import ContentProblem, is_valid, limit_problems, name_choices
 from fermata.content.validation.relation_shape_checks import check_relation
 from fermata.content.validation.secret_words import looks_like_secret
-from fermata.content.validation.tenant_patterns import BadPatternError, contains_match
+from fermata.content.validation.tenant_patterns import (
+    BadPatternError,
+    PatternBudget,
+    PatternTooCostly,
+    contains_match,
+)
 from fermata.content.validation.unique_values import UniqueValues
 from fermata.content.validation.value_format_checks import check_accepted_file, check_number_of_type, check_text_of_type
 
@@ -20,6 +25,8 @@ def validate_content(
     *,
     entry_id: str = "",
     unique_values: UniqueValues | None = None,
+    budget: PatternBudget | None = None,
+    is_partial: bool = False,
 ) -> list[ContentProblem]:
     """Return the problems of an entry's content, in the order of the fields. Members without a field are no problem.
 
@@ -28,60 +35,102 @@ def validate_content(
         fields: The fields of the model.
         entry_id: The id of the entry, which may keep its own unique values.
         unique_values: Those of all entries; None for a model with one entry.
+        budget: Of the patterns of the whole document; without it, that of this content.
+        is_partial: Whether the content may lack what is required.
     """
-    problems: list[ContentProblem] = []
-    for name, definition in fields.items():
-        value = content.get(name)
-        found = list(_check_value(value, definition, name, depth=0))
-        if unique_values and definition.unique and not _is_missing(value) and is_valid(found):
-            found += _check_unique(value, name, entry_id, unique_values)
-        problems += found
-    return problems
+    checker = _ContentChecker(budget or PatternBudget(), is_partial=is_partial)
+
+    def iter_problems() -> Iterator[ContentProblem]:
+        for name, definition in fields.items():
+            value = content.get(name)
+            found = list(limit_problems(checker.check_value(value, definition, name, 0)))
+            yield from found
+            if unique_values and definition.unique and not _is_missing(value) and is_valid(found):
+                yield from _check_unique(value, name, entry_id, unique_values)
+
+    return list(limit_problems(iter_problems()))
 
 
 def validate_dictionary(content: Mapping[str, Any]) -> list[ContentProblem]:
     """Return the problems of a dictionary, whose members are texts."""
-    problems = []
+    return list(limit_problems(_check_texts(content)))
+
+
+def _check_texts(content: Mapping[str, Any]) -> Iterator[ContentProblem]:
     for key, value in content.items():
         if not isinstance(value, str):
-            problems.append(ContentProblem(field=key, kind="type", message=f"{key} has to be a text."))
+            yield ContentProblem(field=key, kind="type", message=f"{key} has to be a text.")
         elif looks_like_secret(value):
-            problems.append(_describe_secret(key))
-    return problems
+            yield _describe_secret(key)
 
 
-def _check_value(value: Any, definition: FieldDefinition, path: str, depth: int) -> Iterator[ContentProblem]:
-    if _is_missing(value):
-        if definition.required:
-            yield ContentProblem(field=path, kind="required", message=f"{path} is required.")
+class _ContentChecker:
+    """Checks values. The patterns of their fields have one budget together."""
+
+    def __init__(self, budget: PatternBudget, *, is_partial: bool) -> None:
+        self._budget = budget
+        self._is_partial = is_partial
+
+    def check_value(self, value: Any, definition: FieldDefinition, path: str, depth: int) -> Iterator[ContentProblem]:
+        if _is_missing(value):
+            if definition.required and not self._is_partial:
+                yield ContentProblem(field=path, kind="required", message=f"{path} is required.")
+                return
+            if value is None or (self._is_partial and definition.required):
+                return
+        if isinstance(value, str) and looks_like_secret(value):
+            yield _describe_secret(path)
+        if definition.type in RELATION_TYPES:
+            yield from check_relation(value, definition, path)
+        elif not _has_type(value, definition.type):
+            message = f"{path} has to be {_NAMES_OF_TYPES[definition.type]}."
+            yield ContentProblem(field=path, kind="type", message=message)
+        elif isinstance(value, str):
+            yield from self._check_text(value, definition, path)
+        elif isinstance(value, list | dict):
+            yield from self._check_members(value, definition, path, depth)
+        elif not isinstance(value, bool):
+            yield from check_number_of_type(value, definition.type, path)
+            yield from _check_range(value, definition, path, unit="")
+
+    def _check_text(self, text: str, definition: FieldDefinition, path: str) -> Iterator[ContentProblem]:
+        yield from check_text_of_type(text, definition.type, path)
+        if definition.accept and definition.type in MEDIA_TYPES:
+            yield from check_accepted_file(text, definition.accept, path)
+        yield from _check_range(len(text), definition, path, unit=" characters")
+        if definition.pattern is not None:
+            yield from self._check_pattern(text, definition.pattern, path)
+        if definition.type is FieldType.SELECT and definition.options and text not in definition.known_options:
+            message = f"{path} has to be one of {name_choices(definition.options)}."
+            yield ContentProblem(field=path, kind="options", message=message)
+
+    def _check_pattern(self, text: str, pattern: str, path: str) -> Iterator[ContentProblem]:
+        try:
+            if not contains_match(pattern, text, self._budget):
+                message = f"{path} does not match the pattern {pattern}."
+                yield ContentProblem(field=path, kind="pattern", message=message)
             return
-        if value is None:
-            return
-    if isinstance(value, str) and looks_like_secret(value):
-        yield _describe_secret(path)
-    if definition.type in RELATION_TYPES:
-        yield from check_relation(value, definition, path)
-    elif not _has_type(value, definition.type):
-        yield ContentProblem(field=path, kind="type", message=f"{path} has to be {_NAMES_OF_TYPES[definition.type]}.")
-    elif isinstance(value, str):
-        yield from _check_text(value, definition, path)
-    elif isinstance(value, list | dict):
-        yield from _check_members(value, definition, path, depth)
-    elif not isinstance(value, bool):
-        yield from check_number_of_type(value, definition.type, path)
-        yield from _check_range(value, definition, path, unit="")
+        except PatternTooCostly:
+            message = f"The pattern of {path} may take too long for so much text, so that it was not checked"
+        except BadPatternError:
+            message = f"The pattern of {path} cannot be used, so that it was not checked"
+        yield ContentProblem(field=path, severity="warning", kind="bad_pattern", message=f"{message}: {pattern[:100]}")
 
-
-def _check_text(text: str, definition: FieldDefinition, path: str) -> Iterator[ContentProblem]:
-    yield from check_text_of_type(text, definition.type, path)
-    if definition.accept and definition.type in MEDIA_TYPES:
-        yield from check_accepted_file(text, definition.accept, path)
-    yield from _check_range(len(text), definition, path, unit=" characters")
-    if definition.pattern is not None:
-        yield from _check_pattern(text, definition.pattern, path)
-    if definition.type is FieldType.SELECT and definition.options and text not in definition.options:
-        message = f"{path} has to be one of {', '.join(definition.options)}."
-        yield ContentProblem(field=path, kind="options", message=message)
+    def _check_members(
+        self, value: list[Any] | dict[str, Any], definition: FieldDefinition, path: str, depth: int
+    ) -> Iterator[ContentProblem]:
+        if isinstance(value, list):
+            yield from _check_range(len(value), definition, path, unit=" items")
+        if depth >= MAX_NESTED_FIELDS:
+            message = f"{path} is nested deeper than {MAX_NESTED_FIELDS} levels."
+            yield ContentProblem(field=path, kind="depth", message=message)
+        elif isinstance(value, list) and definition.items:
+            for index, item in enumerate(value):
+                yield from self.check_value(item, definition.items, f"{path}[{index}]", depth + 1)
+        elif isinstance(value, dict):
+            members = definition.fields or {}
+            for name in definition.list_members(value):
+                yield from self.check_value(value.get(name), members[name], f"{path}.{name}", depth + 1)
 
 
 def _check_range(size: float, definition: FieldDefinition, path: str, unit: str) -> Iterator[ContentProblem]:
@@ -89,32 +138,6 @@ def _check_range(size: float, definition: FieldDefinition, path: str, unit: str)
         yield ContentProblem(field=path, kind="range", message=f"{path} has to be at least {definition.min:g}{unit}.")
     if definition.max is not None and size > definition.max:
         yield ContentProblem(field=path, kind="range", message=f"{path} may be at most {definition.max:g}{unit}.")
-
-
-def _check_pattern(text: str, pattern: str, path: str) -> Iterator[ContentProblem]:
-    try:
-        if not contains_match(pattern, text):
-            yield ContentProblem(field=path, kind="pattern", message=f"{path} does not match the pattern {pattern}.")
-    except BadPatternError:
-        message = f"The pattern of {path} cannot be used, so that it was not checked: {pattern[:100]}"
-        yield ContentProblem(field=path, severity="warning", kind="bad_pattern", message=message)
-
-
-def _check_members(
-    value: list[Any] | dict[str, Any], definition: FieldDefinition, path: str, depth: int
-) -> Iterator[ContentProblem]:
-    if isinstance(value, list):
-        yield from _check_range(len(value), definition, path, unit=" items")
-    if depth >= MAX_NESTED_FIELDS:
-        yield ContentProblem(
-            field=path, kind="depth", message=f"{path} is nested deeper than {MAX_NESTED_FIELDS} levels."
-        )
-    elif isinstance(value, list) and definition.items:
-        for index, item in enumerate(value):
-            yield from _check_value(item, definition.items, f"{path}[{index}]", depth + 1)
-    elif isinstance(value, dict):
-        for name, member in (definition.fields or {}).items():
-            yield from _check_value(value.get(name), member, f"{path}.{name}", depth + 1)
 
 
 def _check_unique(value: Any, name: str, entry_id: str, unique_values: UniqueValues) -> Iterator[ContentProblem]:

@@ -6,7 +6,8 @@ from typing import Any
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
 from fermata.content.documents.document import DOCUMENT_SLUG, MAX_DOCUMENT_TITLE_CHARS, SLUG_RULE, DocumentContent
 from fermata.content.page_sections import list_page_sections
-from fermata.content.validation.content_problem import ContentProblem
+from fermata.content.validation.content_problem import ContentProblem, limit_problems
+from fermata.content.validation.tenant_patterns import PatternBudget
 from fermata.content.validation.validate_content import validate_content, validate_dictionary
 from fermata.domain.errors import InvalidRequest
 
@@ -22,7 +23,7 @@ class ContentRefused(InvalidRequest):
         errors = [problem for problem in problems if problem.severity == "error"]
         super().__init__(" ".join(problem.message for problem in errors[:5]))
         self.problems = tuple(problems)
-        self.details = {"problems": [problem.to_wire() for problem in problems]}
+        self.details = {"problems": [problem.to_wire() for problem in limit_problems(problems)]}
 
 
 def validate_document(
@@ -36,16 +37,23 @@ def validate_document(
         models: The section models of a page, by id. Sections of others are not checked.
         locales: The locales of its space.
     """
-    problems = [*_check_slug(content, model), *_check_locales(content, model, locales)]
+    return list(limit_problems(_iter_problems(content, model, models, locales)))
+
+
+def _iter_problems(
+    content: DocumentContent, model: ContentModel, models: Mapping[str, ContentModel], locales: Sequence[str]
+) -> Iterator[ContentProblem]:
+    yield from _check_slug(content, model)
+    yield from _check_locales(content, model, locales)
+    budget = PatternBudget()
     if model.kind is ModelKind.DICTIONARY:
         for locale, texts in content.locales.items():
-            problems += _prefix(validate_dictionary(texts), locale)
+            yield from _prefix(validate_dictionary(texts), locale)
     elif model.kind is ModelKind.PAGE:
-        problems += validate_content(content.get_locale(DEFINITION_LOCALE), model.fields)
-        problems += _check_sections(content, models)
+        yield from validate_content(content.get_locale(DEFINITION_LOCALE), model.fields, budget=budget)
+        yield from _check_sections(content, models, budget)
     else:
-        problems += _check_fields(content, model)
-    return problems
+        yield from _check_fields(content, model, budget)
 
 
 def _check_slug(content: DocumentContent, model: ContentModel) -> Iterator[ContentProblem]:
@@ -66,17 +74,19 @@ def _check_locales(content: DocumentContent, model: ContentModel, locales: Seque
             yield ContentProblem(field=locale, kind="locale", message=message)
 
 
-def _check_fields(content: DocumentContent, model: ContentModel) -> Iterator[ContentProblem]:
+def _check_fields(content: DocumentContent, model: ContentModel, budget: PatternBudget) -> Iterator[ContentProblem]:
     """Check each locale together with what is the same in all of them."""
     shared = content.get_locale(DEFINITION_LOCALE)
     translated = {name: fields for name, fields in content.locales.items() if name != DEFINITION_LOCALE}
     if not translated:
-        yield from validate_content(shared, model.fields)
+        yield from validate_content(shared, model.fields, budget=budget)
     for locale, fields in translated.items():
-        yield from _prefix(validate_content({**shared, **fields}, model.fields), locale)
+        yield from _prefix(validate_content({**shared, **fields}, model.fields, budget=budget), locale)
 
 
-def _check_sections(content: DocumentContent, models: Mapping[str, ContentModel]) -> Iterator[ContentProblem]:
+def _check_sections(
+    content: DocumentContent, models: Mapping[str, ContentModel], budget: PatternBudget
+) -> Iterator[ContentProblem]:
     """Check the values that sections have. One that is still empty lacks nothing."""
     sections = {section.id: models.get(section.model) for section in list_page_sections(content)}
     for locale, contents in content.locales.items():
@@ -87,15 +97,14 @@ def _check_sections(content: DocumentContent, models: Mapping[str, ContentModel]
                 message = f"The page has no section {section_id}."
                 yield ContentProblem(field=f"{locale}.{section_id}", kind="section", message=message)
             elif (model := sections[section_id]) is not None:
-                yield from _check_section(fields, model, f"{locale}.{section_id}")
+                yield from _check_section(fields, model, f"{locale}.{section_id}", budget)
 
 
-def _check_section(fields: Any, model: ContentModel, path: str) -> Iterator[ContentProblem]:
+def _check_section(fields: Any, model: ContentModel, path: str, budget: PatternBudget) -> Iterator[ContentProblem]:
     if not isinstance(fields, dict):
         yield ContentProblem(field=path, kind="type", message=f"{path} has to be an object.")
         return
-    found = validate_content(fields, model.fields)
-    yield from _prefix([problem for problem in found if problem.kind != "required"], path)
+    yield from _prefix(validate_content(fields, model.fields, budget=budget, is_partial=True), path)
 
 
 def _prefix(problems: Sequence[ContentProblem], path: str) -> Iterator[ContentProblem]:

@@ -1,7 +1,6 @@
 """List, read, create, change and delete pages for the CMS tools."""
 
 import re
-import unicodedata
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE
@@ -19,6 +18,7 @@ from fermata.content.page_sections import (
     merge_section_content,
 )
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.plain_letters import remove_marks
 from fermata.tools.cms.navigation_tools import (
     change_navigation,
     is_link_to_page,
@@ -205,7 +205,7 @@ def _find_page(arguments: dict[str, Any], access: OpenedSpace) -> DocumentVersio
 
 def make_slug(name: str) -> str:
     """Return a slug made of a name: its letters without accents and its digits, joined by hyphens."""
-    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode().lower()
+    plain = remove_marks(name.replace("ß", "ss")).encode("ascii", "ignore").decode().lower()
     slug = re.sub("[^a-z0-9]+", "-", plain)[:_MAX_SLUG].strip("-")
     if len(slug) < 2:
         raise InvalidRequest("Name a slug, because none can be made of this name.")

@@ -3,12 +3,12 @@
 import json
 import math
 import re
-from collections import Counter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
+from fermata.domain.repeated_names import find_repeated_name
 from fermata.wire.bodies.validation_errors import format_validation_errors
 from fermata.wire.http.json_memory import fits_into_memory
 from fermata.wire.http.messages import HttpRequest
@@ -117,8 +117,7 @@ def _has_lone_surrogate(text: str) -> bool:
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        counts = Counter(name for name, _ in pairs)
-        repeated = next(name for name in members if counts[name] > 1)
+        repeated = find_repeated_name(name for name, _ in pairs) or ""
         raise InvalidRequest(f"{INVALID_BODY_PREFIX} The member {repeated[:80]!r} is there twice.")
     return members
 
