@@ -86,7 +86,8 @@ def check_survives(recording: Recording, events: Sequence[Any]) -> None:
         parts = collect_parts(recording, events)
         assert isinstance(parts[-1], ModelResponse)
     for part in parts:
-        json.dumps(part.to_wire(), ensure_ascii=False, allow_nan=False).encode()
+        value = part.to_wire() if isinstance(part, ModelResponse) else part.text
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)

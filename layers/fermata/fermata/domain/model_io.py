@@ -1,5 +1,6 @@
 """Define model requests and responses in a form that is independent of the provider."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -118,13 +119,15 @@ class TokenUsage(DomainModel):
         return max(0, self.prompt - self.cache_read - self.cache_creation) if self.cached_within else self.prompt
 
 
-class TextDelta(DomainModel):
-    """A piece of the response's text, as it streams in."""
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the response's text, as it streams in. There are thousands, so nothing is validated."""
 
     text: str
 
 
-class ReasoningDelta(DomainModel):
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
     """A piece of the model's reasoning, as it streams in."""
 
     text: str

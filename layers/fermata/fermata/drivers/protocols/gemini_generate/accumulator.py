@@ -83,38 +83,44 @@ class GeminiAccumulator:
         if error := event.get("error"):
             self.stream_error = error
             return
-        self._usage |= {
-            name: value
-            for name, value in as_dict(event.get("usageMetadata")).items()
-            if value is not None and (value != 0 or not self._usage.get(name))
-        }
-        feedback = as_dict(event.get("promptFeedback"))
-        self._block_reason = as_text(feedback.get("blockReason")) or self._block_reason
-        self._block_message = as_text(feedback.get("blockReasonMessage")) or self._block_message
+        if usage := event.get("usageMetadata"):
+            self._add_usage(as_dict(usage))
+        if feedback := as_dict(event.get("promptFeedback")):
+            self._block_reason = as_text(feedback.get("blockReason")) or self._block_reason
+            self._block_message = as_text(feedback.get("blockReasonMessage")) or self._block_message
         for candidate in as_dict_list(event.get("candidates"))[:1]:
-            yield from self._add_candidate(candidate)
+            for part in self._add_candidate(candidate):
+                if (delta := self._add_part(part)) is not None:
+                    yield delta
 
-    def _add_candidate(self, candidate: dict[str, Any]) -> Iterator[StreamPart]:
-        known = {name: value for name, value in candidate.items() if name != "content" and value is not None}
-        self._candidate |= known
+    def _add_usage(self, usage: dict[str, Any]) -> None:
+        for name, value in usage.items():
+            if value is not None and (value != 0 or not self._usage.get(name)):
+                self._usage[name] = value
+
+    def _add_candidate(self, candidate: dict[str, Any]) -> list[dict[str, Any]]:
+        """Keep what a candidate says, and return the parts of its content."""
+        for name, value in candidate.items():
+            if name != "content" and value is not None:
+                self._candidate[name] = value
         parts = as_dict(candidate.get("content")).get("parts")
-        for part in as_dict_list([parts] if isinstance(parts, dict) else parts):
-            yield from self._add_part(part)
+        return as_dict_list([parts] if isinstance(parts, dict) else parts)
 
-    def _add_part(self, part: dict[str, Any]) -> Iterator[StreamPart]:
+    def _add_part(self, part: dict[str, Any]) -> TextDelta | ReasoningDelta | None:
         signature = as_text(part.get("thoughtSignature"))
         if isinstance(part.get("functionCall"), dict):
             self._add_call(part["functionCall"], signature)
-            return
+            return None
         text = as_text(part.get("text"))
         if not text and not signature:
-            return
+            return None
         kind: Literal["thought", "text"] = "thought" if part.get("thought") is True else "text"
         grown = self._get_growing_part(kind)
         grown.texts.append(text)
         grown.signature = signature
-        if text:
-            yield ReasoningDelta(text=text) if kind == "thought" else TextDelta(text=text)
+        if not text:
+            return None
+        return ReasoningDelta(text) if kind == "thought" else TextDelta(text)
 
     def _get_growing_part(self, kind: Literal["thought", "text"]) -> _Part:
         """Return the last part. A signature ends a part; the next text is one of its own."""
