@@ -226,9 +226,16 @@ test("images wait in one change set where changes are reviewed, and in another o
       upload: async ({ name }, { changeSet }) => {
         sent.push(`${name} ${changeSet ?? "-"}`);
         if (status === 409) throw Object.assign(new Error("merged"), { status });
-        if (!changeSet && status === 403) throw Object.assign(new Error("review"), { status, code: "reviewRequired" });
+        if (!changeSet && status === 403) {
+          const details = { uploadRef: `ref ${name}` };
+          throw Object.assign(new Error("review"), { status, code: "reviewRequired", details });
+        }
         if (status === 402) throw Object.assign(new Error("plan"), { status, code: "planLocked" });
         return name === "live" ? { id: name, changeSet: "" } : { id: name, changeSet };
+      },
+      store: async ({ uploadRef, filename, changeSet }) => {
+        sent.push(`${uploadRef} ${changeSet}`);
+        return { id: filename, changeSet };
       },
     },
     changeSets: { begin: async ({ title }) => ({ id: `${title} ${++begun}` }) },
@@ -236,7 +243,7 @@ test("images wait in one change set where changes are reviewed, and in another o
   const store = makeImageStore(content, "set", AbortSignal.abort());
   assert.equal((await store({ name: "a" })).waitsIn, "set 1");
   assert.equal((await store({ name: "b" })).waitsIn, "set 1");
-  assert.deepEqual(sent, ["a -", "a set 1", "b set 1"]);
+  assert.deepEqual(sent, ["a -", "ref a set 1", "b set 1"]);
   status = 409;
   await assert.rejects(store({ name: "c" }), /merged/);
   status = 403;

@@ -137,6 +137,15 @@ def test_another_model_with_other_dimensions_has_an_index_of_its_own_and_leaves_
     assert find(bucket, space, "zzz", LEXICAL) == []
 
 
+def test_a_space_is_indexed_with_another_model_although_the_index_of_the_former_one_was_deleted(
+    bucket: Resources, space: SpaceKey, pages: list[DocumentKey], server: S3VectorsServer
+) -> None:
+    server.reset()  # as an operator does after the content table was restored to an earlier moment
+    assert index_documents(bucket, space, pages, HARBOURS) == len(pages)
+    assert find(bucket, space, "zzz", HARBOURS) == [key.id for key in sorted(pages)]
+    assert len(server.keys) == len(pages)
+
+
 def test_more_documents_than_a_page_of_the_answer_are_found(bucket: Resources, space: SpaceKey) -> None:
     keys = [add_page(bucket, space, f"port-{number}", f"Harbour {number}") for number in range(8)]
     index_documents(bucket, space, keys, HARBOURS)

@@ -1,5 +1,7 @@
 """Sites read what is published with a token; previews expire; exports come back by an import that may be repeated."""
 
+from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -13,8 +15,15 @@ from fermata.content.documents.read_document import read_document
 from fermata.content.media.asset_reference import iter_asset_references, replace_asset_references
 from fermata.content.model_store import create_space
 from fermata.content.publishing import export_space
-from fermata.content.publishing.deliver_documents import deliver_document, deliver_list, to_delivered_view
+from fermata.content.publishing.deliver_documents import (
+    deliver_asset_of_token,
+    deliver_document,
+    deliver_list,
+    to_delivered_view,
+)
 from fermata.content.publishing.delivery_token import (
+    DeliveryGrant,
+    DeliveryMode,
     issue_delivery_token,
     list_delivery_tokens,
     open_delivery_token,
@@ -87,6 +96,31 @@ def test_a_preview_shows_one_draft_until_it_expires(resources: Resources, pages:
     with pytest.raises(NotFound, match="expired"):
         open_delivery_token(resources, text)
     assert list_delivery_tokens(resources, pages) == []
+
+
+def test_a_token_shows_the_images_that_it_is_for_and_no_others(resources: Resources, space: SpaceKey) -> None:
+    for name, status in (("seen", "published"), ("other", "published"), ("draft", "draft")):
+        said = {"filename": name, "mediaType": "image/png", "sha256": sha256(name.encode()).hexdigest()}
+        image = DocumentContent(title=name, status=ContentStatus(status)).with_fields("data", said)
+        create_document(resources, space, "asset", ADA, image, document_id=name)
+    add_page(resources, space, "about", meta={"image": "asset:seen"})
+    add_page(resources, space, "draft", "draft", meta={"image": "asset:draft"})
+
+    def list_shown(mode: DeliveryMode, document: DocumentKey | None = None) -> list[str]:
+        text, _ = issue_delivery_token(resources, space, "ada", mode, document=document)
+        return [name for name in ("seen", "other", "draft") if shows(open_delivery_token(resources, text), name)]
+
+    def shows(grant: DeliveryGrant, name: str) -> bool:
+        with suppress(NotFound):
+            return deliver_asset_of_token(resources, grant, name).id == name
+        return False
+
+    assert list_shown("published") == ["seen", "other"]
+    assert list_shown("preview") == ["seen", "other", "draft"]
+    assert list_shown("preview", DRAFT) == ["draft"]
+    assert list_shown("published", ABOUT) == ["seen"]
+    assert list_shown("published", DRAFT) == []
+    assert list_shown("preview", DocumentKey("asset", "other")) == ["other"]
 
 
 def test_a_preview_always_expires_and_within_a_week(resources: Resources, pages: SpaceKey) -> None:

@@ -308,6 +308,7 @@ def test_images_of_writers_wait_in_a_change_set_where_the_workflow_is_review(
     body = {"uploadRef": put_upload(resources, ada, "image", make_image()), "filename": "rye.jpg"}
     refused = store_image(writer, body)
     assert (refused.status, refused.body["code"]) == (403, "reviewRequired")
+    assert refused.body["uploadRef"] == body["uploadRef"], "it is stored in a change set without another upload"
     assert store_image(writer, body | {"changeSet": "none"}).status == 404
     name = writer.send("POST", "shop/main/change-sets", {}).body["changeSet"]["id"]
     stored = [store_image(writer, body | {"changeSet": name}) for _ in range(2)]

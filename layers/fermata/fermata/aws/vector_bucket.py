@@ -74,7 +74,7 @@ class VectorBucket:
         ]
 
     def delete_vectors(self, tenant: str, dimensions: int, keys: Sequence[str]) -> None:
-        """Delete vectors. One that is gone already stays gone.
+        """Delete vectors. One that is gone already stays gone, and so do all if their index is gone.
 
         Args:
             tenant: Whose they are.
@@ -134,7 +134,11 @@ class VectorBucket:
 
     def _delete(self, index_arn: str, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), MAX_DELETED_VECTORS):
-            self._client.delete_vectors(indexArn=index_arn, keys=list(keys[start : start + MAX_DELETED_VECTORS]))
+            try:
+                self._client.delete_vectors(indexArn=index_arn, keys=list(keys[start : start + MAX_DELETED_VECTORS]))
+            except ClientError as error:
+                if _read_code(error) != _NOT_FOUND:  # somebody has deleted the index with all that it had
+                    raise
 
     def _create_index(self, tenant: str, dimensions: int) -> None:
         try:

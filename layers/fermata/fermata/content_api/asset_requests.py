@@ -2,6 +2,7 @@
 
 from fermata.aws import uploads
 from fermata.content.content_space import SpaceKey
+from fermata.content.documents.review_workflow import ReviewRequired
 from fermata.content.media.asset_store import (
     ASSET_URL_SECONDS,
     AssetTexts,
@@ -27,7 +28,11 @@ def store_uploaded_asset(context: RequestContext) -> Response:
     raw = uploads.fetch_upload(context.resources, context.caller, upload)
     texts = AssetTexts(*(to_storable_json(text) for text in (body.filename, body.alt, body.tags)))
     documents = _open_documents(context, space, body.change_set or "")
-    stored = store_asset(documents, raw, texts)
+    try:
+        stored = store_asset(documents, raw, texts)
+    except ReviewRequired as refusal:
+        refusal.details = {"uploadRef": body.upload_ref}  # which can be stored in a change set, without another upload
+        raise
     version, view = stored.version, stored.version.to_view()
     if documents.is_changed(version.key):
         view["changeSet"] = body.change_set  # in which it waits; an image that was stored before is live

@@ -7,11 +7,15 @@ from typing import Any
 from urllib.parse import quote
 
 from fermata.aws.resources import Resources
-from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import read_space
 from fermata.content.documents.document import ContentAuthor, DocumentKey
-from fermata.content.media.asset_store import presign_asset_file, read_asset
-from fermata.content.publishing.deliver_documents import deliver_document, deliver_list, to_delivered_view
+from fermata.content.media.asset_store import presign_asset_file
+from fermata.content.publishing.deliver_documents import (
+    deliver_asset_of_token,
+    deliver_document,
+    deliver_list,
+    to_delivered_view,
+)
 from fermata.content.publishing.delivery_token import (
     DeliveryGrant,
     issue_delivery_token,
@@ -24,7 +28,7 @@ from fermata.content.publishing.import_documents import import_content
 from fermata.content.space_access import is_reviewed
 from fermata.content_api.request_parts import count_body, count_content_bytes, locate_space
 from fermata.domain.caller import Capability
-from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
+from fermata.domain.errors import Forbidden, InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import ContentImport, NewDeliveryToken
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
@@ -99,11 +103,10 @@ def deliver_page_of_list(resources: Resources, request: HttpRequest) -> Response
 def deliver_asset(resources: Resources, request: HttpRequest) -> Response:
     """Redirect to a file of an asset."""
     grant = open_delivery_token(resources, request.path_parameters["token"])
-    if grant.document is not None and grant.document.model == META_MODEL:
-        raise NotFound("There is no such asset.")
-    version = read_asset(resources, grant.space, request.path_parameters["asset"])
+    version = deliver_asset_of_token(resources, grant, request.path_parameters["asset"])
     url = presign_asset_file(resources, grant.space, version, request.path_parameters["file"])
-    return Response(302, None, {"Location": url, "Cache-Control": f"public, max-age={PUBLISHED_SECONDS}"})
+    cached = f"public, max-age={PUBLISHED_SECONDS}" if grant.mode == "published" else "private, no-store"
+    return Response(302, None, {"Location": url, "Cache-Control": cached})
 
 
 def _build_asset_address(token: str, asset_id: str) -> str:

@@ -14,7 +14,8 @@ from fermata.content.documents.read_document import (
     read_document,
     read_versions_at_once,
 )
-from fermata.content.media.asset_reference import replace_asset_references
+from fermata.content.media.asset_reference import iter_asset_references, replace_asset_references
+from fermata.content.media.asset_store import read_asset
 from fermata.content.page_sections import list_page_sections
 from fermata.content.publishing.delivery_token import DeliveryGrant
 from fermata.domain.errors import NotFound
@@ -79,6 +80,28 @@ def deliver_list(
     found = read_versions_at_once(resources, grant.space, wanted)
     versions = [found[one] for one in wanted if one in found]
     return [version for version in versions if _is_shown(grant, version.content)], page.after
+
+
+def deliver_asset_of_token(resources: Resources, grant: DeliveryGrant, asset_id: str) -> DocumentVersion:
+    """Return an image that the token shows: of a token for one document, only what that document refers to.
+
+    Args:
+        resources: Of the process.
+        grant: What the token shows.
+        asset_id: Its id.
+
+    Raises:
+        NotFound: There is none, or it is not for this token. Both look the same.
+    """
+    version = read_asset(resources, grant.space, asset_id)
+    is_shown = _is_shown(grant, version.content)
+    if is_shown and not grant.shows(version.key):
+        assert grant.document is not None
+        shown = without_hidden_sections(deliver_document(resources, grant, grant.document))
+        is_shown = version.id in iter_asset_references(shown.locales)
+    if not is_shown:
+        raise NotFound(describe_missing_document(version.key))
+    return version
 
 
 def _is_shown(grant: DeliveryGrant, content: DocumentContent | None) -> bool:
