@@ -18,7 +18,7 @@ from fermata.content.media.asset_store import (
     store_asset,
 )
 from fermata.content.media.media_room import list_asset_files
-from fermata.content.media.redraw_image import VARIANT_WIDTHS, RedrawnFile, redraw_image
+from fermata.content.media.redraw_image import MAX_WEBP_EDGE_PIXELS, VARIANT_WIDTHS, RedrawnFile, redraw_image
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import InvalidImageError
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
@@ -62,6 +62,12 @@ def test_an_image_has_each_size_that_is_smaller_than_itself(width: int, names: l
     for file in files:
         assert open_image(file.data).size == (file.width, file.height)
     assert files[-1].width == files[-1].height == 90
+
+
+def test_a_size_that_is_too_long_for_webp_is_written_as_another_kind() -> None:
+    files = {file.name: file for file in redraw_image(make_image(641, 18_000))}
+    assert (files["small"].height > MAX_WEBP_EDGE_PIXELS, files["small"].mime_type) == (True, "image/jpeg")
+    assert open_image(files["small"].data).size == (640, files["small"].height)
 
 
 @pytest.mark.parametrize(("kind", "written"), [("PNG", "PNG"), ("GIF", "PNG"), ("WEBP", "WEBP")])

@@ -6,6 +6,7 @@ import pytest
 
 from fermata.content.fields import NUMBER_TYPES, FieldDefinition, FieldType
 from fermata.content.validation.content_problem import is_valid
+from fermata.content.validation.script_addresses import find_script_links
 from fermata.content.validation.unique_values import UniqueValues
 from fermata.content.validation.validate_content import MAX_NESTED_FIELDS, validate_content, validate_dictionary
 
@@ -184,3 +185,29 @@ def test_what_is_nested_too_deeply_is_refused_and_not_read() -> None:
 def test_a_field_keeps_members_that_another_program_has_added() -> None:
     stored = {"type": "string", "required": True, "x-hint": "of a plugin"}
     assert FieldDefinition.from_wire(stored).model_dump(mode="json", by_alias=True, exclude_unset=True) == stored
+
+
+SCRIPTS = [
+    *("javascript:alert(1)", " JavaScript:alert(1)", "java\n\tscript:alert(1)", "\x01javascript:1"),
+    *("vbscript:x", "data:text/html,<b>"),
+]
+ADDRESSES = [
+    *("/prices", "#top", "https://a.example/?q=javascript:1", "mailto:a@b.example", "tel:+49", "javascripting"),
+    *("?data:x", ""),
+]
+
+
+def find_bad_links(address: str) -> list[tuple[str, str, str]]:
+    content = {"data": {"items": [{"label": "x", "href": address}]}, "en": {"s1": {"href": address}}}
+    return sorted((one.field, one.severity, one.kind) for one in find_script_links(content))
+
+
+@pytest.mark.parametrize("address", SCRIPTS)
+def test_an_address_that_runs_a_script_is_refused_in_links_and_in_fields_of_addresses(address: str) -> None:
+    assert find_bad_links(address) == [("data.items[0].href", "error", "url"), ("en.s1.href", "error", "url")]
+    assert find_problems({"f": address}, {"f": {"type": "url"}}) == [("f", "error", "url")]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_other_addresses_of_links_are_taken(address: str) -> None:
+    assert find_bad_links(address) == []

@@ -141,6 +141,11 @@ class DocumentsInWork:
         found = {key: one for (key, _), one in read_versions_at_once(self.resources, self.space, stored).items()}
         return found | {key: show_changed_document(self._changed[key]) for key in keys if key in self._changed}
 
+    def read_those_there(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, DocumentVersion]:
+        """Return those of documents that are there. A search may find what is deleted by now, or there only."""
+        found = {key: self.find(key) for key in keys}
+        return {key: version for key, version in found.items() if version is not None and not version.is_deleted}
+
     def read_before_deletion(self, key: DocumentKey) -> DocumentContent | None:
         """Return what a document said that was just deleted; None if that is not known."""
         version = read_newest_version(self.resources, self.space, key)
@@ -165,6 +170,10 @@ class DocumentsInWork:
         if not (self.is_reviewed and self.conversation):
             return False
         return waits_for_review(self.resources, self.space, read_write_basis(self.resources, self.space, []))
+
+    def name_change_set_of_earlier_copy(self) -> None:
+        """Let the answer to a repeated call say where the change waits that its first copy has made."""
+        self.changed_in = self.change_set or find_conversation_change_set(self.resources, self.space, self.conversation)
 
     def _forget_changed(self) -> None:
         """Read the change set anew, because it was changed or closed."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey, read_space
-from fermata.content.documents.change_document import ChangeOptions
+from fermata.content.documents.change_document import ChangeOptions, is_effect_in_change_set
 from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.document_rows import effect_sort_key
 from fermata.content.search.search_index import TextEmbedder
@@ -48,11 +48,14 @@ class OpenedSpace:
         return read_space(self.resources, self.space).default_locale
 
     def has_been_done(self) -> bool:
-        """Return whether an earlier copy of the write under this effect key is stored."""
+        """Return whether an earlier copy of the write under this effect key is stored, maybe where it waits."""
         if not self.effect_key:
             return False
         table = self.resources.settings.content_table
-        return self.resources.tables.get_item(table, self.space.pk, effect_sort_key(self.effect_key)) is not None
+        effect = self.resources.tables.get_item(table, self.space.pk, effect_sort_key(self.effect_key))
+        if effect is not None and is_effect_in_change_set(effect):
+            self.documents.name_change_set_of_earlier_copy()
+        return effect is not None
 
     def build_options(self, *section_models: str) -> ChangeOptions:
         """Return the options of its write.

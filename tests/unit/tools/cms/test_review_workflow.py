@@ -18,6 +18,9 @@ from fermata.content.files.read_project import PROJECT_MODEL
 from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import put_model
 from fermata.content.opened_space import OpenedSpace
+from fermata.content.search.search_catalogue import forget_catalogues
+from fermata.content.search.search_index import TextEmbedder, index_documents
+from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.errors import Forbidden
 from fermata.domain.tools import ToolOutput
 from tests.images import make_image
@@ -167,3 +170,33 @@ def test_who_manages_content_changes_the_site_at_once(agent: ReviewedAgent) -> N
     assert agent.is_live(made.data["page"]["id"])
     assert "changeSet" not in made.data
     assert agent.waiting == []
+
+
+def test_an_image_that_was_deleted_in_it_is_found_no_more_and_hides_no_other_one(agent: ReviewedAgent) -> None:
+    forget_catalogues()
+    documents = WorkingDocuments(agent.resources, SPACE, AUTHOR)
+    gone, other = [
+        store_asset(documents, make_image(width=width), AssetTexts("rye.png", f"A loaf of rye {width}")).version
+        for width in (30, 40)
+    ]
+    index_documents(agent.resources, SPACE, [gone.key, other.key], TextEmbedder())
+    assert agent.data("cms_findImage", description="loaf of rye 30")["image"]["id"] == gone.id
+    for _ in range(2):  # the function died before the first answer was stored
+        agent.data("cms_deleteImage", effect="turn-1/5/0", description="A loaf of rye 30")
+    assert [one["id"] for one in agent.data("cms_searchImages", query="loaf of rye")["images"]] == [other.id]
+    assert agent.data("cms_findImage", description="loaf of rye 30")["image"]["id"] == other.id
+    again = agent.call("cms_deleteImage", description="A loaf of rye 30")
+    assert again.data["errorCode"] == "NOT_FOUND", "a similar one is not deleted in its place"
+    [waiting] = agent.waiting
+    assert waiting.documents == 1
+
+
+def test_a_repeated_deletion_says_again_where_it_waits(agent: ReviewedAgent) -> None:
+    said = [agent.data("cms_deletePage", effect="turn-1/9/0", id="home", confirmed=True) for _ in range(2)]
+    [waiting] = agent.waiting
+    assert [(one["changeSet"], one["waitsForReview"]) for one in said] == [(waiting.id, True)] * 2
+
+
+def test_a_navigation_item_runs_no_script(agent: ReviewedAgent) -> None:
+    refused = agent.call("cms_addNavigationItem", label="Offer", href="java\tscript:alert(1)", location="header")
+    assert (refused.data["errorCode"], agent.waiting[0].documents) == ("VALIDATION_FAILED", 0)

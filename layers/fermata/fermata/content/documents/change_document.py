@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -179,11 +179,16 @@ def read_made_change(resources: Resources, space: SpaceKey, effect: dict[str, An
     Raises:
         ReviewRequired: It has stored it in a change set.
     """
+    if is_effect_in_change_set(effect):
+        raise ReviewRequired
     model, document_id, version = json.loads(effect["made"])[0]
     key = DocumentKey(model, document_id)
-    if not version:
-        raise ReviewRequired
     return WrittenDocument(read_document_version(resources, space, key, version))
+
+
+def is_effect_in_change_set(effect: Mapping[str, Any]) -> bool:
+    """Return whether a change was stored in a change set, where documents have no versions."""
+    return not json.loads(effect["made"])[0][2]
 
 
 def check_content(

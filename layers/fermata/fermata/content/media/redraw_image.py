@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ORIGINAL, THUMBNAIL = "original", "thumbnail"
 THUMBNAIL_EDGE_PIXELS = 150
+MAX_WEBP_EDGE_PIXELS = 16_383
 _THUMBNAIL_QUALITY = 70
 VARIANT_WIDTHS = {"small": 640, "medium": 1024, "large": 1920}
 _VARIANT_QUALITIES = {"small": 80, "medium": 85, "large": 90}
@@ -99,9 +100,11 @@ def write_image(name: str, image: Image, kind: str, quality: int) -> RedrawnFile
     Args:
         name: The size.
         image: The image.
-        kind: JPEG, PNG or WEBP.
+        kind: JPEG, PNG or WEBP. What is too long for WEBP is written as one of the others.
         quality: From 1 to 100; PNG has none.
     """
+    if kind == "WEBP" and max(image.size) > MAX_WEBP_EDGE_PIXELS:
+        kind = "PNG" if image.mode == "RGBA" else "JPEG"
     target = io.BytesIO()
     if kind == "PNG":
         image.save(target, kind)

@@ -7,6 +7,7 @@ from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, Model
 from fermata.content.documents.document import DOCUMENT_SLUG, MAX_DOCUMENT_TITLE_CHARS, SLUG_RULE, DocumentContent
 from fermata.content.page_sections import list_page_sections
 from fermata.content.validation.content_problem import ContentProblem, limit_problems
+from fermata.content.validation.script_addresses import find_script_links
 from fermata.content.validation.tenant_patterns import PatternBudget
 from fermata.content.validation.validate_content import validate_content, validate_dictionary
 from fermata.domain.errors import InvalidRequest
@@ -54,6 +55,7 @@ def _iter_problems(
         yield from _check_sections(content, models, budget)
     else:
         yield from _check_fields(content, model, budget)
+    yield from find_script_links(content.locales)
 
 
 def _check_slug(content: DocumentContent, model: ContentModel) -> Iterator[ContentProblem]:

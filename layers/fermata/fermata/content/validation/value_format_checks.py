@@ -11,6 +11,7 @@ from datetime import date, datetime
 
 from fermata.content.fields import FieldType
 from fermata.content.validation.content_problem import ContentProblem, ProblemKind
+from fermata.content.validation.script_addresses import describe_script_address, runs_script
 
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -80,7 +81,9 @@ def check_text_of_type(text: str, field_type: FieldType, path: str) -> Iterator[
     """Yield what a text lacks to be of its type. An empty one lacks nothing."""
     if not text:
         return
-    if field_type in _TEXT_ERRORS:
+    if field_type is FieldType.URL and runs_script(text):
+        yield describe_script_address(path)
+    elif field_type in _TEXT_ERRORS:
         kind, matches, words = _TEXT_ERRORS[field_type]
         if not matches(text):
             yield ContentProblem(field=path, kind=kind, message=f"{path} {words}.")

@@ -22,6 +22,7 @@ from fermata.tools.cms.search_tools import search_opened_space
 
 SURE_SCORE = 0.6
 """An image that is changed or deleted by its description matches at least so well, and no other one does."""
+_SOUGHT = 5
 MAX_REPLACED_DOCUMENTS = 20
 MAX_LOOKED_THROUGH = 500
 _STRONG, _MODERATE = 0.6, 0.35
@@ -65,22 +66,25 @@ def _read_image(access: OpenedSpace, image_id: str) -> DocumentVersion:
 
 def find_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return the image that a description matches best."""
-    found = search_opened_space(access, arguments["description"], ("image",), 1)
-    if not found:
+    found = search_opened_space(access, arguments["description"], ("image",), _SOUGHT)
+    versions = access.documents.read_those_there([one.entry.key for one in found])
+    best = next((one for one in found if one.entry.key in versions), None)
+    if best is None:
         raise NotFound("No image matches. List the images, or describe it in other words.")
-    version = access.documents.read(found[0].entry.key)
-    return {"success": True, "image": describe_image(access, version) | {"score": round(found[0].score, 4)}}
+    image = describe_image(access, versions[best.entry.key])
+    return {"success": True, "image": image | {"score": round(best.score, 4)}}
 
 
 def search_images(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
     """Return the images that a query matches, with how well each does."""
     lowest = arguments.get("minScore", 0.0)
     found = search_opened_space(access, arguments["query"], ("image",), arguments.get("limit", 10))
+    versions = access.documents.read_those_there([one.entry.key for one in found if one.score >= lowest])
     images = [
-        describe_image(access, access.documents.read(one.entry.key))
+        describe_image(access, versions[one.entry.key])
         | {"score": round(one.score, 4), "relevance": _name_relevance(one.score)}
         for one in found
-        if one.score >= lowest
+        if one.entry.key in versions
     ]
     hint = "" if images else "No image matches. Try other words, or list the images."
     return {"success": True, "count": len(images), "images": images, "hint": hint}
@@ -137,6 +141,8 @@ def delete_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
     """Delete an image. Its versions stay."""
     if image_id := arguments.get("imageId"):
         key = make_asset_key(image_id)
+    elif access.has_been_done():  # what is found now by its description may be another one
+        return {"success": True, "message": "Deleted the image. It can be restored from its versions."}
     elif description := arguments.get("description"):
         key = _find_described(description, access).key
     else:
@@ -164,11 +170,11 @@ def describe_image(access: OpenedSpace, version: DocumentVersion) -> dict[str, A
 
 def _find_described(description: str, access: OpenedSpace) -> DocumentVersion:
     """Return the only image that a description surely means. What is changed or deleted is never a guess."""
-    found = search_opened_space(access, description, ("image",), 5)
+    found = search_opened_space(access, description, ("image",), _SOUGHT)
     sure = [one for one in found if one.score >= SURE_SCORE]
     equal = [one for one in sure if one.score == 1]
     if len(equal) == 1 or len(sure) == 1:
-        return access.documents.read((equal or sure)[0].entry.key)
+        return access.documents.read((equal or sure)[0].entry.key)  # one that is gone is not replaced by a similar one
     listed = "; ".join(f"{one.entry.key.id}: {one.entry.title}" for one in found) or "none"
     raise NotFound(f"It is not clear which image is meant. Name it by its id. Those that are alike: {listed}.")
 
