@@ -73,8 +73,17 @@ def _list(turn_so_far: "TurnSoFar") -> ModelAnswer:
     if not turn_so_far.results_of(tool):
         return _call(turn_so_far, "I look what there is.", tool, {})
     found = _dicts(_data(turn_so_far, tool).get(member))
-    names = ", ".join(f"“{one.get('title') or one.get('name') or one.get('id')}”" for one in found[:_MAX_SHOWN])
-    return ModelAnswer(text=f"There are {len(found)} {member}: {names}." if found else f"There are no {member}.")
+    names = ", ".join(map(_name_found, found[:_MAX_SHOWN]))
+    if not found:
+        return ModelAnswer(text=f"There are no {member}.")
+    one = {"branches": "branch", "models": "model"}[member]
+    return ModelAnswer(text=f"There {f'is 1 {one}' if len(found) == 1 else f'are {len(found)} {member}'}: {names}.")
+
+
+def _name_found(found: dict[str, Any]) -> str:
+    """Return what people call a model or a branch; of a branch that somebody has named also its own name."""
+    title, name = found.get("title"), found.get("name")
+    return f"“{title}” ({name})" if title and str(name).startswith("cr/") else f"“{title or name or found.get('id')}”"
 
 
 def _add_field(turn_so_far: "TurnSoFar") -> ModelAnswer:
@@ -172,13 +181,15 @@ def _decide(turn_so_far: "TurnSoFar") -> ModelAnswer:
         return ModelAnswer(text=f"Done: {decided.get('branch')} is {'merged' if is_merge else 'rejected'}.")
     if not turn_so_far.results_of("list_branches"):
         return _call(turn_so_far, "I look what waits.", "list_branches", {})
-    names = [str(one["name"]) for one in _dicts(_data(turn_so_far, "list_branches").get("branches"))]
-    named = [name for name in names if name in turn_so_far.prompt] or names
-    if not named:
+    waiting, prompt = _dicts(_data(turn_so_far, "list_branches").get("branches")), turn_so_far.prompt.lower()
+    named = [one for one in waiting if str(one.get("title") or one["name"]).lower() in prompt or one["name"] in prompt]
+    chosen = named or waiting
+    if not chosen:
         return ModelAnswer(text="Nothing waits to be merged.")
-    if len(named) > 1:
-        return ModelAnswer(text=f"Which one? There wait: {', '.join(named[:_MAX_SHOWN])}.")
-    return _call(turn_so_far, f"I {'merge' if is_merge else 'reject'} {named[0]}.", tool, {"branch": named[0]})
+    if len(chosen) > 1:
+        return ModelAnswer(text=f"Which one? There wait: {', '.join(map(_name_found, chosen[:_MAX_SHOWN]))}.")
+    verb = "merge" if is_merge else "reject"
+    return _call(turn_so_far, f"I {verb} {_name_found(chosen[0])}.", tool, {"branch": str(chosen[0]["name"])})
 
 
 def _describe_write(written: dict[str, Any]) -> str:

@@ -121,8 +121,8 @@ def test_a_change_set_that_was_begun_by_hand_is_merged_by_the_name_that_is_liste
     begun = begin_change_set(turns.resources, SPACE, "Winter hours", AUTHOR)
     key = DocumentKey("shop", "main")
     change_in_change_set(turns.resources, SPACE, begun.id, key, lambda before, _: before.content if before else None)
-    assert f"“cr/{begun.id}”" in turns.ask("What waits to be merged?")[1]
-    assert f"cr/{begun.id} is merged" in turns.ask("Merge what waits")[1]
+    assert f"There is 1 branch: “Winter hours” (cr/{begun.id})." in turns.ask("What waits to be merged?")[1]
+    assert f"cr/{begun.id} is merged" in turns.ask("Merge “Winter hours”")[1]
     assert [one.status for one in list_change_sets(turns.resources, SPACE)] == ["merged"]
 
 

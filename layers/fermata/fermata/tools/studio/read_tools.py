@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_backlog import HealthThresholds, judge_change_set_health
 from fermata.content.content_model import ContentModel, ModelKind
 from fermata.content.documents.change_document import SINGLETON_ID
@@ -151,10 +152,13 @@ def validate_project(arguments: dict[str, Any], access: StudioAccess) -> dict[st
 
 def list_studio_branches(_arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Return the branches that wait."""
-    branches = [
-        {"name": one.branch_name, "sha": f"{one.version:040x}", "protected": False} for one in access.visible_branches
-    ]
-    return {"branches": branches}
+    return {"branches": [_describe_branch(one) for one in access.visible_branches]}
+
+
+def _describe_branch(branch: ChangeSet) -> dict[str, Any]:
+    """Return a branch, with the title that a person has given it: the name of such a one says nothing."""
+    titled = {} if branch.title in ("", branch.branch) else {"title": branch.title}
+    return {"name": branch.branch_name, **titled, "sha": f"{branch.version:040x}", "protected": False}
 
 
 def check_studio_branches(_arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:

@@ -19,6 +19,11 @@ REFUSALS_OF_CALLERS = {
     "locale_not_allowed": "You may not read or change content in this language.",
 }
 """What a model is told of a call that its user may not make, by the code of the reason."""
+_ADVICE = {
+    "mergeConflict": "No tool decides this. Name the fields to the user: a person decides about them in the change set, "
+    "or has the branch rejected.",
+}
+"""What a model is told to do about an error, by its code."""
 
 
 def answer_in_studio(name: str, handler: StudioHandler) -> Callable[[JsonInput, ToolContext], ToolOutput]:
@@ -42,7 +47,8 @@ def answer_in_studio(name: str, handler: StudioHandler) -> Callable[[JsonInput, 
         except ContentRefused as error:
             return _fail(error.message, errors=[problem.to_wire() for problem in error.problems])
         except ApiError as error:
-            return _fail(error.message, code=error.code, **(error.details or {}))
+            details = error.details or {}
+            return _fail(error.message, code=error.code, suggestion=_ADVICE.get(error.code or ""), **details)
 
     return handle
 
