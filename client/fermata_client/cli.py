@@ -3,6 +3,7 @@
 import click
 
 from fermata_client.commands.common.report_wrong_usage import UsageReportingGroup
+from fermata_client.commands.deployment.billing import billing
 from fermata_client.commands.deployment.dead_letters import dead_letters
 from fermata_client.commands.deployment.doctor import doctor
 from fermata_client.commands.deployment.tables import tables
@@ -64,6 +65,7 @@ main.add_command(connect)
 main.add_command(token)
 main.add_command(privacy)
 main.add_command(tenant)
+main.add_command(billing)
 main.add_command(tables)
 main.add_command(dead_letters)
 main.add_command(doctor)

@@ -1,10 +1,11 @@
-"""Go on with exports and erasures, and once an hour purge what was deleted long ago and sweep spaces that are due."""
+"""Go on with exports and erasures; once an hour report usage, purge what was deleted long ago and sweep spaces."""
 
 from collections.abc import Callable
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources, prepare_function
+from fermata.billing.queue_usage_reports import queue_usage_reports
 from fermata.content.sweep_spaces import sweep_due_spaces
 from fermata.conversations.purge import BIN_RETENTION_DAYS, purge_deleted_conversations
 from fermata.domain.errors import NotFound
@@ -24,10 +25,12 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
         return bool(context.get_remaining_time_in_millis() > MIN_REMAINING_MS)
 
     if event.get("jobsOnly"):
-        return {"jobs": run_open_jobs(get_resources(), has_time), "purged": 0, "swept": 0}
-    # Jobs have a schedule of their own: a long one would leave no time for the purge.
+        return {"jobs": run_open_jobs(get_resources(), has_time), "purged": 0, "swept": 0, "reported": 0}
+    # Jobs have a schedule of their own: a long one would leave no time for the purge. Reports are a moment's work.
+    reported = 0 if event.get("wholeBin") else queue_usage_reports(get_resources(), has_time)
     purged = _purge(has_time, is_whole_bin_read=bool(event.get("wholeBin")))
-    return {"jobs": 0, "purged": purged, "swept": sweep_due_spaces(get_resources(), has_time)}
+    swept = sweep_due_spaces(get_resources(), has_time)
+    return {"jobs": 0, "purged": purged, "swept": swept, "reported": reported}
 
 
 prepare_function("dynamodb", "s3", "stepfunctions")

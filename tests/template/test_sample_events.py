@@ -167,7 +167,7 @@ def test_the_purge_handles_its_scheduled_event(deployed_resources: Resources, so
     hourly = resources_of_type(source, "AWS::Serverless::Function")["PurgeFunction"]["Events"]["Hourly"]
     assert load_event("purge") == json.loads(hourly["Properties"]["Input"])
     app = import_module("functions.purge.app")
-    assert app.handler(load_event("purge"), Context()) == {"jobs": 0, "purged": 0, "swept": 0}
+    assert app.handler(load_event("purge"), Context()) == {"jobs": 0, "purged": 0, "swept": 0, "reported": 0}
 
 
 @pytest.mark.parametrize("name", sorted(WORKFLOW))

@@ -45,6 +45,8 @@ UNCONDITIONAL: dict[str, str] = {
     "wire/auth/tenant_erasure_mark.py:check_tenant_is_not_erased": "deletes a mark of a form that is not written again",
     "wire/auth/tenant_erasure_mark.py:build_erasure_mark_delete": "its key is of one erasure, and never used again",
     "conversations/message_store.py:build_undo_put": "stands beside the first log entry of its turn",
+    "billing/queue_usage_reports.py:_store_position": "whichever stays, the next run looks at all of them",
+    "billing/deliver_usage_report.py:_close_report": "deletes a report that was taken, whose id is never used again",
     "limits/leases.py:build_lease_removal": "stands beside the last log entry of its turn",
     "turns/webhooks/deliver_entry.py:deliver_queued_entry": "deletes a mark of a log entry, whose number is used once",
     "remote_tools/tool_registry.py:store_tool": "deletes a former version of a tool, whose id is never used again",

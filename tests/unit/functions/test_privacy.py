@@ -36,7 +36,7 @@ def run_schedule() -> Any:
 def test_an_export_is_downloaded_when_it_is_done(bakery: TokenSigner) -> None:
     status, body = send("POST", EXPORTS, bakery, {"userId": "ada"})
     assert (status, body["job"]["state"]) == (202, "waiting")
-    assert run_schedule() == {"jobs": 1, "purged": 0, "swept": 0}
+    assert run_schedule() == {"jobs": 1, "purged": 0, "swept": 0, "reported": 0}
     status, body = send("GET", f"{EXPORTS}/{body['job']['id']}", bakery)
     assert (status, body["job"]["state"]) == (200, "done")
     [url] = body["job"]["downloads"]
@@ -90,6 +90,6 @@ def test_an_export_whose_files_are_gone_has_no_addresses(resources: Resources, b
     row = (f"privacy#{hash_tenant_name('bakery')}", body["job"]["id"])
     update = Update(resources.settings.settings_table, *row, "SET not_before = :now", {":now": 0})
     resources.tables.write_items(update)  # as if a day had passed
-    assert run_schedule() == {"jobs": 1, "purged": 0, "swept": 0}
+    assert run_schedule() == {"jobs": 1, "purged": 0, "swept": 0, "reported": 0}
     status, body = send("GET", f"{EXPORTS}/{body['job']['id']}", bakery)
     assert (status, body["job"]["state"], "downloads" in body["job"]) == (200, "expired", False)

@@ -6,6 +6,8 @@ from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from fermata.agents.policy_store import set_policy
 from fermata.aws.blob_store import prompt_folder
 from fermata.aws.resources import Resources
+from fermata.billing.make_usage_reports import make_usage_reports
+from fermata.billing.usage_report import read_workspace_reports
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import SpaceKey
@@ -56,6 +58,7 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     delete_credential(resources, caller, unused.id)
     use = MeteredUse(PlanMeter.CHAT_MESSAGES, "message-of-ada", caller.user)
     reserve_metered_use(resources, caller.tenant, Subscription(), use)
+    make_usage_reports(resources, caller.tenant, read_workspace_reports(resources, caller.tenant))
     MediaRoom(resources, caller.tenant, Subscription(plan="pro")).add(1)
 
 

@@ -22,6 +22,7 @@ PACKAGE = Path(fermata.__file__).parent
 KEY_ATTRIBUTES = ("pk", "sk", "gpk", "gsk", "open")
 OF_JOBS = "A row of an export or erasure itself, which the tests of jobs look at."
 OF_REBUILDS = "A rebuild of the rollups writes it, which the erasure of a user begins."
+OF_OPERATORS = "Of the deployment: which billing system is told of what workspaces use."
 OF_LEASES = "An attribute of a row, no key."
 NOT_IN_THE_TENANT = {
     "edition": OF_REBUILDS,
@@ -32,6 +33,9 @@ NOT_IN_THE_TENANT = {
     "privacy#waiting": OF_JOBS,
     "known-tools": "Digests of tools that were approved, in the partition of the trail. It names nobody.",
     "s#*#": "Messages of sub-agents, in the partition of their conversation: test_what_sub_agents_leave.py.",
+    "billing": OF_OPERATORS,
+    "receiver": OF_OPERATORS,
+    "position": OF_OPERATORS,
     "at#*": OF_LEASES,
     "slow#*": OF_LEASES,
     "mcp-delivered": "A mark without words, in the partition of its turn.",

@@ -20,8 +20,8 @@ REFUSALS_OF_CALLERS = {
 }
 """What a model is told of a call that its user may not make, by the code of the reason."""
 _ADVICE = {
-    "mergeConflict": "No tool decides this. Name the fields to the user: a person decides about them in the change set, "
-    "or has the branch rejected.",
+    "mergeConflict": "No tool decides this. Name the fields to the user: a person decides about them in the change "
+    "set, or has the branch rejected.",
 }
 """What a model is told to do about an error, by its code."""
 

@@ -1,4 +1,4 @@
-"""Deliver a message of the queue of webhooks: about an entry of a turn's log, or about a change of content."""
+"""Deliver a message of the queue of webhooks: about an entry of a turn's log, a change of content, or what was used."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,5 +22,9 @@ def deliver_webhook_message(resources: Resources, message: Mapping[str, Any]) ->
         )
 
         deliver_content_event(resources, QueuedContentEvent.from_message(message))
+    elif "usageReport" in message:
+        from fermata.billing.deliver_usage_report import deliver_usage_report  # few deployments have a billing system
+
+        deliver_usage_report(resources, message)
     else:
         deliver_queued_entry(resources, QueuedEntry.from_message(message))

@@ -1,0 +1,73 @@
+"""Look through all workspaces for what is used and not reported, and queue what the billing system has to be sent."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fermata.aws.dynamodb_items_and_writes import Put
+from fermata.aws.resources import Resources
+from fermata.billing.billing_receiver import read_billing_receiver
+from fermata.billing.make_usage_reports import make_usage_reports
+from fermata.billing.usage_report import UsageReport, read_workspace_reports
+from fermata.webhooks.send_event import MAX_WAIT_SECONDS
+
+_LOST_SECONDS = 2 * MAX_WAIT_SECONDS
+"""How long after an attempt the message for the next one is taken for lost."""
+
+
+def queue_usage_reports(resources: Resources, has_time: Callable[[], bool]) -> int:
+    """Report what every workspace has used, and return how many reports were queued; none without a receiver.
+
+    What is used while there is no receiver, or while it is down, stays counted or stored: the next run goes on.
+
+    Args:
+        resources: Of the process.
+        has_time: Whether another workspace may be begun. The next run begins with the first one that was left.
+    """
+    if read_billing_receiver(resources) is None:
+        return 0
+    queued, position = 0, _read_position(resources)
+    tenants = sorted(list_tenant_names(resources))
+    for number, tenant in enumerate([*(t for t in tenants if t >= position), *(t for t in tenants if t < position)]):
+        if number and not has_time():
+            _store_position(resources, tenant)
+            return queued
+        queued += _queue_reports_of(resources, tenant)
+    return queued
+
+
+def list_tenant_names(resources: Resources) -> Iterator[str]:
+    """Yield the names of all tenants, in no order."""
+    start = None
+    while True:
+        rows, start = resources.tables.scan_page(resources.settings.settings_table, start)
+        yield from (row["pk"].removeprefix("t#") for row in rows if row["sk"] == "tenant" and row["pk"][:2] == "t#")
+        if start is None:
+            return
+
+
+def build_report_message(tenant: str, report: UsageReport) -> dict[str, Any]:
+    """Return the message that asks for an attempt to deliver a report."""
+    return {"tenant": tenant, "usageReport": report.sort_key}
+
+
+def _queue_reports_of(resources: Resources, tenant: str) -> int:
+    known = read_workspace_reports(resources, tenant)
+    now = resources.clock.time()
+    lost = [
+        one for one in known.waiting if one.state == "waiting" and (one.attempted_at or one.at) + _LOST_SECONDS < now
+    ]
+    sent = [*make_usage_reports(resources, tenant, known), *lost]
+    for report in sent:
+        resources.webhook_queue.send(build_report_message(tenant, report))
+    return len(sent)
+
+
+def _read_position(resources: Resources) -> str:
+    item = resources.tables.get_item(resources.settings.settings_table, "billing", "position")
+    return str(item["tenant"]) if item else ""
+
+
+def _store_position(resources: Resources, tenant: str) -> None:
+    """Store with which workspace the next run begins. Any order of such writes is right: all are looked at again."""
+    item = {"pk": "billing", "sk": "position", "v": 1, "tenant": tenant}
+    resources.tables.write_items(Put(resources.settings.settings_table, item))
