@@ -20,8 +20,9 @@ export function showPlanUsage(target, { client, context }) {
 }
 
 /** @param {any} plan */
-function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, features }) {
-  const { title, states, lockedText, ends, renews, month, atOnce, columns, features: featureNames } = words.studio.plan;
+function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, features, models = ["*"] }) {
+  const { title, states, lockedText, ends, renews, month, atOnce, columns, onlyModels } = words.studio.plan;
+  const featureNames = words.studio.plan.features;
   const known = states[/** @type {keyof typeof states} */ (state)] ?? state;
   const when = endsAt ? ` ${ends(formatInstant(endsAt))}` : "";
   return [
@@ -31,6 +32,7 @@ function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, featu
     table(month, [columns.what, number(columns.used), number(columns.included), columns.left], meters.map(meterRow)),
     h("p", { class: "quiet-text" }, renews(formatInstant(renewsAt))),
     table(atOnce, [columns.what, number(columns.used), number(columns.included)], quotas.map(quotaRow)),
+    !models.includes("*") && h("p", {}, onlyModels(models.join(", "))),
     features.length > 0 &&
       h("ul", { class: "tags" }, ...features.map((/** @type {string} */ name) => featureTag(name, featureNames))),
   ];

@@ -192,6 +192,7 @@ export const STUDIO_DE = {
       unlimited: "ohne Grenze",
       uncounted: "–",
       overage: (cost) => `jede weitere kostet ${cost}`,
+      onlyModels: (/** @type {string} */ names) => `Der Assistent läuft mit diesen Modellen: ${names}.`,
       megabytes: (count) => `${count} MB`,
       names: {
         chatMessages: "Nachrichten an den Assistenten",

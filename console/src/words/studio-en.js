@@ -182,6 +182,7 @@ export const STUDIO_EN = {
       unlimited: "no limit",
       uncounted: "–",
       overage: (/** @type {string} */ cost) => `one more costs ${cost}`,
+      onlyModels: (/** @type {string} */ names) => `The assistant runs on these models: ${names}.`,
       megabytes: (/** @type {string} */ count) => `${count} MB`,
       names: /** @type {Record<string, string>} */ ({
         chatMessages: "Messages to the assistant",

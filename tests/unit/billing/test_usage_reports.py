@@ -22,15 +22,15 @@ from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
 from fermata.signed_requests.signature import verify_request
 from fermata.webhooks.send_event import MAX_AGE_SECONDS
 from fermata.wire.auth.tenant_store import update_tenant
-from fermata_client.commands.deployment import billing as commands
+from fermata_client.commands.deployment.billing import billing
 from tests.resources import TestClock
 from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server
+from tests.stored_rows import clear_tables
 from tests.tenant_tokens import make_tenant
 from tests.unit.resource_fixtures import clock, shared_resources
-from tests.unit.resource_fixtures import resources as deployed
 from tests.unit.turns.scripted_queue import ScriptedQueue, install_scripted_queue
 
-__all__ = ["clock", "deployed", "shared_resources"]
+__all__ = ["clock", "shared_resources"]
 
 BAKERY = "bakery"
 FIVE = Subscription(plan="starter", limits={"chatMessages": 5}, overage=True)
@@ -50,8 +50,9 @@ def receiver(server: ScriptedToolServer) -> ScriptedToolServer:
 
 
 @pytest.fixture
-def resources(deployed: Resources, clock: TestClock) -> Resources:
-    local = Resources(deployed.settings.model_copy(update={"fermata_stage": "local"}), clock)
+def resources(shared_resources: Resources, clock: TestClock) -> Resources:
+    clear_tables()
+    local = Resources(shared_resources.settings.model_copy(update={"fermata_stage": "local"}), clock)
     install_scripted_queue(local)
     make_tenant(local, BAKERY)
     update_tenant(local, BAKERY, subscription=FIVE)
@@ -146,14 +147,14 @@ def test_a_report_that_nobody_takes_is_given_up_shown_and_sent_again_on_request(
     clock.now += MAX_AGE_SECONDS + 60
     deliver_usage_report(resources, message)
     assert run(resources) == 0, "What was given up is not sent by itself."
-    monkeypatch.setattr(commands, "open_operator_resources", lambda *_: resources)
-    shown = json.loads(CliRunner().invoke(commands.billing, ["show"]).stdout)
+    monkeypatch.setattr("fermata_client.commands.deployment.billing.open_operator_resources", lambda *_: resources)
+    shown = json.loads(CliRunner().invoke(billing, ["show"]).stdout)
     assert shown["receiver"]["url"] == receiver.url
     [dead] = shown["reports"]
     assert (dead["tenant"], dead["state"], dead["status"], dead["attempts"]) == (BAKERY, "failed", 422, 2)
     receiver.answers = []
     receiver.script_answer({})
-    assert "1 reports are sent again" in CliRunner().invoke(commands.billing, ["retry"]).stdout
+    assert "1 reports are sent again" in CliRunner().invoke(billing, ["retry"]).stdout
     assert (run(resources), retry_failed_reports(resources, BAKERY)) == (1, 0)
     assert read_workspace_reports(resources, BAKERY).waiting == []
 
@@ -257,10 +258,10 @@ def test_a_run_that_ends_early_is_gone_on_with_where_it_ended(
     assert [call.body["data"]["tenant"] for call in receiver.calls] == ["atelier", BAKERY, "cinema"]
 
 
-def test_an_address_within_the_network_is_no_receiver(deployed: Resources) -> None:
+def test_an_address_within_the_network_is_no_receiver(shared_resources: Resources) -> None:
     for url in ("http://billing.example.com", "https://10.0.0.1/usage", "https://localhost/usage"):
         with pytest.raises(AddressRefused):
-            set_billing_receiver(deployed, url)
+            set_billing_receiver(shared_resources, url)
 
 
 def test_a_report_of_a_newer_release_is_kept_whole() -> None:

@@ -1,10 +1,14 @@
 """Messages to the studio's agent count for the plan of their workspace when their turn starts (decision 0481)."""
 
+from dataclasses import replace
+
 import pytest
 
-from fermata.domain.plan_refusals import to_month
+from fermata.conversations.conversation_store import create_conversation
+from fermata.domain.plan_refusals import PlanUpgradeRequired, to_month
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.month_counts import build_months_key, list_month_counts
+from fermata.turns.start.start_turn import start_turn
 from fermata.wire.auth.tenant_store import update_tenant
 from tests.unit.client_protocols.conftest import Requester
 from tests.unit.client_protocols.studio_clients import CONVERSATIONS, KeyClient, StudioClient, fill_project
@@ -27,7 +31,7 @@ def count_messages(stage: Stage, meter: PlanMeter = PlanMeter.CHAT_MESSAGES) -> 
 
 
 def test_g107_a_message_beyond_the_plan_is_refused_before_the_stream_opens(client: StudioClient) -> None:
-    choose_plan(client, Subscription(plan="starter", limits={"chatMessages": 2}))
+    choose_plan(client, Subscription(plan="starter", limits={"chatMessages": 2}, models=("model-*",)))
     client.stage.script_replies("Hello.", "Hello.")
     key = {"idempotency-key": "one"}
     first = client.post("Hello", key)
@@ -88,3 +92,38 @@ def test_a_message_whose_turn_was_cancelled_counts_again(client: StudioClient) -
     for _ in range(2):
         assert client.post("Hello", key).status_code == 200
     assert count_messages(client.stage) == 2
+
+
+def test_a_model_that_the_plan_does_not_include_is_refused_in_words_and_leaves_nothing(client: StudioClient) -> None:
+    choose_plan(client, Subscription(plan="starter"))
+    refused = client.post("Hello")
+    assert (refused.status_code, refused.json()["code"]) == (402, "planUpgradeRequired")
+    assert "The plan starter does not include the model model-1. It includes *haiku*" in refused.json()["error"]
+    assert client.get(CONVERSATIONS).json()["conversations"] == []
+    assert count_messages(client.stage) == 0
+    client.stage.script_replies("Hello.")
+    assert client.say("Hello", model="Claude-Haiku-4-5")[-1] == "done"
+    assert client.post("Go on", model="claude-opus-4-5").status_code == 402, "Within a conversation too."
+    assert count_messages(client.stage) == 1
+
+
+def test_a_model_is_refused_to_the_studio_by_every_protocol_and_to_no_other_agent(client: StudioClient) -> None:
+    choose_plan(client, Subscription(plan="starter"))
+    stage = client.stage
+    for scope in ("studio", "site"):
+        conversation = create_conversation(stage.resources, stage.caller, scope, None, stage.credential.id, "model-1")
+        stage.script_replies("Hello.")
+        prompt = replace(stage.make_prompt("Hello"), conversation_id=conversation.id, scope=scope)
+        if scope == "studio":
+            with pytest.raises(PlanUpgradeRequired, match="does not include the model model-1"):
+                start_turn(stage.resources, stage.caller, prompt)
+        else:
+            start_turn(stage.resources, stage.caller, prompt)
+
+
+def test_a_key_whose_model_the_plan_does_not_include_is_forbidden(client: StudioClient) -> None:
+    key = KeyClient.with_rules(client.stage, client.requester)
+    choose_plan(client, Subscription(plan="pro", models=("*haiku*",)))
+    refused = key.post("Hello")
+    assert refused.status_code == 403
+    assert "does not include the model model-1" in refused.json()["error"]

@@ -10,6 +10,7 @@ from fermata_client.commands.deployment.stack_options import stack_options
 from fermata_client.stack.resources import open_operator_resources
 
 PLAN_LIMIT_HELP = "A limit in place of the plan's, such as chatMessages=500, or =unlimited. Repeat for more."
+PLAN_MODEL_HELP = "A model of the studio in place of the plan's, such as claude-haiku-*; * for all. Repeat for more."
 
 
 @click.command("plan")
@@ -19,6 +20,7 @@ PLAN_LIMIT_HELP = "A limit in place of the plan's, such as chatMessages=500, or 
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), help="When the state ends (UTC). Then nothing may be used.")
 @click.option("--overage/--no-overage", default=False, help="Admit more than the plan has in a month, and bill it.")
 @click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help=PLAN_LIMIT_HELP)
+@click.option("--model", "models", multiple=True, metavar="NAME", help=PLAN_MODEL_HELP)
 @stack_options
 def choose_plan(
     name: str,
@@ -27,6 +29,7 @@ def choose_plan(
     until: datetime | None,
     overage: bool,
     limits: tuple[str, ...],
+    models: tuple[str, ...],
     stack: str | None,
     region: str | None,
 ) -> None:
@@ -36,7 +39,7 @@ def choose_plan(
 
     ends = int(until.replace(tzinfo=UTC).timestamp()) if until else None
     chosen = dict(map(_parse_plan_limit, limits))
-    subscription = Subscription(plan=plan, state=state, until=ends, overage=overage, limits=chosen)
+    subscription = Subscription(plan=plan, state=state, until=ends, overage=overage, limits=chosen, models=models)
     changed = update_tenant(open_operator_resources(stack, region), name, subscription=subscription)
     click.echo(json.dumps(changed.to_operator_view(), indent=2))
 

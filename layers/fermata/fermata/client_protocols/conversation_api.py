@@ -20,7 +20,7 @@ from fermata.content.space_access import find_space_for_caller
 from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import BadGateway, Forbidden, ServiceUnavailable, Unauthorized
 from fermata.domain.events import ErrorEvent
-from fermata.domain.plan_refusals import PlanUpgradeRequired, check_plan_feature
+from fermata.domain.plan_refusals import MODEL_REASON, PlanUpgradeRequired, check_plan_feature
 from fermata.domain.workspace_plan import PlanFeature, Subscription
 from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.wire.auth.api_key_store import record_api_key_use
@@ -47,7 +47,12 @@ def send_conversation_message(resources: Resources, request: HttpRequest) -> Res
     caller = context.caller
     subscription = context.tenant.subscription
     month = MonthlyMessages(resources, caller.tenant, caller.user, subscription, "api", rules.messages_per_month)
-    started = start_studio_turn(context, space, message, month)
+    try:
+        started = start_studio_turn(context, space, message, month)
+    except PlanUpgradeRequired as refused:
+        if refused.reason == MODEL_REASON:  # as of a plan without this API: nobody who holds the key can pay
+            raise Forbidden(f"Forbidden: {refused.message}", reason=MODEL_REASON) from None
+        raise
     renderer = make_studio_renderer(context, started.turn, is_whole=True)
     entries = read_started_entries(resources, started)
     response = send_chunks(context, started.turn, entries, renderer, {}, heartbeat=b"", is_returning=started.is_joined)

@@ -13,9 +13,12 @@ from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.content.content_space import SpaceKey
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations.conversation_store import get_conversation
+from fermata.credentials.scope_defaults import read_default
 from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.plan_refusals import check_plan_model
+from fermata.domain.workspace_plan import ALL_MODELS
 from fermata.limits.count_use import UseCounter
 from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.limits.usage_counters import Use
@@ -84,7 +87,7 @@ def start_studio_turn(
     text = message.text.strip()
     if not text:
         raise InvalidRequest("'message' is empty.")
-    conversation = _open_conversation(context, project, message.conversation_id, month)
+    conversation = _open_conversation(context, project, message, month)
     if message.model_id:
         conversation = switch_chat_model(context.resources, context.caller, conversation, message.model_id)
     request = ClientRequest(
@@ -136,16 +139,16 @@ def _list_changes(calls: Sequence[StudioCall]) -> dict[str, Any]:
 
 
 def _open_conversation(
-    context: RequestContext, project: SpaceKey, conversation_id: str, month: MonthlyMessages
+    context: RequestContext, project: SpaceKey, message: StudioMessage, month: MonthlyMessages
 ) -> Conversation:
     """Return the conversation that a message goes on with, or a new one.
 
     A new one is created only for a message that is within the limits, so that refused ones leave nothing. The same
     request again, by its Idempotency-Key, means the same one.
     """
-    if conversation_id:
+    if message.conversation_id:
         try:
-            return find_studio_conversation(context, project, conversation_id)
+            return find_studio_conversation(context, project, message.conversation_id)
         except NotFound:
             pass  # one of somebody else, or of another project: a new one begins
     key = context.request.headers.get("idempotency-key", "")
@@ -154,7 +157,17 @@ def _open_conversation(
         counter = UseCounter(context.resources, context.caller, context.caller_limits, name)
         counter.require_room(Use(prompts=1, turn=name))
         month.require_room()
+        _check_model(context, message, month)
     chat = open_chat(context.resources, context.caller, STUDIO_SCOPE, name, space=project.name)
     if chat.space != project.name:
         raise Conflict("This Idempotency-Key was used for another conversation.")
     return chat
+
+
+def _check_model(context: RequestContext, message: StudioMessage, month: MonthlyMessages) -> None:
+    """Check that the plan includes the model of a new conversation. Raises as `check_plan_model`."""
+    if month.subscription.included_models == ALL_MODELS:
+        return
+    default = None if message.model_id else read_default(context.resources, context.caller.tenant, STUDIO_SCOPE)
+    if model := message.model_id or (default.model_id if default else ""):
+        check_plan_model(month.subscription, model, context.resources.clock.time())

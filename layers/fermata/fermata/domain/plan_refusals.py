@@ -94,6 +94,29 @@ def check_plan_feature(subscription: Subscription, feature: PlanFeature, now: fl
         raise PlanUpgradeRequired(text, reason="plan_feature")
 
 
+MODEL_REASON = "plan_model"
+"""Of a refusal because of a language model."""
+
+
+def check_plan_model(subscription: Subscription, model: str, now: float) -> None:
+    """Check that the studio's agent may run on a language model.
+
+    Args:
+        subscription: Of the workspace.
+        model: As its provider names it.
+        now: In epoch seconds.
+
+    Raises:
+        PlanLocked: The plan is locked.
+        PlanUpgradeRequired: The plan does not include the model.
+    """
+    check_plan_is_open(subscription, now)
+    if not subscription.has_model(model):
+        included = ", ".join(subscription.included_models)
+        text = f"The plan {subscription.plan} does not include the model {model[:100]}. It includes {included}."
+        raise PlanUpgradeRequired(f"{text} Choose one of these, or a larger plan.", reason=MODEL_REASON)
+
+
 def build_month_refusal(
     subscription: Subscription, meter: PlanMeter, limit: int, now: float, *, is_own_limit: bool = False
 ) -> PlanLimitReached | PlanUpgradeRequired:

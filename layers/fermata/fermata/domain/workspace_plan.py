@@ -14,6 +14,7 @@ from fermata.domain.base import RecordModel
 
 SubscriptionState = Literal["active", "trial", "grace", "cancelled"]
 UNLIMITED_PLAN = "community"
+_MAX_MODELS, _MAX_MODEL_CHARS, _MAX_STARS = 50, 200, 4
 
 
 class PlanMeter(StrEnum):
@@ -50,13 +51,21 @@ class PlanFeature(StrEnum):
 PlanLimits = Mapping[PlanMeter | PlanQuota, int]
 
 
+ALL_MODELS = ("*",)
+
+
 @dataclass(frozen=True)
 class WorkspacePlan:
-    """A plan. What its limits do not name is unlimited."""
+    """A plan. What its limits do not name is unlimited.
+
+    Attributes:
+        models: The language models that the studio's agent may run on, as names in which `*` stands for any text.
+    """
 
     name: str
     limits: PlanLimits = field(default_factory=dict)
     features: frozenset[PlanFeature] = frozenset(PlanFeature)
+    models: tuple[str, ...] = ALL_MODELS
 
 
 _MB, _GB = 10**6, 10**9
@@ -68,12 +77,14 @@ _PRO = (1_500, 3_000, 150_000, 3_000, 15, 15, 15 * _GB, 50 * _MB, 25)
 _STARTER_FEATURES = frozenset({
     PlanFeature.REVIEW_WORKFLOW, PlanFeature.FORM_CAPTCHA, PlanFeature.FORM_AUTO_APPROVE,
 })  # fmt: skip
+_STARTER_MODELS = ("*haiku*", "*-mini*", "*-nano*", "*-flash*", "*-lite*", "*-small*", "*demo*")
+"""The small models of each family: a message of a large one costs several times what this plan has for it."""
 WORKSPACE_PLANS = {
     plan.name: plan
     for plan in (
         WorkspacePlan(UNLIMITED_PLAN),
         WorkspacePlan("free", dict(zip(_LIMITED, _FREE, strict=True)), frozenset()),
-        WorkspacePlan("starter", dict(zip(_LIMITED, _STARTER, strict=True)), _STARTER_FEATURES),
+        WorkspacePlan("starter", dict(zip(_LIMITED, _STARTER, strict=True)), _STARTER_FEATURES, _STARTER_MODELS),
         WorkspacePlan("pro", dict(zip(_LIMITED, _PRO, strict=True))),
         WorkspacePlan("enterprise", {PlanQuota.MEDIA_BYTES: 100 * _GB, PlanQuota.FILE_BYTES: 100 * _MB}),
     )
@@ -95,6 +106,7 @@ class Subscription(RecordModel):
         until: When a trial, a grace period or the paid time of a cancelled plan ends (epoch seconds); None for now.
         overage: Whether more than the plan allows in a month is admitted, and billed.
         limits: Limits of this workspace in place of the plan's; None for none.
+        models: The models of this workspace in place of the plan's; empty for the plan's.
     """
 
     plan: str = UNLIMITED_PLAN
@@ -102,6 +114,16 @@ class Subscription(RecordModel):
     until: int | None = None
     overage: bool = False
     limits: dict[str, int | None] = Field(default_factory=dict)
+    models: tuple[str, ...] = Field(default=(), max_length=_MAX_MODELS)
+
+    @field_validator("models")
+    @classmethod
+    def _check_models(cls, models: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not 0 < len(name) <= _MAX_MODEL_CHARS or name.count("*") > _MAX_STARS for name in models):
+            raise ValueError(
+                f"models: names of 1 to {_MAX_MODEL_CHARS} characters are expected, with {_MAX_STARS} * at most"
+            )
+        return models
 
     @field_validator("limits")
     @classmethod
@@ -131,6 +153,15 @@ class Subscription(RecordModel):
             return self.limits[name.value]
         return self.workspace_plan.limits.get(name)
 
+    @property
+    def included_models(self) -> tuple[str, ...]:
+        """The language models that the studio's agent may run on, as names in which `*` stands for any text."""
+        return self.models or self.workspace_plan.models
+
+    def has_model(self, model: str) -> bool:
+        """Return whether the studio's agent may run on a language model, whatever letters are capital ones."""
+        return any(_matches_model(model.lower(), pattern.lower()) for pattern in self.included_models)
+
     def has_feature(self, feature: PlanFeature) -> bool:
         """Return whether the plan has a feature."""
         return feature in self.workspace_plan.features
@@ -139,3 +170,20 @@ class Subscription(RecordModel):
         """Return the JSON form for people."""
         features = sorted(self.workspace_plan.features)
         return {**self.to_known(exclude=frozenset({"limits"})), "locked": self.is_locked(now), "features": features}
+
+
+def _matches_model(model: str, pattern: str) -> bool:
+    """Return whether a name fits a pattern, in time in proportion to both: each part is found as early as possible."""
+    first, *others = pattern.split("*")
+    if not others:
+        return model == pattern
+    *middle, last = others
+    if not (model.startswith(first) and model.endswith(last) and len(model) >= len(first) + len(last)):
+        return False
+    rest, position = model[: len(model) - len(last)], len(first)
+    for part in middle:
+        found = rest.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True

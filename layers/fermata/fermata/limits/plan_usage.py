@@ -45,6 +45,7 @@ def describe_plan_usage(
         "endsAt": None if ends is None else iso_from_epoch(ends),
         "locked": subscription.is_locked(now),
         "features": sorted(subscription.workspace_plan.features),
+        "models": list(subscription.included_models),
         "month": month,
         "renewsAt": iso_from_epoch(find_month_end(now)),
         "meters": meters,

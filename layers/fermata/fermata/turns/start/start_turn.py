@@ -37,7 +37,7 @@ from fermata.turns.start.cut_position import find_cut_position
 from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
-from fermata.turns.start.plan_messages import find_monthly_messages
+from fermata.turns.start.plan_messages import check_model_is_included, find_monthly_messages
 from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.start.prompt_agent import choose_prompt_model, open_prompt_agent
 from fermata.turns.start.prompt_space import choose_prompt_space
@@ -63,7 +63,7 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
         NotFound, InvalidRequest: Of the conversation, the images or the model.
         Unprocessable: The model lacks an ability that the prompt needs, or a recording has no speech.
         PaymentRequired: A budget does not cover the first request, or a recording; or the plan of the workspace has no
-            such messages.
+            such messages, or not this model.
         ServiceUnavailable, BadGateway: A recording could not be transcribed.
         TooManyRequests: The user or the tenant has reached a limit of prompts, turns or stored bytes.
         Conflict: Another turn holds the conversation, or the Idempotency-Key was used for another request.
@@ -108,6 +108,7 @@ class _TurnStart:
         counter.require_room(prompt.count_use(self.turn_id, ending=conversation.claim or ""))
         if month := find_monthly_messages(resources, caller, prompt):
             month.require_room()
+        check_model_is_included(resources, caller, prompt, chosen_model.model)
         check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
         content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
         self.snapshot.check()

@@ -112,13 +112,18 @@ class PlanQuotaView(ResponseModel):
 
 
 class PlanUsageResponse(ResponseModel):
-    """The plan of the workspace. `endsAt` is when a trial, a grace period or the paid time of a cancelled plan ends."""
+    """The plan of the workspace.
+
+    `endsAt` is when a trial, a grace period or the paid time of a cancelled plan ends. `models` are those that the
+    studio's agent may run on; `*` stands for any text.
+    """
 
     plan: str
     state: str
     ends_at: InstantField | None
     locked: bool
     features: list[str]
+    models: list[str]
     month: str
     renews_at: InstantField
     meters: list[PlanMeterView]
