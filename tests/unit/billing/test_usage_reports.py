@@ -1,4 +1,4 @@
-"""What workspaces use reaches the billing system: each use in one report, kept until it is taken or given up."""
+"""Reports of use reach the billing system: each use in one report, kept until it is taken or given up."""
 
 import json
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.change_sets.merge_change_set import merge_change_set
-from fermata.content.content_space import ContentSpace, SpaceKey, change_space_locales, mark_space_deleted
+from fermata.content.content_space import ContentSpace, SpaceKey, mark_space_deleted
 from fermata.content.documents import document_commit, staged_commit
 from fermata.content.documents.change_document import create_document, delete_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
@@ -17,6 +17,7 @@ from fermata.content.documents.document_history import restore_document
 from fermata.content.media import sweep_media
 from fermata.content.media.asset_store import AssetTexts, require_asset_files, store_asset
 from fermata.content.model_store import create_space
+from fermata.content.space_locales import change_space_locales
 from fermata.content.sweep_spaces import sweep_due_spaces
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.errors import Gone, ServiceUnavailable

@@ -7,7 +7,7 @@ import contextlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, TypeGuard
 
 from pydantic import field_validator
@@ -17,8 +17,6 @@ from fermata.aws.dynamodb_items_and_writes import (
     Delete,
     Item,
     ItemKey,
-    Put,
-    TransactionCanceled,
     Update,
 )
 from fermata.aws.resources import Resources
@@ -35,6 +33,8 @@ DUE_INDEX = "byDue"
 SWEEP_SHARDS = 4
 _DELETED_AT = "deleted_at"
 """The attribute of a space's row that says that it is being erased. Nobody reads or writes the space any more."""
+SPACE_IS_LIVE = f"attribute_not_exists({_DELETED_AT})"
+"""The condition of writes that a space which is being erased refuses."""
 
 
 class SpaceKey(NamedTuple):
@@ -202,37 +202,6 @@ def read_space(resources: Resources, space: SpaceKey) -> ContentSpace:
 def read_space_row(resources: Resources, space: SpaceKey) -> Item | None:
     """Return the row of a space, also of one that is being erased."""
     return resources.tables.get_item_by_key(space_item_key(resources, space))
-
-
-def change_space_locales(resources: Resources, space: SpaceKey, locales: Sequence[str]) -> ContentSpace:
-    """Change the languages of a space. Content in a language that is left out stays where it is.
-
-    Args:
-        resources: Of the process.
-        space: The space.
-        locales: All languages, the default one first.
-
-    Raises:
-        NotFound: There is no such space.
-        Conflict: Somebody else has changed the space at the same moment.
-    """
-    key = space_item_key(resources, space)
-    item = resources.tables.get_item_by_key(key)
-    if not is_live_space(item):
-        raise NotFound(describe_missing_space(space))
-    record = space_from_item(item)
-    changed = ContentSpace.model_validate({**record.model_dump(), "locales": tuple(locales)})
-    if changed == record:
-        return record
-    values, names = {":read": item["data"]}, {"#data": "data"}
-    condition = f"#data = :read AND attribute_not_exists({_DELETED_AT})"
-    changed_row = space_to_item(space, changed, item.get("gsk", ""))
-    put = Put(key.table, changed_row, condition=condition, values=values, names=names)
-    try:
-        resources.tables.write_items(put)
-    except (ConditionFailed, TransactionCanceled):
-        raise Conflict("Somebody else has just changed the site. Try again.") from None
-    return changed
 
 
 def describe_missing_space(space: SpaceKey) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.content import space_locales
+from fermata.content.change_sets.change_set_store import list_change_sets
 from fermata.content.content_space import ContentSpace
 from fermata.content.documents import document_commit, staged_commit
 from fermata.content.documents.settle_commit import LEASE_SECONDS
@@ -139,3 +141,56 @@ def test_a_model_waits_with_its_entries_for_the_review_of_an_editor(
     assert (waiting["deleted"], waiting["merged"], see(resources)) == (False, False, before)
     assert agent.data("merge_branch", branch=waiting["reviewBranch"])["merged"]
     assert "faq" not in see(resources)[0]
+
+
+def die(*_: object, **__: object) -> None:
+    raise ProcessDied
+
+
+def test_two_languages_that_are_added_at_once_are_both_there(
+    agent: StudioAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = space_locales.space_from_item
+
+    def add_another(item: Any) -> ContentSpace:
+        monkeypatch.setattr(space_locales, "space_from_item", read)
+        agent.data("add_locale", locale="fr")
+        return read(item)
+
+    monkeypatch.setattr(space_locales, "space_from_item", add_another)
+    added = agent.data("add_locale", locale="de")
+    assert added["locales"] == ["en", "tr", "fr", "de"]
+
+
+def test_a_language_whose_call_died_before_its_content_was_copied_gets_it_from_the_repetition(
+    agent: StudioAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("fermata.tools.studio.project_tools.write_documents", die)
+        with pytest.raises(ProcessDied):
+            agent.call("add_locale", key="turn-1/7/0", locale="de", copyFrom="en")
+    for _ in range(2):
+        assert agent.data("add_locale", key="turn-1/7/0", locale="de", copyFrom="en")["merged"]
+    assert agent.read(locale="de")["question"] == "Is it fresh?"
+    assert "has the locale de already" in str(agent.call("add_locale", locale="de").error)
+
+
+def test_an_init_that_is_refused_leaves_no_branch_and_can_be_called_again(resources: Resources) -> None:
+    create_space(resources, SPACE, ContentSpace(locales=("en",)), AUTHOR)
+    lost = {**FAQ, "fields": {"about": {"type": "relation", "model": "nowhere"}}}
+    wrong: list[dict[str, Any]] = [
+        {"locales": ["English"]},
+        {"locales": [f"a{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(51)]},
+        {"models": [lost]},
+        {"models": [FAQ, FAQ]},
+        {"models": [{**FAQ, "id": "No id"}]},
+        {"models": [{**FAQ, "fields": {"question": {"type": "poem"}}}]},
+    ]
+    for number, members in enumerate(wrong):
+        opened = OpenedSpace(resources, SPACE, AUTHOR, f"turn-1/{number}/0")
+        refused = call_studio_tool(resources, opened, "init_project", INIT | members, ADMIN)
+        said = (refused.ok, refused.error, refused.data)
+        assert not refused.ok or refused.data["valid"] is False, said
+        assert list_change_sets(resources, SPACE) == [], said
+    opened = OpenedSpace(resources, SPACE, AUTHOR, "turn-1/9/0")
+    assert call_studio_tool(resources, opened, "init_project", INIT, ADMIN).data["merged"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fermata.aws.resources import Resources
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel
-from fermata.content.content_space import ContentSpace, SpaceKey, change_space_locales
+from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import (
     ChangeOptions,
     build_next_version,
@@ -40,6 +40,7 @@ from fermata.content.files.read_project import (
 from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.content.model_changes import check_deleted_models, check_model_change, model_to_content
 from fermata.content.model_store import check_forms_fit_plan, delete_model, put_model
+from fermata.content.space_locales import change_space_locales
 from fermata.content.validation.content_problem import ContentProblem
 from fermata.content.validation.validate_document import ContentRefused
 from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable

@@ -1,18 +1,20 @@
 """Begin a project, and change its models and languages, for the tools of the studio."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
-from fermata.content.content_space import LOCALE_CODE, change_space_locales
 from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.document_writes import build_effect_put
 from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.files.read_project import CONFIG_VERSION, PROJECT_MODEL
 from fermata.content.files.write_project import delete_model_with_documents
 from fermata.content.model_changes import list_breaking_changes, model_to_content
+from fermata.content.space_locales import add_space_locale, change_space_locales, check_locales
 from fermata.content.validation.schema_health import iter_schema_warnings
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.tools.studio.auto_merge import merges_at_once
@@ -25,10 +27,10 @@ _DOCUMENTS_AT_ONCE = 100
 
 def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Begin a project: its settings and its first models. It is merged at once."""
-    locales, domains = arguments["locales"], arguments["domains"]
-    if not all(LOCALE_CODE.fullmatch(one) for one in locales):
-        raise InvalidRequest("'locales' are codes such as en or pt-BR.")
+    locales, domains = check_locales(arguments["locales"]), arguments["domains"]
     models = [_parse_studio_model(one) for one in arguments.get("models") or ()]
+    if errors := _find_schema_errors(models, {}):
+        return _refuse_models(errors)
     opened = access.opened
     branch = open_branch(access, "new", "init")
     change_space_locales(opened.resources, opened.space, locales)
@@ -37,7 +39,7 @@ def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
         "stack": arguments["stack"],
         "workflow": "auto-merge",
         "domains": domains,
-        "locales": {"default": locales[0], "supported": list(dict.fromkeys(locales))},
+        "locales": {"default": locales[0], "supported": list(locales)},
     }
     if branch.status == "open":
         # With its settings, the project is active: all of this is there at one moment.
@@ -56,18 +58,39 @@ def save_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[s
     fields = {**known.get("fields", {}), **(arguments.get("fields") or {})}
     kept = {name: field for name, field in fields.items() if field is not None}
     model = _parse_studio_model({**known, **arguments, "fields": kept})
-    blocking = [
-        one for one in iter_schema_warnings(model, {**access.models, model.id: model}) if one.severity != "warning"
-    ]
-    errors = [{"field": one.field, "severity": "error", "kind": one.kind, "message": one.message} for one in blocking]
-    if errors:
-        return {"branch": "", "commitSha": "", "filesChanged": [], "valid": False, "errors": errors, "merged": False}
+    if errors := _find_schema_errors([model], access.models):
+        return _refuse_models(errors)
     branch = open_branch(access, "model", model.id)
     if branch.status == "open":
         _change_in_branch(access, branch, DocumentKey(META_MODEL, model.id), model_to_content(model))
     written = finish_branch(access, "save_model", branch, [f"model/{model.id}"], [])
     breaking = list_breaking_changes(before.model, model) if before else []
     return written | ({"breakingChanges": breaking} if breaking else {})
+
+
+def _find_schema_errors(models: Sequence[ContentModel], known: Mapping[str, ContentModel]) -> list[dict[str, str]]:
+    """Return what keeps models from being stored.
+
+    Args:
+        models: The models that are new or change.
+        known: Those that there are.
+    """
+    together = {**known, **{model.id: model for model in models}}
+    twice = [name for name, count in Counter(model.id for model in models).items() if count > 1]
+    errors = [_describe_error(name, "duplicate_model", f"There are several models {name}.") for name in twice]
+    for model in models:
+        found = [one for one in iter_schema_warnings(model, together) if one.severity != "warning"]
+        place = f"{model.id}." if len(models) > 1 else ""
+        errors += [_describe_error(place + one.field, one.kind, one.message) for one in found]
+    return errors
+
+
+def _describe_error(field: str, kind: str, message: str) -> dict[str, str]:
+    return {"field": field, "severity": "error", "kind": kind, "message": message}
+
+
+def _refuse_models(errors: list[dict[str, str]]) -> dict[str, Any]:
+    return {"branch": "", "commitSha": "", "filesChanged": [], "valid": False, "errors": errors, "merged": False}
 
 
 def _change_in_branch(
@@ -119,19 +142,21 @@ def _question_deletion(arguments: dict[str, Any], access: StudioAccess) -> dict[
 
 def add_locale(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Add a language to the project, with a copy of the content of another one if that is asked for."""
-    locale, supported = arguments["locale"], access.whole.record.locales
-    if locale in supported:
+    opened, locale, supported = access.opened, arguments["locale"], access.whole.record.locales
+    if locale in supported and not opened.has_been_done():
         raise Conflict(f"The project has the locale {locale} already.")
     source = arguments.get("copyFrom")
     if source is not None and source not in supported:
         raise InvalidRequest(f"The project has no locale {source}. It has {', '.join(supported)}.")
-    opened = access.opened
     changes: dict[DocumentKey, ChangeContent] = {}
     for model in access.models.values() if source else ():
         for name, content in access.list_entries(model).items() if model.i18n else ():
             if content.get_locale(str(source)):
                 changes[DocumentKey(model.id, name)] = partial(copy_entry, str(source), locale)
-    record = change_space_locales(opened.resources, opened.space, [*supported, locale])
+    # The mark stands beside the language: a call that died before it had copied is repeated, and goes on.
+    key = opened.effect_key
+    mark = [build_effect_put(opened.resources, opened.space, key, [])] if key else []
+    record = add_space_locale(opened.resources, opened.space, locale, mark)
     fresh = StudioAccess(opened, access.permissions, access.ui_context)
     written: dict[str, Any] = {"branch": "", "valid": True, "errors": [], "merged": True, "filesChanged": ["config"]}
     if changes:
