@@ -14,7 +14,17 @@ IntentConfidence = Literal["high", "medium", "low"]
 
 _CATEGORIES: dict[IntentCategory, tuple[str, ...]] = {
     "project_operation": ("init", "initialize", "setup", "configure", "başlat", "kur", "yapılandır"),
-    "branch_operation": ("merge", "approve", "reject", "branch", "onayla", "reddet", "birleştir"),
+    "branch_operation": (
+        "merge",
+        "approve",
+        "reject",
+        "branch",
+        "onayla",
+        "reddet",
+        "birleştir",
+        "onaylıyor",
+        "reddedi",
+    ),
     "model_operation": (
         *("create model", "add model", "new model", "add field", "schema"),
         *("model oluştur", "model tanımla", "yeni model", "field ekle", "alan ekle"),
@@ -22,16 +32,24 @@ _CATEGORIES: dict[IntentCategory, tuple[str, ...]] = {
     "content_operation": (
         *("add", "create", "edit", "update", "delete", "remove", "translate", "entry"),
         *("ekle", "oluştur", "düzenle", "güncelle", "sil", "kaldır", "çevir", "içerik", "yaz", "değiştir", "kaydet"),
+        *("ekliyor", "düzenliyor", "güncelliyor", "kaydedi"),
     ),
     "query": (
         *("list", "show", "what", "how", "how many", "get"),
-        *("göster", "ne", "nasıl", "kaç", "al", "listele", "neler var"),
+        *("göster", "ne", "nasıl", "kaç", "al", "listele", "neler var", "listeliyor"),
     ),
 }
 """The words of each category. The first category of which a word occurs counts."""
 _LONGEST_SHORT_WORD = 4
-_ENDINGS_OF_SHORT_WORDS = "s ed ing d er ar ir ur in un yin mek mak elim alim yelim iver dir dur ler mi mu r"
-_SHORT_ENDINGS = frozenset(["", *_ENDINGS_OF_SHORT_WORDS.split()])
+_ENGLISH_ENDINGS = frozenset(["", "s", "ed", "ing"])
+_TURKISH_VERBS = ("kur", "sil", "yaz", "al", "ekle")
+_TURKISH_VERB_ENDINGS = frozenset([
+    *("", "r", "er", "ar", "ir", "ur", "in", "un", "yin", "mek", "mak", "me", "ma"),
+    *("elim", "alim", "yelim", "iver", "dir", "dur"),
+])  # fmt: skip
+_TURKISH_QUESTIONS = ("ne", "kaç")
+_TURKISH_QUESTION_ENDINGS = frozenset(["", "dir", "ler", "mi", "i", "yi", "ye", "den"])
+"""Short words have the endings of their own language only: "kurs", "need" and "near" are none of theirs."""
 _WORD = re.compile(r"[a-z0-9]+")
 _FEWEST_CHARS_FOR_ACTIVE_MODEL = 4
 _SHORT_MESSAGE_CHARS = 20
@@ -79,9 +97,12 @@ def _is_form_of(word: str, base: str) -> bool:
     """Return whether a word is the base, or has an ending. For short bases only usual ones count: not `initial`."""
     if not word.startswith(base):
         return False
-    return len(base) > _LONGEST_SHORT_WORD or word[len(base) :] in _SHORT_ENDINGS
+    return len(base) > _LONGEST_SHORT_WORD or word[len(base) :] in _SHORT_ENDINGS.get(base, _ENGLISH_ENDINGS)
 
 
 _FOLDED_CATEGORIES: dict[IntentCategory, tuple[tuple[str, ...], ...]] = {
     category: tuple(tuple(_fold(phrase).split()) for phrase in phrases) for category, phrases in _CATEGORIES.items()
 }
+_SHORT_ENDINGS = dict.fromkeys(map(_fold, _TURKISH_VERBS), _TURKISH_VERB_ENDINGS) | dict.fromkeys(
+    map(_fold, _TURKISH_QUESTIONS), _TURKISH_QUESTION_ENDINGS
+)
