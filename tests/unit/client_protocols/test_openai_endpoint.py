@@ -334,6 +334,30 @@ def test_a_huge_schema_is_refused(requester: Requester) -> None:
     assert read_error(ask(requester, HELLO, response_format=form))[0] == 413
 
 
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"logprobs": True}, "An answer has no 'logprobs'"),
+        ({"functions": [{"name": "f"}]}, "Send 'tools'"),
+        ({"modalities": ["text", "audio"]}, "An answer is text"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "x"}}}}, "$.type"),
+    ],
+)
+def test_what_an_answer_could_not_have_is_refused_before_a_turn_starts(
+    stage: Stage, requester: Requester, members: Json, words: str
+) -> None:
+    status, _, message = read_error(ask(requester, HELLO, **members))
+    assert status == 400
+    assert words in message
+    assert not stage.driver.requests
+
+
+def test_members_without_a_value_are_left_out(stage: Stage, requester: Requester) -> None:
+    stage.script_replies("Hi.")
+    left_out = {"logprobs": False, "functions": None, "modalities": ["text"], "stream_options": {"include_usage": None}}
+    assert read_answer(ask(requester, HELLO, **left_out))["content"] == "Hi."
+
+
 def test_results_that_are_sent_again_while_later_calls_wait_follow_the_same_answer(
     stage: Stage, requester: Requester
 ) -> None:

@@ -403,6 +403,16 @@ def test_a_caller_without_a_page_gets_text_and_real_errors(stage: Stage, request
     assert failed.json()["error"]
 
 
+def test_a_caller_without_a_page_needs_no_names(stage: Stage, requester: Requester) -> None:
+    body = {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Hello"}]}]}
+    stage.script_replies("One.", "Two.", "Three.")
+    answers = [requester.send("POST", "/api/agents/site", json=body) for _ in range(2)]
+    again = [requester.send("POST", "/api/agents/site", json=body, headers={"idempotency-key": "k"}) for _ in range(2)]
+    assert [answer.text for answer in (*answers, *again)] == ["One.", "Two.", "Three.", "Three."]
+    assert len({answer.headers["fermata-conversation"] for answer in (*answers, *again)}) == 3
+    assert requester.send("POST", "/api/agent/home/site", json=body).status_code == 400
+
+
 def test_a_caller_without_a_page_that_accepts_events_gets_them(stage: Stage, requester: Requester) -> None:
     stage.script_replies("Plain words.")
     body = {"id": "external", "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}]}

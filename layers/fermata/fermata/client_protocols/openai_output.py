@@ -6,6 +6,8 @@ from typing import Any
 
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 from fermata.domain.run_settings import OutputFormat
+from fermata.tools.schema.check_manifest_schema import find_schema_problem
+from fermata.tools.schema.validate_manifest_value import MAX_SCHEMA_DEPTH, measure_schema_depth
 from fermata.wire.bodies.openai_requests import OpenAIItem
 
 MAX_OUTPUT_SCHEMA_CHARS = 50_000
@@ -48,4 +50,8 @@ def _read_schema(asked: OpenAIItem) -> OutputFormat:
     about = described.get("description")
     if len(json.dumps(schema)) + len(about if isinstance(about, str) else "") > MAX_OUTPUT_SCHEMA_CHARS:
         raise PayloadTooLarge(f"The schema of an answer may have {MAX_OUTPUT_SCHEMA_CHARS:,} characters.")
+    if measure_schema_depth(schema) > MAX_SCHEMA_DEPTH:
+        raise InvalidRequest(f"The schema of an answer may be nested {MAX_SCHEMA_DEPTH} levels deep.")
+    if problem := find_schema_problem(schema):
+        raise InvalidRequest(f"The schema of the answer is no JSON Schema: {problem}.")
     return OutputFormat(name=name, description=about if isinstance(about, str) else "", json_schema=schema)

@@ -3,6 +3,7 @@
 import queue
 from collections.abc import Mapping, Sequence
 
+from fermata.aws.clock import new_id
 from fermata.client_protocols.chat_conversations import find_agent_scope, find_chat, open_chat
 from fermata.client_protocols.client_messages import (
     build_client_tools,
@@ -84,16 +85,34 @@ def _answer_chat(context: RequestContext, agent_id: str, page: str) -> Response:
     body = context.parse_body(UiChatBody)
     _read_sdk(context)  # refused before anything is started
     scope = find_agent_scope(context.caller, agent_id)
-    name = context.request.query.get("conversationId") or body.id
-    if not name:
-        raise InvalidRequest("The chat has no name: send 'id', or 'conversationId' in the query.")
     if not body.messages:
         raise InvalidRequest("'messages' is empty.")
-    conversation = open_chat(context.resources, context.caller, scope, name)
+    conversation = open_chat(context.resources, context.caller, scope, _choose_name(context, body, page))
     is_text = not page and body.trigger is None and EVENT_STREAM not in context.request.headers.get("accept", "")
     if body.messages[-1].get("role") == "assistant":
         return _go_on(context, body, conversation)
     return _start(context, body, conversation, page, is_text=is_text)
+
+
+def _choose_name(context: RequestContext, body: UiChatBody, page: str) -> str:
+    """Return the name of a request's chat. Without a page, a request that names none begins one.
+
+    The header of the response says which. The same request with the same key finds it.
+    """
+    if name := context.request.query.get("conversationId") or body.id:
+        return name
+    if page or body.messages[-1].get("role") == "assistant":
+        raise InvalidRequest("The chat has no name: send 'id', or 'conversationId' in the query.")
+    key = context.request.headers.get("idempotency-key", "")[:180]
+    return f"request {key}" if key else new_id()
+
+
+def _make_request_key(context: RequestContext, body: UiChatBody) -> str:
+    """Return what is the same for a request that is sent again; empty if nothing is."""
+    message_id = body.messages[-1].get("id")
+    if isinstance(message_id, str):
+        return f"{message_id} {body.trigger} {body.message_id}"
+    return context.request.headers.get("idempotency-key", "")[:180]
 
 
 def _start(
@@ -107,7 +126,7 @@ def _start(
         protocol="ui",
         conversation=conversation,
         prompt=defer_downloads(read_ui_prompt, message),
-        request_key=f"{message['id']} {body.trigger} {body.message_id}" if isinstance(message.get("id"), str) else "",
+        request_key=_make_request_key(context, body),
         client_tools=None if body.tools is None else build_client_tools(body.tools),
         has_browser_tools=body.browser_tools and not is_text,
         agent_context=AgentContext(

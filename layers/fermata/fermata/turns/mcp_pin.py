@@ -13,12 +13,20 @@ from fermata.turns.turn_agent import open_turn_agent
 
 if TYPE_CHECKING:
     from fermata.agents.tool_sources.mcp_tools import McpPin
+    from fermata.mcp_sources.tool_listing import ListedSources
 
 _PIN_CACHE_SECONDS = 3600
 """A pin never changes; the limit only bounds the memory."""
 
 
-def pin_mcp_tools(resources: Resources, turn: Turn, agent: Agent, *, keeps_sessions: bool = True) -> Turn:
+def pin_mcp_tools(
+    resources: Resources,
+    turn: Turn,
+    agent: Agent,
+    *,
+    keeps_sessions: bool = True,
+    known: "dict[str, ListedSources] | None" = None,
+) -> Turn:
     """Return a turn with the tools of its agent's MCP servers, which are asked now.
 
     Args:
@@ -26,6 +34,7 @@ def pin_mcp_tools(resources: Resources, turn: Turn, agent: Agent, *, keeps_sessi
         turn: The turn, before it is stored.
         agent: Its agent.
         keeps_sessions: Whether its rounds go on with the sessions that are opened now.
+        known: What was listed for turns that start together with it, by their agents; what is listed now is added.
     """
     from fermata.agents.definitions.configured_agent import ConfiguredAgent
 
@@ -33,7 +42,11 @@ def pin_mcp_tools(resources: Resources, turn: Turn, agent: Agent, *, keeps_sessi
         return turn
     from fermata.mcp_sources.tool_listing import list_sources  # most agents have no MCP server
 
-    listed = list_sources(resources, turn.tenant, agent.definition, keeps_sessions=keeps_sessions)
+    listed = known.get(agent.reference) if known else None
+    if listed is None:
+        listed = list_sources(resources, turn.tenant, agent.definition, keeps_sessions=keeps_sessions)
+    if known is not None:
+        known[agent.reference] = listed
     key = resources.blobs.put_json(turn_folder(turn.tenant, turn.id), listed.pin.to_wire())
     return turn.model_copy(update={"mcp_pin": key, "mcp_warnings": listed.warnings})
 

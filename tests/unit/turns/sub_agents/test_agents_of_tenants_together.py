@@ -5,9 +5,11 @@ from typing import Any
 from fermata.agents.definitions.agent_definition import AgentDefinition
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.agents.files.bundle_store import PushedFile, store_bundle
+from fermata.agents.tool_sources.mcp_tools import McpPin
 from fermata.domain.blocks import ToolResultBlock
 from fermata.domain.events import DoneEvent, ToolRequestEvent, ToolResultEvent
 from fermata.domain.page_context import AgentContext
+from fermata.mcp_sources.tool_listing import ListedSources
 from fermata.turns.turn_toolset import open_turn_toolset
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
@@ -54,6 +56,26 @@ def test_an_agent_of_a_tenant_asks_another_one_in_the_version_it_was_compiled_wi
     result = family.driver.requests[-1][1].messages[-1].content[0]
     assert isinstance(result, ToolResultBlock)
     assert result.data == {"_subAgent": True, "agentId": "helper", "text": "Helped."}  # tools-04
+
+
+def test_servers_are_asked_once_for_all_sub_agents_that_start_together(family: Family, monkeypatch: Any) -> None:
+    asked: list[str] = []
+
+    def list_nothing(_resources: Any, _tenant: str, definition: AgentDefinition, **_members: Any) -> ListedSources:
+        asked.append(definition.id)
+        return ListedSources(McpPin())
+
+    monkeypatch.setattr("fermata.mcp_sources.tool_listing.list_sources", list_nothing)
+    monkeypatch.setitem(MARKS, "boss", "I am the boss.")
+    monkeypatch.setitem(MARKS, "helper", "I am the helper.")
+    push(family.stage, *make_pair(mcp=[{"url": "https://tools.example/mcp"}]))
+    turn = start_agent_turn(family.stage, "boss")
+    calls = [tool_call_block("helper", task=f"Help {number}") for number in range(3)]
+    family.script("boss", reply_with_calls(*calls), "Done.")
+    family.script("helper", "One.", "Two.", "Three.")
+    family.run()
+    assert len(family.children(turn)) == 3
+    assert asked == ["helper"]
 
 
 def test_a_sub_agent_without_a_task_reads_the_input_as_json(family: Family, monkeypatch: Any) -> None:

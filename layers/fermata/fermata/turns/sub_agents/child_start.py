@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fermata.agents.agent import Agent
 from fermata.agents.registry import open_agent
@@ -36,6 +37,9 @@ from fermata.turns.turn import Turn, TurnParent, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item
 from fermata.turns.turn_state_from_log import TurnState
 
+if TYPE_CHECKING:
+    from fermata.mcp_sources.tool_listing import ListedSources
+
 
 class SubAgentRefused(Exception):
     """The sub-agent cannot be asked. The message is for the model."""
@@ -56,7 +60,9 @@ class _ChildAgent:
     resolved: dict[str, object]
 
 
-def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowance: int) -> ChildStart:
+def build_child_start(
+    context: TurnContext, call: RoundCall, tool: Tool, allowance: int, known_tools: "dict[str, ListedSources]"
+) -> ChildStart:
     """Return the turn that will answer a call. It inherits the user, rights, policy and budget of the turn that asks.
 
     It has no editor: its clients would have to follow its own bridge (decision 0371).
@@ -66,6 +72,7 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         call: The call.
         tool: The tool of the call.
         allowance: How many turns of sub-agents it may start in its turn.
+        known_tools: What MCP servers have listed for sub-agents that start with it, by their agents.
 
     Raises:
         SubAgentRefused: There is no such agent, or it has no model.
@@ -111,7 +118,7 @@ def build_child_start(context: TurnContext, call: RoundCall, tool: Tool, allowan
         expires=parent.expires,
     )
     # A start may be built again after a lost race, so no session is left open.
-    turn = pin_mcp_tools(resources, turn, child.agent, keeps_sessions=False)
+    turn = pin_mcp_tools(resources, turn, child.agent, keeps_sessions=False, known=known_tools)
     turn = turn.model_copy(update={"offered_tools": select_offered_tools(resources, turn, content)})
     return ChildStart(turn, _build_start_writes(context, turn, content))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.domain.events import SubAgentStartedEvent
@@ -17,6 +18,9 @@ from fermata.turns.sub_agents.child_start import ChildStart, SubAgentRefused, bu
 from fermata.turns.sub_agents.sub_agent_limits import get_allowance
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
+
+if TYPE_CHECKING:
+    from fermata.mcp_sources.tool_listing import ListedSources
 
 MAX_STARTS_PER_COMMIT = 10
 """Each start is four rows of a transaction that has others, too."""
@@ -64,9 +68,10 @@ def start_children(context: TurnContext, transition: Transition) -> StartedChild
     remaining = get_allowance(context.turn, context.log.state)
     allowance = max(0, remaining - len(calls)) // (2 * len(calls))
     pause, events, children = transition.pause, list(transition.events), list[ChildStart]()
+    known_tools: dict[str, ListedSources] = {}  # servers that are slow are asked once for all that start together
     for call in calls:
         try:
-            child = _build_child(context, call, allowance)
+            child = _build_child(context, call, allowance, known_tools)
         except SubAgentRefused as refusal:
             pause = pause.with_call(_settle(call, ToolOutput.failure(str(refusal))))
             continue
@@ -94,14 +99,16 @@ def _list_next_calls(pause: Pause) -> list[RoundCall]:
     return calls
 
 
-def _build_child(context: TurnContext, call: RoundCall, allowance: int) -> ChildStart:
+def _build_child(
+    context: TurnContext, call: RoundCall, allowance: int, known_tools: "dict[str, ListedSources]"
+) -> ChildStart:
     """Build the start of a call, which is checked once more: it may have waited for a person."""
     admitted = admit_stored_call(context, call)
     if isinstance(admitted, ToolOutput):
         raise SubAgentRefused(admitted.error or "")
     if not admitted.tool.sub_agent:
         raise SubAgentRefused(f"There is no agent behind {call.tool_name} any more, so nothing was done.")
-    return build_child_start(context, call, admitted.tool, allowance)
+    return build_child_start(context, call, admitted.tool, allowance, known_tools)
 
 
 def _settle(call: RoundCall, output: ToolOutput) -> RoundCall:

@@ -4,9 +4,9 @@ Members that say nothing to an agent are ignored: it has its own model, sampling
 do without are refused where they cannot be kept.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from fermata.wire.bodies.chat_clients import MAX_CLIENT_TOOLS
 from fermata.wire.bodies.fields import LenientBody
@@ -19,7 +19,7 @@ ConversationName = Annotated[str, StringConstraints(max_length=200)]
 class StreamOptionsBody(LenientBody):
     """What a stream contains besides the answer."""
 
-    include_usage: Annotated[bool, Field(alias="include_usage")] = False
+    include_usage: Annotated[bool | None, Field(alias="include_usage")] = False
 
 
 class OpenAIMetadata(LenientBody):
@@ -61,6 +61,20 @@ class ChatCompletionBody(OpenAIRequestBody):
     stream_options: Annotated[StreamOptionsBody | None, Field(alias="stream_options")] = None
     response_format: Annotated[OpenAIItem | None, Field(alias="response_format")] = None
     n: Literal[1] | None = None
+    logprobs: bool | None = None
+    functions: list[Any] | None = None
+    modalities: list[Any] | None = None
+
+    @model_validator(mode="after")
+    def _refuse_what_cannot_be_kept(self) -> Self:
+        """Refuse what would be missing from the answer without a word."""
+        if self.logprobs:
+            raise ValueError("an answer has no 'logprobs'")
+        if self.functions:
+            raise ValueError("send 'tools' in place of 'functions'")
+        if "audio" in (self.modalities or ()):
+            raise ValueError("an answer is text: 'modalities' cannot have 'audio'")
+        return self
 
 
 class ResponseTextBody(LenientBody):
