@@ -17,21 +17,23 @@ from urllib.parse import SplitResult, urlsplit
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
 
-SERVICES = ("dynamodb", "sfn", "kms")
-"""Those whose requests and responses are a few kilobytes of JSON. Objects of S3 are streamed, which boto3 does."""
+CALLS = ("dynamodb", "sfn", "kms", "s3.PutObject")
+"""The services, or calls, whose bodies are in memory. Objects that are read come as streams, which boto3 does."""
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0
 RECEIVED_BYTES = 1 << 16
 MAX_HEAD_BYTES = 1 << 16
 LOOPBACK = "127.0.0.1"
+LEFT_OUT_HEADERS = ("host", "content-length", "expect")
+"""The first two are written anew. The third asks whether a body is welcome, which takes a message each way."""
 HEAD_END = b"\r\n\r\n"
 
 
 def send_directly(session: Any) -> None:
     """Let all clients that a boto3 session makes from now on send their requests so, where they ask the emulator."""
     sender = DirectSender()
-    for service in SERVICES:
-        session.events.register(f"before-send.{service}", sender.send)
+    for calls in CALLS:
+        session.events.register(f"before-send.{calls}", sender.send)
 
 
 class DirectSender:
@@ -147,16 +149,18 @@ class RawBody(io.BytesIO):
 
 
 def encode_request(request: Any, url: SplitResult) -> bytes | None:
-    """Return the bytes of a request; None if its body is a stream."""
+    """Return the bytes of a request; None if its body is not in memory."""
     body = request.body or b""
-    if isinstance(body, str):
+    if isinstance(body, io.BytesIO):  # in which boto3 puts what is stored in S3
+        body = body.getbuffer()[body.tell() :].tobytes()
+    elif isinstance(body, str):
         body = body.encode()
     if not isinstance(body, bytes | bytearray):
         return None
     target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
     lines = [f"{request.method} {target} HTTP/1.1", f"Host: {url.netloc}"]
     for name, value in request.headers.items():
-        if name.lower() not in ("host", "content-length"):
+        if name.lower() not in LEFT_OUT_HEADERS:
             lines.append(f"{name}: {value.decode('latin-1') if isinstance(value, bytes) else value}")
     lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, "\r\n"]).encode("latin-1") + body
