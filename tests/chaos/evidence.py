@@ -167,6 +167,7 @@ class Evidence:
         prices: USD per million prompt and completion tokens, by provider; empty if nobody knows them.
         owners: Conversations and the users who have created them; empty if nobody knows them.
         scopes: The scopes of conversations that are not of the site.
+        child_scope: The scope of turns of sub-agents in those; empty if it is the same.
         ended_at: When the rows were read; 0 if nobody has noted it.
         holds_taken: Every hold of the workspace's budget, in the order in which they were taken.
         turns_at_once: How many turns counted, whenever one more began to count.
@@ -201,6 +202,7 @@ class Evidence:
     titles: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     scopes: Mapping[str, str] = field(default_factory=dict)
+    child_scope: str = ""
     ended_at: float = 0.0
     holds_taken: list[HoldTaken] = field(default_factory=list)
     turns_at_once: list[TurnsAtOnce] = field(default_factory=list)

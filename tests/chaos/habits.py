@@ -47,7 +47,7 @@ class DayKind:
     """What kind of day a simulation has: how the service is set, which editors are used, and how.
 
     With `rules`, `focus`, `rate` and `budget`, which faults strike the function of that name alone, how often, and how
-    many at most.
+    many at most. `has_small_budget` says whether the workspace may spend little.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -57,6 +57,7 @@ class DayKind:
     focus: str = ""
     rate: float = 0.0
     budget: int = 25
+    has_small_budget: bool = False
 
 
 HELD_SETTINGS = {"browser_wait_seconds": 600}
@@ -89,13 +90,20 @@ RARE_DAYS = (
         habits=Habits(cancel=1.0),
         rules=tuple(FaultRule("response late", (f"dynamodb.{call}",)) for call in ("TransactWriteItems", "PutItem")),
         focus="round",
-        rate=0.5,
+        rate=1.0,
     ),
     # Tabs are closed and opened again, while others prompt in the same conversation.
     DayKind(
         {"fermata_stage": "local"},
         "instatic",
         Habits(leaving_reader=0.3, rival=1.0, cancel=0.0, slow_browser=1.0),
+    ),
+    # Several prompts reach a small budget at once, and each learns late what the others have taken.
+    DayKind(
+        habits=Habits(rush=1.0, rebuild=0.0, cancel=0.0),
+        rules=(FaultRule("response late", ("dynamodb.BatchGetItem",)),),
+        rate=1.0,
+        has_small_budget=True,
     ),
 )
 """Days on which rules matter that hardly ever do (decision 0290)."""

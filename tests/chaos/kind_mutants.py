@@ -5,10 +5,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from fermata.agents.definitions.definition_store import read_agent_list
+from fermata.domain.agent_ids import read_agent_id
+from fermata.mcp_sources import mcp_tool_caller
 from fermata.plans.drafts.pending_plan import PENDING_KEY, PendingPlan
 from tests.chaos.mutations import Mutation, change, drop_condition, replace, together
 
 DELIVER = "fermata.turns.webhooks.deliver_entry"
+MCP = "fermata.mcp_sources.mcp_tool_caller"
 PENDING = "fermata.plans.drafts.pending_plan"
 SUBMIT = "fermata.plans.submit_plan"
 MONTHS = "fermata.limits.monthly_messages.MonthlyMessages.build_writes"
@@ -69,6 +73,33 @@ def _call_failures_cancelled(read: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: "cancelled" if read(*given) == "error" else read(*given)
 
 
+def _open_newest(open_agent: Callable[..., Any]) -> Callable[..., Any]:
+    """Open a sub-agent as it was pushed last."""
+
+    def open_newest(resources: Any, parent: Any, scope: str, version: str) -> Any:
+        newest = read_agent_list(resources, parent.tenant).agents[read_agent_id(scope)].version
+        return open_agent(resources, parent, scope, newest)
+
+    return open_newest
+
+
+def _change_key(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Tell the server another key each time a call is made."""
+    return lambda *given: call(*given[:-1], f"{given[-1]}/{next(_numbers)}")
+
+
+def _run_started_again(advance: Callable[..., Any]) -> Callable[..., Any]:
+    """Take a call that a dead function has started for one that waits."""
+
+    def advance_again(context: Any, pause: Any) -> Any:
+        for call in pause.calls:
+            if call.state == "started":
+                pause = pause.with_call(call.model_copy(update={"state": "waiting"}))
+        return advance(context, pause)
+
+    return advance_again
+
+
 KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
     "webhooks": {
         "nobody queues what was not queued": (8, replace("tests.chaos.webhook_receivers.resend_outbox", _never)),
@@ -127,6 +158,20 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         "a message that has failed counts again": (
             2,
             change("fermata.client_protocols.client_turns.read_end_type", _call_failures_cancelled),
+        ),
+    },
+    "tool-sources": {
+        "a session that was lost fails a call": (2, replace(f"{MCP}._call", mcp_tool_caller._call_in_session)),
+        "a call that was lost counts as not made": (11, replace(f"{MCP}.UNKNOWN_EFFECT_NOTE", "")),
+        "a call has another key": (0, change(f"{MCP}._call_in_session", _change_key)),
+        "a call that a dead function has started is made again": (
+            1,
+            change("fermata.turns.round.run_turn_steps.run_server_calls", _run_started_again),
+        ),
+        "sessions stay open": (0, replace("fermata.turns.round.run_turn_steps.end_mcp_sessions", _never)),
+        "a sub-agent is opened as it was pushed last": (
+            2,
+            change("fermata.turns.sub_agents.child_start._open_agent", _open_newest),
         ),
     },
 }

@@ -19,9 +19,11 @@ from tests.chaos.judge.plan_uses import judge_plan_uses
 from tests.chaos.judge.queued_prompts import judge_queued_prompts
 from tests.chaos.judge.remote_results import judge_remote_results
 from tests.chaos.judge.sub_agents import judge_sub_agents
+from tests.chaos.judge.tool_sources import judge_tool_sources
 from tests.chaos.judge.webhooks import judge_webhooks
 from tests.chaos.planner_users import PlannerUsers
 from tests.chaos.studio_users import StudioUsers
+from tests.chaos.tool_source_users import ToolSourceUsers
 from tests.chaos.webhook_receivers import WebhookReceivers
 from tests.chaos.world import World
 from tests.chaos.world_extension import WorldExtension
@@ -99,6 +101,30 @@ def make_world_with_studio(seed: int, rate: float, budget: int) -> World:
     return _make_calm_world(seed, rate, budget, StudioUsers, LATE_BATCHES)
 
 
+DEATHS_AT_A_SERVER = (FaultRule("kill", ("point.mcp server",)),)
+ANSWERS_LOST_BY_A_SERVER = (FaultRule("cut", ("provider.mcp",)), FaultRule("silence", ("provider.mcp",)))
+
+
+def make_world_with_tool_sources(seed: int, rate: float, budget: int) -> World:
+    """In one seed of four nothing is disturbed. In one of eight each, functions die while they wait for the server,
+    and answers of the server are lost."""
+    if seed % 4 == 0:
+        rate, budget = 0.0, 0
+    if seed % 4 != 1 or not budget:
+        return _make_calm_world(seed, rate, budget, ToolSourceUsers, LATE_BATCHES)
+    is_deadly = seed % 8 == 1
+    return World(
+        seed,
+        fault_rate=(30 if is_deadly else 3) * rate,
+        fault_budget=budget,
+        turns=1,
+        rules=DEATHS_AT_A_SERVER if is_deadly else ANSWERS_LOST_BY_A_SERVER,
+        focus="round",
+        day=DayKind(habits=replace(USUAL_HABITS, rush=0.0)),
+        extend=ToolSourceUsers,
+    )
+
+
 def _make_calm_world(
     seed: int, rate: float, budget: int, extend: Callable[[World], WorldExtension], late: FaultRule
 ) -> World:
@@ -132,6 +158,12 @@ def judge_world_with_studio(world: World, evidence: Evidence) -> Iterator[str]:
     yield from judge_plan_uses(evidence, world.extension.sent, world.extension.key_limits)
 
 
+def judge_world_with_tool_sources(world: World, evidence: Evidence) -> Iterator[str]:
+    assert isinstance(world.extension, ToolSourceUsers)
+    yield from judge_tool_sources(evidence, world.extension)
+    yield from judge_sub_agents(evidence)
+
+
 KINDS = {
     "approvals": SimulationKind(
         make_world_with_approvers, lambda world, evidence: judge_approvals(evidence, world.approvers.sent)
@@ -152,6 +184,7 @@ KINDS = {
         make_world_with_sub_agents,
         lambda world, evidence: [*judge_sub_agents(evidence), *judge_approvals(evidence, world.approvers.sent)],
     ),
+    "tool-sources": SimulationKind(make_world_with_tool_sources, judge_world_with_tool_sources),
     "webhooks": SimulationKind(make_world_with_webhooks, judge_world_with_webhooks),
 }
 

@@ -1,4 +1,4 @@
-"""Webhooks, plans that wait and uses of a month under faults: each is told, applied and counted once."""
+"""Webhooks, plans that wait, uses of a month and MCP servers under faults: each is told, applied or counted once."""
 
 from collections import Counter
 
@@ -8,16 +8,23 @@ from tests.chaos.kind_mutants import KIND_MUTANTS
 from tests.chaos.planner_users import PlannerUsers
 from tests.chaos.simulation_kinds import run_simulation
 from tests.chaos.studio_users import StudioUsers
+from tests.chaos.tool_source_users import CHILD_SCOPE, ToolSourceUsers
 from tests.chaos.webhook_receivers import WebhookReceivers
 from tests.quick_suite_samples import sample_for_quick_suite
 
-SEEDS = {"webhooks": range(7_000, 7_016), "held-plans": range(9_000, 9_010), "plan-uses": range(8_000, 8_008)}
+SEEDS = {
+    "webhooks": range(7_000, 7_012),
+    "held-plans": range(9_000, 9_008),
+    "plan-uses": range(8_000, 8_006),
+    "tool-sources": range(11_000, 11_008),
+}
 MUTANTS = [(kind, rule) for kind, mutants in KIND_MUTANTS.items() for rule in mutants]
 MAX_SEEDS = 100
 GOOD_DAYS = [(kind, seed) for seed in range(12) for kind in SEEDS]
 WANTED = {
     *("a response has answered", "a response has decided", "an event was sent again"),
     *("applied", "dropped", "refused", "an hour was over", "a month was used", "a month has ended"),
+    *("a server was asked", "a sub-agent was asked"),
 }
 
 
@@ -44,6 +51,9 @@ def test_on_good_days_receivers_answer_plans_are_decided_in_each_way_and_months_
         elif isinstance(users, PlannerUsers):
             found.update(decision.outcome for decision in users.decisions)
             found["an hour was over"] += any(one.outcome == "refused" for one in users.decisions[-1:])
+        elif isinstance(users, ToolSourceUsers):
+            found["a server was asked"] += len(users.server.carried_out)
+            found["a sub-agent was asked"] += sum(row.get("scope") == CHILD_SCOPE for row in world.evidence.usage)
         elif isinstance(users, StudioUsers):
             found["a month was used"] += sum(message.is_refused for message in users.sent)
             months = {row["sk"] for row in world.evidence.bridges if row["sk"].startswith("month#")}

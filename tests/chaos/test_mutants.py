@@ -17,11 +17,9 @@ MAX_SEEDS = 100
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_judge_notices_that_a_rule_is_missing(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The seed that once showed it comes first; another one of its hundred may do it after the product has changed."""
+    """The seed that once showed it comes first; another one may do it after the product has changed."""
     MUTANTS[mutant](monkeypatch)
-    seed = CATCHING_SEEDS.get(mutant, 0)
-    hundred = seed - seed % MAX_SEEDS
-    seeds = itertools.chain([seed], range(hundred, hundred + MAX_SEEDS))
+    seeds = itertools.chain([CATCHING_SEEDS.get(mutant, 0)], range(MAX_SEEDS))
     assert any(run_seed(seed).problems for seed in seeds), f"not noticed: {mutant}"
 
 
@@ -52,9 +50,7 @@ def test_every_catching_seed_is_that_of_a_mutant() -> None:
     assert CATCHING_SEEDS.keys() == MUTANTS.keys()
 
 
-def test_a_missing_rule_is_noticed_by_one_of_the_fixed_seeds() -> None:
-    """All but few are noticed in the first hundred: a round is seldom cancelled, or a budget spent, within one step."""
+def test_a_missing_rule_is_noticed_by_one_of_the_first_hundred_seeds() -> None:
     seeds = CATCHING_SEEDS | {bug: seed for bug, (seed, _plant) in PLANTED_BUGS.items()}
-    late = [rule for rule, seed in seeds.items() if seed >= MAX_SEEDS]
-    assert late == ["announced work begins although the turn has ended", "a hold is taken whatever others have taken"]
-    assert max(seeds.values()) in FIXED_SEEDS
+    assert [rule for rule, seed in seeds.items() if seed >= MAX_SEEDS] == []
+    assert len(FIXED_SEEDS) >= MAX_SEEDS

@@ -15,7 +15,7 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.connection_interface import ProviderResponse
-from fermata.turns.webhooks.deliver_message import deliver_webhook_message
+from fermata.turns.webhooks.deliver_message import deliver_queue_record
 from fermata.turns.webhooks.outbox import resend_outbox
 from fermata.webhooks import send_event
 from fermata.webhooks.webhook_registry import add_webhook
@@ -140,11 +140,15 @@ class WebhookReceivers(WorldExtension):
         scheduler = self.world.scheduler
         fault = self.world.faults.draw("queue", "deliver")
 
-        def deliver(process: FunctionProcess) -> None:
-            assert process.resources is not None
-            deliver_webhook_message(process.resources, json.loads(message.body))
+        attributes = {"ApproximateReceiveCount": str(message.receives)}
+        record = {"body": message.body, "receiptHandle": message.receipt, "attributes": attributes}
 
-        self.world.cloud.call("deliver", deliver, FUNCTION_SECONDS)
+        def deliver(process: FunctionProcess) -> bool:
+            assert process.resources is not None
+            return deliver_queue_record(process.resources, record)
+
+        if not self.world.cloud.call("deliver", deliver, FUNCTION_SECONDS):
+            return
         if fault == "delivered twice":
             message.visible_at = scheduler.now + scheduler.random.uniform(0.0, 60.0)
         else:

@@ -133,7 +133,7 @@ class World:
             self.cloud.provider.task_depth = MAX_DEPTH + 1
         self.events = PlatformInvocations(self.cloud)
         self.page = Page()
-        self._has_small_budget = day is None and seed % SMALL_BUDGET_EVERY == 3
+        self._has_small_budget = day.has_small_budget if day else seed % SMALL_BUDGET_EVERY == 3
         self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], self._choose_limit())
         self._turns = TurnRecorder(self.cloud.dynamodb.tables["bridges"], lambda: self.scheduler.now)
         self.extension = extend(self)
@@ -327,6 +327,7 @@ class World:
         evidence.prices = dict.fromkeys(PROVIDERS, PRICE_USD) | {"ollama": (Decimal(0), Decimal(0))}
         evidence.owners = {name: user.name for name, user in actions.conversations.items()} | self.extension.owners
         evidence.scopes = dict.fromkeys(self.extension.owners, self.extension.scope)
+        evidence.child_scope = self.extension.child_scope
         evidence.ended_at = self.scheduler.now
         evidence.titles = {**actions.titles}
         evidence.interruptions = [*self.queuers.interruptions]

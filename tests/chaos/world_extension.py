@@ -16,10 +16,12 @@ class WorldExtension:
 
     Attributes:
         scope: Of the conversations in `owners`.
+        child_scope: Of the turns of sub-agents in them; empty if it is the same.
         patience_seconds: How much longer it may take until nothing runs any more.
     """
 
     scope = "site"
+    child_scope = ""
     patience_seconds = 0.0
 
     def __init__(self, world: "World") -> None:

@@ -80,7 +80,7 @@ class DeadLetterQueues:
         """Put messages for webhooks back into their queue."""
         queue, source = self._find(WEBHOOK_QUEUE), self._find(WEBHOOK_SOURCE)
         for message in self._receive(queue):
-            self._sqs.send_message(QueueUrl=source, MessageBody=message["Body"])
+            self._sqs.send_message(QueueUrl=source, MessageBody=_mark_repeated(message["Body"]))
             self._sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
             yield ReplayedLetter("a message for a webhook")
 
@@ -171,3 +171,12 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, dt.datetime):
         return value.timestamp()
     return base64.b64encode(value).decode()
+
+
+def _mark_repeated(body: str) -> str:
+    """Return a message that says that it was handled before, so that what its function has not done is done."""
+    try:
+        message = json.loads(body)
+    except ValueError:
+        return body
+    return json.dumps(message | {"repeated": True}) if isinstance(message, dict) else body

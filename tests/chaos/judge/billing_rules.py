@@ -1,10 +1,11 @@
 """Judge charges: the price of each row, whose it is, which turns are billable, and what a budget lets pass."""
 
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 
 from tests.chaos.evidence import TERMINAL_TYPES, Evidence, Row
-from tests.chaos.judge.find_rows import read_log
+from tests.chaos.judge.find_rows import read_log, turn_of
 from tests.chaos.judge.ledger_accounts_audits import is_request_row, name_of
 
 MILLION = Decimal(1_000_000)
@@ -39,8 +40,15 @@ def judge_price(evidence: Evidence, row: Row) -> Iterator[str]:
 
 def judge_owner(evidence: Evidence, row: Row) -> Iterator[str]:
     owner, scope = evidence.owners.get(row["conversation"]), evidence.scopes.get(row["conversation"], SCOPE)
+    if evidence.child_scope and scope != SCOPE and _is_of_sub_agent(evidence, row["turn"]):
+        scope = evidence.child_scope
     if evidence.owners and (row["user"], row["scope"]) != (owner, scope):
         yield f"it was of {owner} in {scope}, in the ledger it is of {row['user']} in {row['scope']}"
+
+
+def _is_of_sub_agent(evidence: Evidence, turn: str) -> bool:
+    rows = (row for row in evidence.bridges if row["sk"] == "turn" and turn_of(row) == turn)
+    return any(json.loads(row["data"]).get("parent") for row in rows)
 
 
 def judge_outcome(evidence: Evidence, row: Row) -> Iterator[str]:

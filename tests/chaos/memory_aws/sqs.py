@@ -1,5 +1,6 @@
 """A queue of SQS in memory: messages wait, are hidden while somebody works on them, and come again unless deleted."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from tests.chaos.memory_aws.errors import aws_error
 
 VISIBILITY_SECONDS = 1800.0
-MAX_RECEIVES = 5
+MAX_RECEIVES = 12
 MAX_DELAY_SECONDS = 900
 """As the template of the stack has them, and as SQS limits them."""
 
@@ -17,6 +18,7 @@ class QueuedMessage:
     body: str
     visible_at: float
     receives: int = 0
+    receipt: str = ""
 
 
 class MemorySqs:
@@ -26,11 +28,19 @@ class MemorySqs:
         self._now = now
         self.messages: list[QueuedMessage] = []
         self.dead_letters: list[QueuedMessage] = []
+        self._receipts = itertools.count(1)
 
     def send_message(self, *, QueueUrl: str, MessageBody: str, DelaySeconds: int, MessageGroupId: str) -> Any:
         if not (0 <= DelaySeconds <= MAX_DELAY_SECONDS and 0 < len(MessageGroupId) <= 128 and QueueUrl):
             raise aws_error("InvalidParameterValue", "SendMessage")
         self.messages.append(QueuedMessage(MessageBody, self._now() + DelaySeconds))
+        return {}
+
+    def change_message_visibility(self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int) -> Any:
+        received = [message for message in self.messages if QueueUrl and message.receipt == ReceiptHandle]
+        if not received:
+            raise aws_error("ReceiptHandleIsInvalid", "ChangeMessageVisibility")
+        received[0].visible_at = self._now() + VisibilityTimeout
         return {}
 
     # whoever polls the queue
@@ -51,6 +61,7 @@ class MemorySqs:
                 return None
             if message.receives < MAX_RECEIVES:
                 message.receives += 1
+                message.receipt = f"receipt-{next(self._receipts)}"
                 message.visible_at = self._now() + VISIBILITY_SECONDS
                 return message
             self.messages.remove(message)

@@ -135,7 +135,7 @@ def test_letters_that_are_older_than_the_stream_are_dropped_on_request_only(stac
 
 
 def test_messages_for_webhooks_go_back_into_their_queue(stack: SimulatedStack) -> None:
-    stack.queues[WEBHOOK_LETTERS] = {"a": "one", "b": "two"}
+    stack.queues[WEBHOOK_LETTERS] = {"a": "one", "b": '{"tenant": "bakery"}'}
     assert run("replay", "webhooks").exit_code == 0
-    assert sorted(stack.queues[WEBHOOKS].values()) == ["one", "two"]
+    assert sorted(stack.queues[WEBHOOKS].values()) == ["one", '{"tenant": "bakery", "repeated": true}']
     assert stack.queues[WEBHOOK_LETTERS] == {}

@@ -143,6 +143,10 @@ def test_deliveries_are_listed_and_repeated_on_request(
 
 
 def test_a_message_that_cannot_be_handled_is_reported_and_the_others_are_handled(deployed: None) -> None:
-    records = [{"messageId": "1", "body": "{}"}, {"messageId": "2", "body": '{"tenant":"a","turn":"b","entry":1}'}]
+    bodies = ("{}", '{"tenant":"a","turn":"b","entry":1}')
+    records = [
+        {"messageId": f"{number}", "body": body, "receiptHandle": f"receipt-{number}"}
+        for number, body in enumerate(bodies, 1)
+    ]
     answer = deliver_webhooks.handler({"Records": records}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}

@@ -13,7 +13,12 @@ class ScriptedQueue:
 
     def __init__(self) -> None:
         self.messages: list[tuple[dict[str, Any], float]] = []
+        self.hidden: list[tuple[str, float]] = []
+        """By which receipt a message was hidden that failed, and for how long."""
         self.is_down = False
+
+    def hide_received(self, receipt: str, seconds: float) -> None:
+        self.hidden.append((receipt, seconds))
 
     def send(self, message: dict[str, Any], *, delay_seconds: float = 0) -> None:
         if self.is_down:

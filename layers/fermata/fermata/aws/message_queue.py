@@ -28,3 +28,14 @@ class MessageQueue:
                 DelaySeconds=round(min(max(delay_seconds, 0), MAX_DELAY_SECONDS)),
                 MessageGroupId=hashlib.sha256(str(message["tenant"]).encode()).hexdigest()[:32],
             )
+
+    def hide_received(self, receipt: str, seconds: float) -> None:
+        """Let a message that was received, and is not done, come again after so many seconds.
+
+        Args:
+            receipt: The handle with which SQS has handed it out.
+            seconds: At most 12 hours.
+        """
+        self._client.change_message_visibility(
+            QueueUrl=self._url, ReceiptHandle=receipt, VisibilityTimeout=round(seconds)
+        )

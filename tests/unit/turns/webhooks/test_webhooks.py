@@ -1,5 +1,6 @@
 """Webhooks are told about tool requests, approvals and ends of turns: signed, each once, also after an outage."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from fermata.limits.leases import list_leases
 from fermata.signed_requests.signature import verify_request
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
+from fermata.turns.webhooks.deliver_message import deliver_queue_record
 from fermata.turns.webhooks.delivery_slots import (
     DELIVERIES_AT_ONCE,
     MAX_SLOW_MARKS,
@@ -275,6 +277,77 @@ def test_a_message_that_fails_after_an_attempt_leaves_no_second_chain_of_attempt
     deliver(stage)
     assert len(queue_of(stage).messages) == 1
     assert [delivery.attempts for delivery in list_deliveries(stage.resources, "bakery", webhook_id)] == [1]
+
+
+def deliver_record(stage: Stage, message: dict[str, Any], receives: int = 1) -> bool:
+    attributes = {"ApproximateReceiveCount": str(receives)}
+    record = {"body": json.dumps(message), "receiptHandle": f"receipt-{receives}", "attributes": attributes}
+    return deliver_queue_record(stage.resources, record)
+
+
+def begin_chain(stage: Stage, receiver: ScriptedToolServer) -> dict[str, Any]:
+    """Let a receiver that is down refuse an event once, and return the message of the second attempt."""
+    add(stage, receiver, WebhookEvent.TOOL_REQUEST)
+    receiver.script_answer({}, status=503)
+    wait_for_editor(stage)
+    deliver(stage)
+    [(message, _)] = queue_of(stage).messages
+    queue_of(stage).messages.clear()
+    return message
+
+
+def test_a_function_that_dies_after_it_has_queued_the_next_attempt_leaves_one_chain(
+    stage: Stage, receiver: ScriptedToolServer
+) -> None:
+    second = begin_chain(stage, receiver)
+    for _ in range(3):
+        receiver.script_answer({}, status=503)
+    assert deliver_record(stage, second)
+    assert deliver_record(stage, second, receives=2)  # nobody had deleted it
+    third, again = (message for message, _ in queue_of(stage).messages)
+    assert third == again
+    queue_of(stage).messages.clear()
+    assert deliver_record(stage, third)
+    assert deliver_record(stage, again)
+    assert len(receiver.calls) == 3
+    assert len(queue_of(stage).messages) == 1
+
+
+def test_a_function_that_dies_before_it_has_queued_the_next_attempt_leaves_a_chain(
+    stage: Stage, receiver: ScriptedToolServer
+) -> None:
+    second = begin_chain(stage, receiver)
+    receiver.script_answer({}, status=503)
+    queue_of(stage).is_down = True
+    assert not deliver_record(stage, second)
+    queue_of(stage).is_down = False
+    for taken in [take_delivery_slot(stage.resources, "bakery") for _ in range(DELIVERIES_AT_ONCE)]:
+        assert taken
+    assert deliver_record(stage, second, receives=2)  # it has to wait for a slot first, as another message
+    [(deferred, _)] = queue_of(stage).messages
+    queue_of(stage).messages.clear()
+    stage.pass_time(SLOT_SECONDS + 1)
+    assert deliver_record(stage, deferred)
+    assert len(receiver.calls) == 2
+    [(third, _)] = queue_of(stage).messages
+    assert third["attempt"] == 3
+
+
+def test_a_message_of_an_earlier_release_makes_the_next_attempt(stage: Stage, receiver: ScriptedToolServer) -> None:
+    second = begin_chain(stage, receiver)
+    del second["attempt"]
+    assert deliver_record(stage, second)
+    assert len(receiver.calls) == 2
+
+
+def test_a_message_that_fails_comes_again_after_seconds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fermata.turns.webhooks.deliver_message.deliver_queued_entry", raise_unavailable)
+    message = {"tenant": "bakery", "turn": "t", "entry": 1}
+    assert [deliver_record(stage, message, receives) for receives in (1, 2, 9)] == [False] * 3
+    first, second, ninth = queue_of(stage).hidden
+    assert (first[0], second[0]) == ("receipt-1", "receipt-2")
+    assert 4 <= first[1] <= 5 < 16 <= second[1] <= 20
+    assert 720 <= ninth[1] <= 900
 
 
 def test_of_two_copies_of_a_message_one_queues_the_next_attempt(stage: Stage, receiver: ScriptedToolServer) -> None:

@@ -10,7 +10,8 @@ from fermata.aws.resources import Resources
 from fermata.turns.webhooks.content_event import build_content_payload, list_content_events
 from fermata.turns.webhooks.content_subject import ContentFacts, ContentSubject, read_content_facts
 from fermata.turns.webhooks.delivery_slots import hold_delivery_slot
-from fermata.turns.webhooks.record_attempt import record_attempt
+from fermata.turns.webhooks.queued_entry import describe_attempt
+from fermata.turns.webhooks.record_attempt import is_attempt_due, record_attempt
 from fermata.webhooks.delivery import Delivery, read_delivery
 from fermata.webhooks.send_event import send_event
 from fermata.webhooks.webhook import Webhook, open_webhook_secret, read_webhooks
@@ -26,6 +27,8 @@ class QueuedContentEvent:
         webhook: The webhook that is told; empty for a whole change.
         event: What it is told.
         deferrals: How often the call had to wait for other calls of its tenant.
+        attempt: Which attempt the message asks for, from 1 on; 0 if any (decision 0549).
+        is_repeated: Whether a function may have handled the message before, and died.
     """
 
     tenant: str
@@ -34,6 +37,8 @@ class QueuedContentEvent:
     event: str = ""
     is_redelivery: bool = False
     deferrals: int = 0
+    attempt: int = 0
+    is_repeated: bool = False
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> "QueuedContentEvent":
@@ -45,6 +50,8 @@ class QueuedContentEvent:
             str(message.get("event", "")),
             bool(message.get("redelivery", False)),
             int(message.get("deferrals", 0)),
+            int(message.get("attempt", 0)),
+            bool(message.get("repeated", False)),
         )
 
     def to_message(self) -> dict[str, Any]:
@@ -54,6 +61,7 @@ class QueuedContentEvent:
             message |= {"webhook": self.webhook, "event": self.event}
         if self.deferrals:
             message |= {"deferrals": self.deferrals}
+        message |= describe_attempt(self.attempt, is_repeated=self.is_repeated)
         return message | ({"redelivery": True} if self.is_redelivery else {})
 
 
@@ -88,7 +96,7 @@ def _list_calls(
     for webhook in read_webhooks(resources, queued.tenant).webhooks:
         for event in events:
             if _is_told(webhook, event):
-                yield replace(queued, webhook=webhook.id, event=event.value)
+                yield replace(queued, webhook=webhook.id, event=event.value, attempt=1)
 
 
 def _is_told(webhook: Webhook, event: str) -> bool:
@@ -110,7 +118,8 @@ def _tell_webhook(
     if webhook is None or not _is_told(webhook, queued.event):
         return
     delivery = _find_delivery(resources, facts, queued)
-    if delivery.state != "waiting" and not queued.is_redelivery:
+    retry = QueuedContentEvent(queued.tenant, queued.subject, queued.webhook, queued.event)
+    if not is_attempt_due(resources, delivery, queued, retry.to_message()):
         return
     secret = open_webhook_secret(resources, queued.tenant, registered, webhook.id)
     if not secret:
@@ -118,7 +127,6 @@ def _tell_webhook(
         return
     payload = build_content_payload(WebhookEvent(queued.event), subject, facts)
     outcome = send_event(resources, webhook.url, secret, delivery.event_id, payload)
-    retry = QueuedContentEvent(queued.tenant, queued.subject, queued.webhook, queued.event)
     record_attempt(resources, queued.tenant, webhook.id, delivery, outcome, retry.to_message())
 
 

@@ -1,6 +1,7 @@
 """Deliver the events of a log entry to the webhooks of its tenant, and take the answers of their responses."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_ite
 from fermata.turns.webhooks.delivery_slots import hold_delivery_slot
 from fermata.turns.webhooks.outbox import build_outbox_key, get_webhook_event
 from fermata.turns.webhooks.queued_entry import QueuedEntry
-from fermata.turns.webhooks.record_attempt import record_attempt
+from fermata.turns.webhooks.record_attempt import is_attempt_due, record_attempt
 from fermata.turns.webhooks.take_answer import take_answer
 from fermata.webhooks.delivery import Delivery, read_delivery
 from fermata.webhooks.send_event import send_event
@@ -44,7 +45,8 @@ def deliver_queued_entry(resources: Resources, queued: QueuedEntry) -> None:
         return  # its calls are queued: the sweep had queued it each minute while no message was delivered
     calls = list(_list_calls(resources, turn, entry))
     if len(calls) == 1 and not calls[0].hook:  # an endpoint may take longer than the sweep leaves an entry alone
-        _make_call(resources, turn, entry, calls[0])
+        # Its row of the outbox is there, so that nobody has handled it to the end.
+        _make_call(resources, turn, entry, replace(calls[0], is_repeated=True))
     else:
         # Each call by itself, so that no slow one keeps another one waiting or uses up the time of the function.
         for call in calls:
@@ -63,7 +65,7 @@ def _list_calls(resources: Resources, turn: Turn, entry: LogEntry) -> Iterator[Q
     for index, event in enumerate(entry.events):
         for webhook in registered.webhooks:
             if _is_told(webhook, event):
-                yield QueuedEntry(turn.tenant, turn.id, entry.first_number, webhook.id, index)
+                yield QueuedEntry(turn.tenant, turn.id, entry.first_number, webhook.id, index, attempt=1)
 
 
 def _is_told(webhook: Webhook, event: Event) -> bool:
@@ -113,7 +115,8 @@ def _tell_webhook(resources: Resources, turn: Turn, entry: LogEntry, queued: Que
         return
     event = entry.events[index]
     delivery = _find_delivery(resources, turn, entry, index, event, webhook)
-    if delivery.state != "waiting" and not queued.is_redelivery:
+    retry = QueuedEntry(turn.tenant, turn.id, delivery.entry, webhook.id, delivery.index).to_message()
+    if not is_attempt_due(resources, delivery, queued, retry):
         return
     secret = open_webhook_secret(resources, turn.tenant, registered, webhook.id)
     if not secret:
@@ -124,8 +127,7 @@ def _tell_webhook(resources: Resources, turn: Turn, entry: LogEntry, queued: Que
     if outcome.response is not None and webhook.may_answer:
         # Before the delivery counts as done: a function that dies in between is sent the answer again.
         take_answer(resources, turn, webhook.id, event, outcome.response)
-    again = QueuedEntry(turn.tenant, turn.id, delivery.entry, webhook.id, delivery.index)
-    record_attempt(resources, turn.tenant, webhook.id, delivery, outcome, again.to_message())
+    record_attempt(resources, turn.tenant, webhook.id, delivery, outcome, retry)
 
 
 def _find_delivery(

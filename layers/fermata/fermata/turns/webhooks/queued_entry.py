@@ -5,6 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 
+def describe_attempt(attempt: int, *, is_repeated: bool) -> dict[str, Any]:
+    """Return the members of a message that say which attempt it asks for; none if any will do."""
+    return ({"attempt": attempt} if attempt else {}) | ({"repeated": True} if is_repeated else {})
+
+
 @dataclass(frozen=True)
 class QueuedEntry:
     """A message of the queue: all that a log entry asks for, or one call of it.
@@ -15,6 +20,8 @@ class QueuedEntry:
         hook: The key of one point of the turn, at which an endpoint of its agent is called.
         endpoint: That endpoint.
         deferrals: How often the call had to wait for other calls of its tenant.
+        attempt: Which attempt the message asks for, from 1 on; 0 if any (decision 0549).
+        is_repeated: Whether a function may have handled the message before, and died.
     """
 
     tenant: str
@@ -26,6 +33,8 @@ class QueuedEntry:
     hook: str = ""
     endpoint: str = ""
     deferrals: int = 0
+    attempt: int = 0
+    is_repeated: bool = False
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> "QueuedEntry":
@@ -40,6 +49,8 @@ class QueuedEntry:
             str(message.get("hook", "")),
             str(message.get("endpoint", "")),
             int(message.get("deferrals", 0)),
+            int(message.get("attempt", 0)),
+            bool(message.get("repeated", False)),
         )
 
     def to_message(self) -> dict[str, Any]:
@@ -51,6 +62,7 @@ class QueuedEntry:
             message |= {"hook": self.hook, "endpoint": self.endpoint}
         if self.deferrals:
             message |= {"deferrals": self.deferrals}
+        message |= describe_attempt(self.attempt, is_repeated=self.is_repeated)
         return message | ({"redelivery": True} if self.is_redelivery else {})
 
     @property
