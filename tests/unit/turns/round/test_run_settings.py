@@ -196,6 +196,13 @@ def test_an_answer_that_breaks_its_schema_is_asked_for_once_more(stage: Stage) -
     assert [row["outcome"] for row in rows if "outcome" in row] == ["invalid_output", "ok"]
 
 
+def test_an_answer_holds_nothing_that_no_json_can(stage: Stage) -> None:
+    start(stage, {"output": {"type": "object"}})
+    stage.script_replies('{"city": NaN}', '{"city": "Bern\\ud800"}')
+    assert stage.run_workflow() == "finished"
+    assert stage.streamed_text() == '{"city":"Bern\ufffd"}'
+
+
 def test_an_answer_that_breaks_its_schema_twice_ends_the_turn(stage: Stage) -> None:
     start(stage, {"output": CITY})
     requests = run(stage, reply("Bern."), reply('{"town":"Bern"}'))

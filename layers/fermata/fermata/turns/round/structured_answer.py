@@ -6,10 +6,11 @@ from typing import Any
 
 from fermata.domain.blocks import TextBlock, ToolCallBlock
 from fermata.domain.json_shortening import shorten_text
-from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
+from fermata.domain.lenient_json import UnreadableJson
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse
 from fermata.domain.run_settings import OutputFormat
+from fermata.drivers.protocols.tool_arguments import parse_strict_json
 
 INVALID_OUTPUT_CODE = "invalid_output"
 _INSTRUCTION = (
@@ -39,7 +40,7 @@ def read_structured_answer(output: OutputFormat, text: str) -> StructuredAnswer:
     from fermata.tools.schema.validate_manifest_value import find_schema_violation
 
     try:
-        value = read_bounded_json(strip_fence(text.strip()))
+        value = parse_strict_json(strip_fence(text.strip()))
     except UnreadableJson as error:
         return StructuredAnswer(problem=shorten_text(f"it is no JSON: {error}", _PROBLEM_CHARS))
     violation = find_schema_violation(output.json_schema, value)
