@@ -42,6 +42,8 @@ class BlockFetcher:
     def fetch_all_blocks(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages with all their blocks and images."""
         incomplete = [message for message in messages if not _is_complete(message)]
+        if not incomplete:  # nearly always
+            return list(messages)
         self._fetch({key for message in incomplete for block in message.content for key in _missing_blob_keys(block)})
         return [
             message if _is_complete(message) else self._with_fetched_blocks(message, _missing_blob_keys)

@@ -48,7 +48,12 @@ class RepairMark:
 
 def take_mark(request: ModelRequest, provider: str) -> tuple[ModelRequest, RepairMark]:
     """Return the request without its marks and with the messages repaired that its newest mark is about."""
-    marks = [block for message in request.messages for block in message.content if _is_mark(block)]
+    marks = [
+        block
+        for message in request.messages
+        for block in message.content
+        if block.kind == "reasoning" and _is_mark(block)  # a call for each block of a long history takes longer
+    ]
     if not marks:
         return request, RepairMark()
     origin = (provider, request.model)
