@@ -10,7 +10,7 @@ from typing import Any, Literal
 import httpx
 
 from bench.dynamodb_units import CapacityMeter, ItemKey, item_bytes
-from local.aws_clients import RunSignature
+from local.signed_pages import RunSignature
 
 RECORDS_PATH = "/_fermata/requests"
 RECORDS_TIMEOUT_SECONDS = 30

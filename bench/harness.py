@@ -15,10 +15,10 @@ from fermata_client import HtmlFile, HtmlFileExecutor
 from fermata_client.service.client import FermataClient
 from fermata_client.service.json_types import Event
 from local import seed
-from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
 from local.processes import ROOT
 from local.seed import LocalResources
+from local.signed_pages import RunSignature
 
 DEMO_PAGE = ROOT / "examples/bakery/index.html"
 DEMO_MODEL = "fermata-demo"

@@ -1,14 +1,12 @@
 """Make boto3 clients that talk to the local cloud and to nothing else, with the access key of this run."""
 
 import functools
-from collections.abc import Generator
 from typing import Any
 
 import boto3
-import httpx
 from botocore.config import Config
 
-from local.request_signature import REGION, RunCredentials, get_run_credentials, sign_run_request
+from local.request_signature import REGION, RunCredentials, get_run_credentials
 
 
 def credentials_environment() -> dict[str, str]:
@@ -44,12 +42,3 @@ def get_client(service: str, endpoint: str) -> Any:
 def make_client(session: Any, service: str, endpoint: str) -> Any:
     config = Config(retries={"total_max_attempts": 1}, max_pool_connections=64, proxies={}, read_timeout=120)
     return session.client(service, endpoint_url=endpoint, config=config)
-
-
-class RunSignature(httpx.Auth):
-    """Signs the requests of an httpx client to the local servers' own pages: `httpx.get(url, auth=RunSignature())`."""
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        target, host = request.url.raw_path.decode("ascii"), request.headers["host"]
-        request.headers.update(sign_run_request(get_run_credentials(), request.method, host, target))
-        yield request

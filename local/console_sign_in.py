@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from fermata_client.service.connection_files import LOCAL_FILE_NAME, read_connection_file
 from local.lock_or_delete_state import STATE_DIRECTORY
 
 CODE_SECONDS = 600
@@ -91,6 +90,11 @@ def make_sign_in_link(url: str, directory: Path, page: str = "") -> str:
 
 
 def main(state_directory: Path = STATE_DIRECTORY) -> None:
+    from fermata_client.service.connection_files import (  # the front door has no use for it
+        LOCAL_FILE_NAME,
+        read_connection_file,
+    )
+
     connection_file = state_directory / LOCAL_FILE_NAME
     if not connection_file.exists():
         sys.exit("No service runs in this folder. Start it with `make run`, which prints a link too.")

@@ -8,14 +8,14 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import httpx
-
-from local.aws_clients import RunSignature
 from local.development_libraries import DEVELOPMENT_LIBRARIES
 from local.lock_or_delete_state import EMULATOR_STATE
 from local.request_signature import CREDENTIALS_VARIABLE, get_run_credentials
+
+if TYPE_CHECKING:
+    import httpx
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT_PYTHON = ROOT / ".venv/bin/python"
@@ -190,5 +190,9 @@ class EmulatorProcess(ChildProcess):
         """Write a snapshot now, which replaces the journal. The emulator does so by itself (decision 0160)."""
         self._get_page("/_fermata/snapshot").raise_for_status()
 
-    def _get_page(self, path: str) -> httpx.Response:
+    def _get_page(self, path: str) -> "httpx.Response":
+        import httpx  # imported here: the front door needs other things of this file, and not 4 MB more
+
+        from local.signed_pages import RunSignature
+
         return httpx.get(self.endpoint + path, auth=RunSignature(), trust_env=False, timeout=PAGE_TIMEOUT_SECONDS)

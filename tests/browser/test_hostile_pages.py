@@ -9,8 +9,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page
 
-from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
+from local.signed_pages import RunSignature
 from tests.browser.hostile_page import Attack, ReadResponse, attack_from, rebind, serve_page
 
 FUNCTION = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from local.aws_clients import RunSignature
+from local.signed_pages import RunSignature
 from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 Step = dict[str, Any]

@@ -12,9 +12,9 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from fermata.hosts import registry
 from fermata_client import run_turn
-from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
+from local.signed_pages import RunSignature
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import ChatSession, result_text
 from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step

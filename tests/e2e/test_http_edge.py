@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
+from local.signed_pages import RunSignature
 from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import text_step
 from tests.e2e.fault_rules import FaultRules

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from local.aws_clients import RunSignature
 from local.cloud import LocalCloud
+from local.signed_pages import RunSignature
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import (
     DOCUMENTS_CALL,

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from local.aws_clients import RunSignature
 from local.processes import EmulatorProcess
+from local.signed_pages import RunSignature
 from tests.local.emulator_lab import EmulatorLab
 
 PAGE = "/_fermata/requests"

@@ -10,9 +10,10 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from local.aws_clients import RunSignature, get_client, make_client, make_session
+from local.aws_clients import get_client, make_client, make_session
 from local.processes import EMULATOR_PYTHON, ROOT, EmulatorProcess, inherited_environment
 from local.request_signature import CREDENTIALS_VARIABLE, RunCredentials, get_run_credentials, sign_run_request
+from local.signed_pages import RunSignature
 from tests.local.emulator_lab import EmulatorLab
 from tests.waiting import BACKSTOP_SECONDS
 

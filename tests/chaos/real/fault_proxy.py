@@ -19,8 +19,8 @@ from typing import Any
 import h11
 import httpx
 
-from local.aws_clients import RunSignature
 from local.listening_sockets import open_listener
+from local.signed_pages import RunSignature
 
 Headers = list[tuple[bytes, bytes]]
 CREDENTIAL_SCOPE = re.compile(rb"Credential=[^/]+/\d+/[^/]+/([^/]+)/aws4_request")

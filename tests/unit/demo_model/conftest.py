@@ -6,8 +6,8 @@ from pydantic import SecretStr
 
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
-from local.aws_clients import RunSignature
 from local.demo_model.server import run_demo_model
+from local.signed_pages import RunSignature
 from tests.waiting import BACKSTOP_SECONDS
 
 
