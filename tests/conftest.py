@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
+from tests.divided_imports import import_own_part
 from tests.lean_reports import pytest_runtest_protocol
 from tests.loopback_guard import install_guard, pytest_runtest_call
 from tests.suite_parts import is_in_part, is_left_out, list_exhaustive_cases
@@ -74,10 +75,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect no garbage meanwhile: there is hardly any, and each search looks at all tests that are collected."""
     gc.disable()
     try:
+        import_own_part(session.config)
         return (yield)
     finally:
         gc.enable()

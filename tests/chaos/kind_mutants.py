@@ -112,7 +112,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         ),
         "an event is sent whenever its message comes": (0, replace(f"{DELIVER}.read_delivery", _never)),
         "what is not taken is given up": (
-            0,
+            1,
             replace("fermata.turns.webhooks.record_attempt.get_next_wait", _never),
         ),
         "a workspace is told as much at once as there is": (

@@ -78,27 +78,27 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
     "a request is of another user": (0, change_usages(user="nobody")),
     "a request is of another model": (0, change_usages(model="another")),
     "a request is of another scope": (0, change_usages(scope="content")),
-    "a failed turn is billable": (10, change("fermata.turns.end.end_turn.build_turn_outcome", _bill_always)),
+    "a failed turn is billable": (17, change("fermata.turns.end.end_turn.build_turn_outcome", _bill_always)),
     # budgets
     "a budget refuses nothing": (
         3,
         replace("fermata.usage.budgets.budget_limits._with_limits", lambda account, _: account),
     ),
     "only the first request of a turn is held": (
-        5,
+        1,
         replace("fermata.turns.round.begin_round._awaits_budget_hold", _no),
     ),
     # undo
-    "an undo undoes nothing": (6, replace("fermata.turns.undo.undo_round._find_next_inverse", _never)),
+    "an undo undoes nothing": (12, replace("fermata.turns.undo.undo_round._find_next_inverse", _never)),
     "an undo undoes the newest edit only": (
-        6,
+        12,
         change("fermata.turns.undo.undo_round._find_next_inverse", _undo_newest_edit_only),
     ),
-    "the report of an undo is empty": (13, replace(f"{OUTCOME}.report", NO_REPORT)),
+    "the report of an undo is empty": (12, replace(f"{OUTCOME}.report", NO_REPORT)),
     # what the model is told, and what is kept
-    "the model is not told of an undo": (6, replace(f"{OUTCOME}.note", NO_NOTE)),
+    "the model is not told of an undo": (12, replace(f"{OUTCOME}.note", NO_NOTE)),
     "the model does not get the data of a result": (
-        2,
+        1,
         change("fermata.turns.round_commit._build_result_block", _lose_data),
     ),
     "the snapshot of a prompt is not stored": (
@@ -109,7 +109,7 @@ PLANTED_BUGS: dict[str, tuple[int, Mutation]] = {
         1,
         replace("fermata.turns.answer.submit_tool_result._store_snapshot", _empty),
     ),
-    "a new title is lost": (9, replace("fermata.conversations.conversation_store._write_changes", _yes)),
+    "a new title is lost": (0, replace("fermata.conversations.conversation_store._write_changes", _yes)),
     # recovery
     "a turn is recovered a quarter of an hour late": (
         7,

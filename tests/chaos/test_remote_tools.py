@@ -58,11 +58,19 @@ def _forget_the_hash_of_an_early_result(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "mutate", [_acknowledge_without_storing, _take_every_result, _forget_the_hash_of_an_early_result]
+    ("mutate", "first_seed"),
+    [
+        (_acknowledge_without_storing, 4_004),
+        (_take_every_result, 4_015),
+        (_forget_the_hash_of_an_early_result, 4_009),
+    ],
 )
-def test_the_judge_notices_that_a_rule_is_missing(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_judge_notices_that_a_rule_is_missing(
+    mutate: Any, first_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seed that once showed it comes first; another one may do it after the product has changed."""
     mutate(monkeypatch)
-    assert any(map(is_noticed, SEEDS))
+    assert any(map(is_noticed, (first_seed, *SEEDS)))
 
 
 def is_noticed(seed: int) -> bool:

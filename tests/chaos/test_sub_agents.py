@@ -82,9 +82,9 @@ def _start_none(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (_add_no_usage, 6_001),
         (_leave_children_alone, 6_002),
-        (_answer_after_the_end, 6_002),
+        (_answer_after_the_end, 6_003),
         (_start_none, 6_001),
-        (_ask_without_end, 6_023),
+        (_ask_without_end, 6_004),
     ],
 )
 def test_the_judge_notices_that_a_rule_is_missing(

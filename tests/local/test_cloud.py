@@ -62,15 +62,6 @@ def test_other_settings_reach_functions_and_the_front_door_without_a_new_address
             assert run_turn(client, "data", "Hello").status == "done"
 
 
-def test_conversations_survive_a_kill_of_the_emulator(tmp_path: Path) -> None:
-    with start_own_cloud(tmp_path, keep_state=True) as cloud, FermataClient(cloud.url, cloud.token) as client:
-        conversation = str(run_turn(client, "data", "Hello").conversation_id)
-        cloud.kill_emulator()
-        cloud.start_emulator()
-        assert len(client.get_conversation(conversation)["messages"]) == 2
-        assert run_turn(client, "data", "And again", conversation_id=conversation).status == "done"
-
-
 def test_function_processes_can_be_listed_and_killed(cloud: LocalCloud, service: FermataClient) -> None:
     assert run_turn(service, "data", "Hello").status == "done"
     assert cloud.worker_pids("round")

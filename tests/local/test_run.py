@@ -68,44 +68,60 @@ def test_state_is_deleted_after_the_emulator_of_a_killed_service_has_ended(tmp_p
     assert not state.exists()
 
 
-def test_it_prints_its_url_keeps_its_state_and_stops_cleanly(tmp_path: Path) -> None:
+def test_it_prints_its_url_shows_its_logs_stops_cleanly_and_keeps_its_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(tmp_path) as (process, client):
-        conversation = str(run_turn(client, "data", "Hello").conversation_id)
+        turn = run_turn(client, "data", "Hello")
+        check_logs_of_turn(tmp_path, str(turn.view.bridge_id), capsys)
+        check_logs_end_when_the_pipe_is_closed(tmp_path)
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=BACKSTOP_SECONDS)
         assert process.returncode == 0
+        with pytest.raises(SystemExit, match="make run"):
+            logs.main(tmp_path)
     assert said.startswith(f"Starting …\n\n  Fermata is at {client.url}")
     assert "curl -sS" in said
     assert "State is kept" in said
     with running(tmp_path) as (_, client):
-        assert len(client.get_conversation(conversation)["messages"]) == 2
-        second = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                f"from pathlib import Path; from local import run; run.main(Path({str(tmp_path)!r}))",
-            ],
-            cwd=ROOT,
-            env=inherited_environment() | {"FERMATA_PORT": "0"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert second.returncode == 1
-        assert "runs already" in second.stderr
+        assert len(client.get_conversation(str(turn.conversation_id))["messages"]) == 2
+        second = run_until_it_ends(tmp_path, port=0)
+    assert second.returncode == 1
+    assert "runs already" in second.stderr
 
 
-def test_the_functions_logs_are_read_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with running(tmp_path) as (process, client):
-        turn = str(run_turn(client, "data", "Hello").view.bridge_id)
-        logs.main(tmp_path, turn)
-        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        assert {"ai.chat.started", "ai.chat.completed"} <= {line.get("event") for line in lines}
-        assert [line["timestamp"] for line in lines] == sorted(line["timestamp"] for line in lines)
-        process.send_signal(signal.SIGINT)
-        process.wait(BACKSTOP_SECONDS)
-        with pytest.raises(SystemExit, match="make run"):
-            logs.main(tmp_path)
+def check_logs_of_turn(state: Path, turn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.main(state, turn)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"ai.chat.started", "ai.chat.completed"} <= {line.get("event") for line in lines}
+    assert [line["timestamp"] for line in lines] == sorted(line["timestamp"] for line in lines)
+
+
+def check_logs_end_when_the_pipe_is_closed(state: Path) -> None:
+    source = f"from pathlib import Path; from local import logs; logs.main(Path({str(state)!r}))"
+    with subprocess.Popen(
+        [sys.executable, "-c", source], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as reading:
+        assert reading.stdout is not None
+        assert reading.stderr is not None
+        reading.stdout.close()
+        assert reading.stderr.read() == ""
+    assert reading.returncode == 0
+
+
+def run_until_it_ends(state: Path, port: int) -> "subprocess.CompletedProcess[str]":
+    """Run a service that cannot start."""
+    return subprocess.run(
+        [sys.executable, "-c", f"from pathlib import Path; from local import run; run.main(Path({str(state)!r}))"],
+        cwd=ROOT,
+        env=inherited_environment() | {"FERMATA_PORT": str(port)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_logs_are_refused_where_nothing_runs(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="make run"):
         logs.main(tmp_path / "elsewhere")
 
@@ -113,18 +129,7 @@ def test_the_functions_logs_are_read_by_one_command(tmp_path: Path, capsys: pyte
 def test_a_taken_port_is_reported_in_a_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ended = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                f"from pathlib import Path; from local import run; run.main(Path({str(tmp_path)!r}))",
-            ],
-            cwd=ROOT,
-            env=inherited_environment() | {"FERMATA_PORT": str(port)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ended = run_until_it_ends(tmp_path, port)
     assert ended.returncode == 1
     assert f"Port {port} is taken" in ended.stderr
 
@@ -134,20 +139,6 @@ def test_a_second_service_on_the_same_state_is_refused(tmp_path: Path, monkeypat
         monkeypatch.setenv("FERMATA_PORT", str(first.getsockname()[1]))
         with pytest.raises(SystemExit, match="runs already in this folder"):
             run.main(tmp_path)
-
-
-def test_logs_end_quietly_when_the_pipe_is_closed(tmp_path: Path) -> None:
-    with running(tmp_path) as (_, client):
-        run_turn(client, "data", "Hello")
-        source = f"from pathlib import Path; from local import logs; logs.main(Path({str(tmp_path)!r}))"
-        with subprocess.Popen(
-            [sys.executable, "-c", source], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as reading:
-            assert reading.stdout is not None
-            assert reading.stderr is not None
-            reading.stdout.close()
-            assert reading.stderr.read() == ""
-        assert reading.returncode == 0
 
 
 def test_the_demo_edits_a_copy_of_the_page_and_counts_what_it_took(

@@ -14,7 +14,7 @@ from fermata.plans.operations import (
     UpdateSiteConfig,
 )
 from fermata.plans.page_model import HOME_SLUG, PageMeta, SiteConfig, SiteDraft
-from fermata.plans.slugs import find_slug_problem, make_copy_slug, make_page_id
+from fermata.plans.slugs import find_slug_problem, make_copy_slug, make_free_id, make_page_id
 from fermata.plans.staged_site import OperationFailed, StagedSite, merge_model
 
 PageOperation = CreatePage | RenamePage | RemovePage | MovePage | DuplicatePage | UpdatePageMeta | UpdateSiteConfig
@@ -54,8 +54,13 @@ def _create_page(site: StagedSite, operation: CreatePage) -> bool:
     ids = [block.id for block in operation.page.blocks]
     if len(set(ids)) < len(ids):
         raise OperationFailed("schema_violation", f"Two blocks of the new page {operation.page.slug} have one id.")
-    site.put_page(operation.page)
+    site.put_page(operation.page.model_copy(update={"id": _make_free_page_id(site, operation.page.id)}))
     return True
+
+
+def _make_free_page_id(site: StagedSite, wanted: str) -> str:
+    """Return an id that no page has. Ids come from slugs, and a page that was renamed keeps the one of its first."""
+    return make_free_id(wanted, {site.get_page(slug).id for slug in site.slugs})
 
 
 def _require_free_slug(site: StagedSite, slug: str) -> None:
@@ -144,9 +149,8 @@ def _duplicate_page(site: StagedSite, operation: DuplicatePage) -> bool:
     page = site.get_page(operation.page_slug)
     slug = operation.new_page_slug or make_copy_slug(page.slug, set(site.slugs))
     _require_free_slug(site, slug)
-    copied = page.model_copy(
-        update={"id": make_page_id(slug), "slug": slug, "title": operation.new_title or f"{page.title} Copy"}
-    )
+    page_id = _make_free_page_id(site, make_page_id(slug))
+    copied = page.model_copy(update={"id": page_id, "slug": slug, "title": operation.new_title or f"{page.title} Copy"})
     site.put_page(copied)
     site.place_page(slug, operation.after_page_slug or page.slug)
     return True

@@ -26,6 +26,9 @@ from fermata.plans.page_model import HOME_SLUG, Page, SiteConfig, SiteDraft
 from fermata.plans.page_operations import redirect_links
 
 CHANGED_SINCE_MESSAGE = "Page {} has changed since version {}, so that it cannot be undone by itself. Undo the page."
+CHANGED_SETTINGS_MESSAGE = (
+    "The settings of the site have changed since version {}, so that it cannot be undone by itself."
+)
 
 
 def get_history_status(stored: StoredDraft, slug: str) -> dict[str, Any]:
@@ -82,19 +85,51 @@ def _decide_page_step(
 
 
 def undo_version(resources: Resources, location: DraftLocation, version: int, key: str = "") -> MadeChange:
-    """Undo all that a version has changed, on every page at once.
+    """Undo all that a version has changed at once: pages, their order, and settings. What it has undone comes back.
 
     Args:
         key: As in `step_page`.
 
     Raises:
         NotFound: The version is not kept any more.
-        Conflict: A page has changed since.
+        InvalidRequest: It has changed nothing.
+        Conflict: A page has changed since, or the settings have.
     """
     item = _read_history(resources, location, version)
-    slugs = HistoryEntry.from_wire(json.loads(item["entry"])).slugs
-    decide = partial(_decide_steps, resources, slugs, "undo", effect_key := key or new_id(), version=version)
+    entry, site = HistoryEntry.from_wire(json.loads(item["entry"])), json.loads(item["site"])
+    former = _find_history(resources, location, version - 1)
+    former_site = json.loads(former["site"]) if former else site
+    decide = partial(_decide_version_undo, resources, entry, site, former_site, effect_key := key or new_id())
     return change_draft(resources, location, effect_key, decide)
+
+
+def _decide_version_undo(
+    resources: Resources,
+    entry: HistoryEntry,
+    site: Mapping[str, Any],
+    former_site: Mapping[str, Any],
+    effect_key: str,
+    stored: StoredDraft,
+) -> DraftChange:
+    # An undo has moved the page to its redos, so that only a redo brings back what was there before.
+    move: StackMove = "redo" if entry.kind == "undo" else "undo"
+    change = _decide_steps(resources, entry.slugs, move, effect_key, stored, version=entry.version)
+    draft = _take_back_settings(change.draft, entry.version, site, former_site)
+    if [slug for slug in stored.draft.slugs if slug in site["order"]] == site["order"]:
+        draft = _order_pages(draft, former_site["order"])
+    if draft == stored.draft:
+        raise InvalidRequest(f"nothing to {move}")
+    return replace(change, draft=draft)
+
+
+def _take_back_settings(
+    draft: SiteDraft, version: int, site: Mapping[str, Any], former_site: Mapping[str, Any]
+) -> SiteDraft:
+    if site["config"] == former_site["config"]:
+        return draft
+    if draft.config != SiteConfig.from_wire(site["config"]):
+        raise Conflict(CHANGED_SETTINGS_MESSAGE.format(version))
+    return draft.model_copy(update={"config": SiteConfig.from_wire(former_site["config"])})
 
 
 def _decide_steps(
@@ -119,12 +154,14 @@ def _decide_steps(
     if not draft.pages:
         raise Conflict("The last page cannot be removed.")
     outcome = _describe_step(stored, pages, draft)
-    summary = f"{move.capitalize()} on {', '.join(slugs)}"
+    summary = f"{move.capitalize()} on {', '.join(slugs) or 'the settings of the site'}"
     return DraftChange(move, summary, draft, effect_key, outcome=outcome, moves=dict.fromkeys(slugs, move))
 
 
 def _describe_step(stored: StoredDraft, pages: Mapping[str, Page | None], draft: SiteDraft) -> dict[str, Any]:
     """Say where the editor goes if the page is gone now, or was gone before: to a page that the draft has."""
+    if not pages:
+        return {}
     slug, page = next(iter(pages.items()))
     if page is None:
         return {"navigateToSlug": order_home_first(draft.slugs)[0]}
@@ -168,11 +205,14 @@ def _decide_restore(
 
 
 def _read_history(resources: Resources, location: DraftLocation, version: int) -> dict[str, Any]:
-    table = resources.settings.conversations_table
-    item = resources.tables.get_item(table, location.pk, history_sort_key(version))
+    item = _find_history(resources, location, version)
     if item is None:
         raise NotFound(f"Version {version} does not exist, or is not kept any more.")
     return item
+
+
+def _find_history(resources: Resources, location: DraftLocation, version: int) -> dict[str, Any] | None:
+    return resources.tables.get_item(resources.settings.conversations_table, location.pk, history_sort_key(version))
 
 
 def import_pages(

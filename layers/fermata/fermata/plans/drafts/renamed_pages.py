@@ -49,15 +49,21 @@ def find_step_group(stored: StoredDraft, slug: str, move: StackMove, read_former
     Raises:
         Conflict: A page has other changes under its other slug, which have to be taken back first.
     """
-    version = _find_change(stored.get_stored_page(slug), move)
-    first = _read_step(stored.get_stored_page(slug), move, read_former) if version is not None else None
-    if version is None or first is None or not first.is_other_page:
+    page = stored.get_stored_page(slug)
+    if not (page.undo_versions if move == "undo" else page.redo_versions):
         return StepGroup((slug,), {})
-    together = [one for one in stored.stored_pages.values() if _find_change(one, move) == version]
+    first, version = _read_step(page, move, read_former), _find_change(page, move)
+    if not first.is_other_page:
+        return StepGroup((slug,), {})
+    together = [
+        one for one in stored.stored_pages.values() if version is not None and _find_change(one, move) == version
+    ]
     steps = [step for one in together if (step := _read_step(one, move, read_former)).is_other_page]
     group = _connect(first, steps)
-    others = [one for one in stored.stored_pages.values() if one not in together]
-    _require_unchanged(group, others, version, move, read_former)
+    _require_page_is_nowhere_else(group, stored)
+    if version is not None:
+        others = [one for one in stored.stored_pages.values() if one not in together]
+        _require_unchanged(group, others, version, move, read_former)
     return StepGroup(tuple(step.slug for step in group), _map_slugs(group))
 
 
@@ -100,14 +106,20 @@ def _map_slugs(group: list[_Step]) -> dict[str, str]:
     return {step.slug: goals[step.current.id] for step in group if step.current and step.current.id in goals}
 
 
+def _require_page_is_nowhere_else(group: list[_Step], stored: StoredDraft) -> None:
+    """Refuse to bring back a page that has another slug by now, whatever has given it that."""
+    slugs, goal = {step.slug for step in group}, {_get_id(step.goal) for step in group}
+    for other in stored.stored_pages.values():
+        if other.page is not None and other.slug not in slugs and other.page.id in goal:
+            raise Conflict(CHANGED_NAMESAKE_MESSAGE.format(other.slug))
+
+
 def _require_unchanged(
     group: list[_Step], others: list[StoredPage], version: int, move: StackMove, read_former: ReadFormer
 ) -> None:
     current, goal = ({_get_id(step.current) for step in group}, {_get_id(step.goal) for step in group})
     for other in others:
         for content in _iter_contents_beside(other, version, move):
-            if other.page is not None and other.page.id in goal - current:
-                raise Conflict(CHANGED_NAMESAKE_MESSAGE.format(other.slug))
             if _get_id(read_former(other.slug, content)) in current - goal - {""}:
                 raise Conflict(TAKEN_SLUG_MESSAGE.format(other.slug))
 
