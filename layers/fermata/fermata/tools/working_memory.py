@@ -87,17 +87,16 @@ def describe_memory(entities: Sequence[MemoryEntity]) -> str:
     by_type: dict[str, list[MemoryEntity]] = {}
     for entity in entities:
         by_type.setdefault(entity.type, []).append(entity)
-    lines = [
-        f"Recent {_PLURALS.get(kind, f'{kind}s')}: {', '.join(map(_describe_entity, found[:MAX_LISTED_PER_TYPE]))}"
-        for kind, found in by_type.items()
-    ]
+    lines = []
+    for kind, found in by_type.items():
+        plural = _PLURALS.get(kind) or f"{_to_one_line(kind)}s"
+        lines.append(f"Recent {plural}: {', '.join(map(_describe_entity, found[:MAX_LISTED_PER_TYPE]))}")
     return "\n".join(lines)
 
 
 def _describe_entity(entity: MemoryEntity) -> str:
-    name = " ".join(entity.name.split())
-    slug = f", slug {entity.slug}" if entity.slug and entity.slug != entity.name else ""
-    return f'"{name}" (id {entity.id}{slug})'
+    slug = f", slug {_to_one_line(entity.slug)}" if entity.slug and entity.slug != entity.name else ""
+    return f'"{_to_one_line(entity.name)}" (id {_to_one_line(entity.id)}{slug})'
 
 
 def _iter_by_rules(tool_name: str, data: Any, rules: Sequence[EntityRule]) -> Iterator[MemoryEntity]:
@@ -159,6 +158,11 @@ def _read_entity(
         name=name[:MAX_ENTITY_NAME_CHARS],
         slug=slug[:MAX_ENTITY_ID_CHARS] if isinstance(slug, str) else None,
     )
+
+
+def _to_one_line(text: str) -> str:
+    """Return what a line of the prompt may have of a text of somebody else: no break begins another line in it."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def find_entity_type(tool_name: str) -> str:
