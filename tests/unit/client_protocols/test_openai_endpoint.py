@@ -337,9 +337,9 @@ def test_a_huge_schema_is_refused(requester: Requester) -> None:
 @pytest.mark.parametrize(
     ("members", "words"),
     [
-        ({"logprobs": True}, "An answer has no 'logprobs'"),
-        ({"functions": [{"name": "f"}]}, "Send 'tools'"),
-        ({"modalities": ["text", "audio"]}, "An answer is text"),
+        ({"logprobs": True}, "'logprobs' must be"),
+        ({"functions": [{"name": "f"}]}, "'functions'"),
+        ({"modalities": ["text", "audio"]}, "'modalities.1' must be"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "x"}}}}, "$.type"),
     ],
 )

@@ -4,9 +4,9 @@ Members that say nothing to an agent are ignored: it has its own model, sampling
 do without are refused where they cannot be kept.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
 from fermata.wire.bodies.chat_clients import MAX_CLIENT_TOOLS
 from fermata.wire.bodies.fields import LenientBody
@@ -55,26 +55,19 @@ class OpenAIRequestBody(LenientBody):
 
 
 class ChatCompletionBody(OpenAIRequestBody):
-    """A request for a chat completion, with all messages of the chat."""
+    """A request for a chat completion, with all messages of the chat.
+
+    What would be missing from the answer without a word is refused: more answers, probabilities, calls of `functions`
+    in place of `tools`, audio.
+    """
 
     messages: Annotated[list[OpenAIItem], Field(min_length=1)]
     stream_options: Annotated[StreamOptionsBody | None, Field(alias="stream_options")] = None
     response_format: Annotated[OpenAIItem | None, Field(alias="response_format")] = None
     n: Literal[1] | None = None
-    logprobs: bool | None = None
-    functions: list[Any] | None = None
-    modalities: list[Any] | None = None
-
-    @model_validator(mode="after")
-    def _refuse_what_cannot_be_kept(self) -> Self:
-        """Refuse what would be missing from the answer without a word."""
-        if self.logprobs:
-            raise ValueError("an answer has no 'logprobs'")
-        if self.functions:
-            raise ValueError("send 'tools' in place of 'functions'")
-        if "audio" in (self.modalities or ()):
-            raise ValueError("an answer is text: 'modalities' cannot have 'audio'")
-        return self
+    logprobs: Literal[False] | None = None
+    functions: Annotated[list[Any] | None, Field(max_length=0)] = None
+    modalities: list[Literal["text"]] | None = None
 
 
 class ResponseTextBody(LenientBody):
