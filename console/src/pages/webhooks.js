@@ -19,6 +19,8 @@ const CONTENT_EVENTS = [
   "content.changeSetOpened",
   "content.changeSetMerged",
   "content.changeSetRejected",
+  "forms.submissionReceived",
+  "forms.submissionDecided",
 ];
 
 /** @param {HTMLElement} target @param {PageContext} context @param {string} id */

@@ -23,6 +23,8 @@ WEBHOOK_EVENTS = (
     "content.changeSetOpened",
     "content.changeSetMerged",
     "content.changeSetRejected",
+    "forms.submissionReceived",
+    "forms.submissionDecided",
 )
 WEBHOOK_ID_ARGUMENT = click.argument("webhook_id", metavar="ID")
 

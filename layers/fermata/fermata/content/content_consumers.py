@@ -13,7 +13,7 @@ from typing import cast
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
-from fermata.content.outbox import ChangeSetStep, ContentChange, OutboxEntry
+from fermata.content.outbox import ChangeSetStep, ContentChange, OutboxEntry, SubmissionStep
 
 ConsumeOutboxEntry = Callable[[Resources, OutboxEntry], None]
 CONTENT_CONSUMERS: dict[str, str] = {
@@ -25,6 +25,10 @@ CHANGE_SET_CONSUMERS: dict[str, str] = {
     "webhooks": "fermata.turns.webhooks.queue_content_events:queue_change_set_step",
 }
 """The consumers of steps of change sets, likewise."""
+SUBMISSION_CONSUMERS: dict[str, str] = {
+    "webhooks": "fermata.turns.webhooks.queue_content_events:queue_submission_step",
+}
+"""The consumers of steps of submissions, likewise. Search is told of none: their data is for moderators only."""
 
 
 PREPARING_CONSUMERS: tuple[str, ...] = ("fermata.turns.index_content:index_changes_together",)
@@ -55,14 +59,14 @@ def tell_content_consumers(
     Args:
         resources: Of the process.
         change: What was stored.
-        consumers: Other ones than `CONTENT_CONSUMERS`, or for steps of change sets `CHANGE_SET_CONSUMERS`.
+        consumers: Other ones than `CONTENT_CONSUMERS`, or for steps of change sets `CHANGE_SET_CONSUMERS`, or for steps
+            of submissions `SUBMISSION_CONSUMERS`.
 
     Raises:
         ExceptionGroup: Some consumers have failed. The change has to be repeated for all of them.
     """
     failures: list[Exception] = []
-    usual = CHANGE_SET_CONSUMERS if isinstance(change, ChangeSetStep) else CONTENT_CONSUMERS
-    for name, path in (usual if consumers is None else consumers).items():
+    for name, path in (_list_consumers(change) if consumers is None else consumers).items():
         try:
             cast(ConsumeOutboxEntry, resolve_name(path))(resources, change)
         except Exception as error:  # noqa: BLE001 - raised with the others', after all were told
@@ -70,3 +74,13 @@ def tell_content_consumers(
             failures.append(error)
     if failures:
         raise ExceptionGroup("Consumers of content have failed", failures)
+
+
+def _list_consumers(change: OutboxEntry) -> Mapping[str, str]:
+    match change:
+        case ContentChange():
+            return CONTENT_CONSUMERS
+        case ChangeSetStep():
+            return CHANGE_SET_CONSUMERS
+        case SubmissionStep():
+            return SUBMISSION_CONSUMERS

@@ -14,6 +14,7 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey, VersionAction
 from fermata.content.documents.document_rows import VERSION_PREFIX
 from fermata.content.documents.staged_rows import COMMIT_PREFIX, COMMITTED, RELEASED, STAGED_BY
+from fermata.content.forms.submission import SUBMISSION_PREFIX
 
 
 class ContentChange(NamedTuple):
@@ -45,7 +46,20 @@ class ChangeSetStep(NamedTuple):
         return f"{self.space.name}/{self.change_set}"
 
 
-OutboxEntry: TypeAlias = ContentChange | ChangeSetStep
+class SubmissionStep(NamedTuple):
+    """A submission of a form that was received, or decided about."""
+
+    space: SpaceKey
+    submission: str
+    version: int
+
+    @property
+    def place(self) -> str:
+        """Where it is, for logs."""
+        return f"{self.space.name}/{self.submission}"
+
+
+OutboxEntry: TypeAlias = ContentChange | ChangeSetStep | SubmissionStep
 """What the outbox tells its consumers."""
 
 
@@ -80,6 +94,18 @@ def read_change_set_step(record: Mapping[str, Any]) -> ChangeSetStep | None:
     if record["eventName"] == "MODIFY" and status == "open":
         return None
     return ChangeSetStep(SpaceKey(*_split_space(row["pk"])), row["sk"].removeprefix("c#"), int(row["version"]), status)
+
+
+def read_submission_step(record: Mapping[str, Any]) -> SubmissionStep | None:
+    """Return what became of a submission; None for a record of something else.
+
+    A moderator who is renamed in a row tells of the same step again.
+    """
+    image = record["dynamodb"].get("NewImage")
+    if image is None or not image["sk"]["S"].startswith(SUBMISSION_PREFIX):
+        return None
+    submission = image["sk"]["S"].removeprefix(SUBMISSION_PREFIX)
+    return SubmissionStep(SpaceKey(*_split_space(image["pk"]["S"])), submission, int(image["version"]["N"]))
 
 
 def read_switched_commit(record: Mapping[str, Any]) -> tuple[SpaceKey, str] | None:
@@ -123,7 +149,9 @@ def consume_content_changes(
     """
     prepare([told for record in records if (told := read_content_change(record))])
     for record in records:
-        change: OutboxEntry | None = read_content_change(record) or read_change_set_step(record)
+        change: OutboxEntry | None = (
+            read_content_change(record) or read_change_set_step(record) or read_submission_step(record)
+        )
         switched = read_switched_commit(record)
         try:
             if change is not None:

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-CONTENT_EVENT_PREFIX = "content."
+CONTENT_EVENT_PREFIXES = ("content.", "forms.")
 
 
 class WebhookEvent(StrEnum):
@@ -20,11 +20,13 @@ class WebhookEvent(StrEnum):
     CHANGE_SET_OPENED = "content.changeSetOpened"
     CHANGE_SET_MERGED = "content.changeSetMerged"
     CHANGE_SET_REJECTED = "content.changeSetRejected"
+    SUBMISSION_RECEIVED = "forms.submissionReceived"
+    SUBMISSION_DECIDED = "forms.submissionDecided"
 
     @property
     def is_of_content(self) -> bool:
-        """Whether it tells what became of content, and not of a turn."""
-        return self.value.startswith(CONTENT_EVENT_PREFIX)
+        """Whether it tells what became of content or of what visitors have sent, and not of a turn."""
+        return self.value.startswith(CONTENT_EVENT_PREFIXES)
 
 
 TURN_EVENTS = tuple(event for event in WebhookEvent if not event.is_of_content)

@@ -16,6 +16,8 @@ from fermata.content.content_space import ContentSpace, SpaceKey, forget_deleted
 from fermata.content.documents.change_document import create_document, delete_document, update_document
 from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentContent, DocumentKey
 from fermata.content.documents.settle_commit import finish_commit
+from fermata.content.forms.submission import Submission, SubmissionSender, build_submission_puts, make_submission_id
+from fermata.content.forms.submission_store import decide_submission, delete_submission
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import consume_content_changes
 from fermata.domain.caller import Caller
@@ -92,11 +94,23 @@ class ContentStage:
         self.consume()
         told = len(self.receiver.calls)
         self.queue.deliver(self.resources)
-        return [call.body["type"].removeprefix("content.") for call in self.receiver.calls[told:]]
+        return [call.body["type"].rpartition(".")[2] for call in self.receiver.calls[told:]]
 
     def write_rye(self, status: ContentStatus = ContentStatus.DRAFT, space: SpaceKey = SHOP) -> None:
         content = DocumentContent(slug="rye", title="Rye", status=status)
         create_document(self.resources, space, "post", ADA, content, document_id="rye")
+
+    def send_form(self) -> Submission:
+        sent = Submission(
+            id=make_submission_id(self.resources.clock.time()),
+            model="message",
+            data={"email": "lea@example.org"},
+            locale="en",
+            sender=SubmissionSender(address="192.0.2.7", agent="Visitor/1"),
+            created_at=self.resources.clock.now_iso(),
+        )
+        self.resources.tables.write_items(*build_submission_puts(self.resources.settings.content_table, SHOP, sent))
+        return sent
 
     def update_rye(self, change: Publish) -> None:
         update_document(self.resources, SHOP, RYE, ADA, change)
@@ -206,6 +220,43 @@ def test_change_sets_are_told_when_they_are_opened_merged_and_rejected(stage: Co
     assert facts["content.documentCreated"]["changeSetId"] == merged
     stage.records = closed
     assert stage.deliver() == [], "the stream repeats a batch, and a row whose author is renamed"
+
+
+def test_a_submission_is_told_when_it_is_received_and_decided_without_what_was_sent(stage: ContentStage) -> None:
+    webhook, _ = stage.listen(*CONTENT_EVENTS)
+    sent = stage.send_form()
+    assert stage.deliver() == ["submissionReceived"]
+    rejected = decide_submission(stage.resources, SHOP, sent, "rejected", "ada")
+    decided = [dict(record) for record in stage.records]
+    assert stage.deliver() == ["submissionDecided"]
+    told = stage.receiver.calls[-1].body["data"]
+    assert told == {
+        "tenant": "bakery",
+        "space": "shop/main",
+        "submissionId": sent.id,
+        "model": "message",
+        "status": "rejected",
+        "version": 2,
+        "locale": "en",
+    }
+    assert "lea@example.org" not in repr([call.raw for call in stage.receiver.calls])
+    stage.records = decided
+    assert stage.deliver() == [], "the stream repeats a batch, and a row whose moderator is renamed"
+    waiting = decide_submission(stage.resources, SHOP, rejected, "pending", "ada")
+    decide_submission(stage.resources, SHOP, waiting, "spam", "ada")
+    assert stage.deliver() == ["submissionDecided"], "of decisions right after one another the last one is told"
+    assert stage.receiver.calls[-1].body["data"]["status"] == "spam"
+    events = [one.event for one in list_deliveries(stage.resources, "bakery", webhook)]
+    assert sorted(events) == ["forms.submissionDecided"] * 2 + ["forms.submissionReceived"]
+
+
+def test_a_submission_that_was_deleted_before_the_delivery_is_told_to_nobody(stage: ContentStage) -> None:
+    stage.listen(WebhookEvent.SUBMISSION_RECEIVED)
+    sent = stage.send_form()
+    stage.consume()
+    assert len(stage.queue.messages) == 1
+    delete_submission(stage.resources, SHOP, sent.id)
+    assert stage.deliver() == []
 
 
 def test_a_change_that_is_told_twice_is_delivered_once(stage: ContentStage) -> None:

@@ -23,6 +23,7 @@ from fermata.domain.base import RecordModel
 
 SubmissionStatus = Literal["pending", "approved", "rejected", "spam"]
 SUBMISSION_STATUSES: tuple[SubmissionStatus, ...] = get_args(SubmissionStatus)
+SUBMISSION_PREFIX = "f#"
 SUBMISSION_ID_PATTERN = "[0-9a-f]{11}[A-Za-z0-9_-]{8}"
 
 
@@ -39,6 +40,7 @@ class Submission(RecordModel):
 
     Attributes:
         data: The fields of the form.
+        decided_at: When it got its status; empty of one that nobody has looked at. That it waits again is a decision.
         decided_by: Who has approved or rejected it.
         entry_id: The entry that was made of it.
         expires: When it is deleted (epoch seconds); 0 for never.
@@ -81,7 +83,7 @@ def make_submission_id(now: float) -> str:
 
 def submission_sort_key(submission_id: str) -> str:
     """Return the sort key of a submission."""
-    return f"f#{submission_id}"
+    return f"{SUBMISSION_PREFIX}{submission_id}"
 
 
 def submission_list_prefix(model: str, status: SubmissionStatus) -> str:

@@ -116,7 +116,7 @@ def build_decision(
     changes = {
         "status": status,
         "decided_by": user if status != "pending" else "",
-        "decided_at": resources.clock.now_iso() if status != "pending" else "",
+        "decided_at": resources.clock.now_iso(),
         "entry_id": entry_id or submission.entry_id,
         "version": submission.version + 1,
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from fermata.content.content_model import META_MODEL
 from fermata.content.documents.document import ContentStatus, DocumentVersion
+from fermata.content.forms.submission import Submission
 from fermata.turns.webhooks.content_subject import ContentFacts, ContentSubject
 from fermata.webhooks.webhook_event import WebhookEvent
 
@@ -22,6 +23,9 @@ def list_content_events(subject: ContentSubject, facts: ContentFacts) -> tuple[W
     """
     if facts.version is not None:
         return _list_document_events(facts.version, facts.before)
+    if facts.submission is not None:
+        is_new = subject.version == 1
+        return (WebhookEvent.SUBMISSION_RECEIVED if is_new else WebhookEvent.SUBMISSION_DECIDED,)
     if subject.version == 1:
         return (WebhookEvent.CHANGE_SET_OPENED,)
     status = facts.change_set.status if facts.change_set else ""
@@ -66,6 +70,8 @@ def build_content_payload(event: WebhookEvent, subject: ContentSubject, facts: C
         one = facts.change_set
         data |= {"changeSetId": one.id, "title": one.title, "status": one.status, "userId": one.user}
         data |= {"documents": one.documents} | ({"branch": one.branch} if one.branch else {})
+    elif facts.submission is not None:
+        data |= _describe_submission(facts.submission)
     return {"type": event.value, "timestamp": facts.at, "data": data}
 
 
@@ -85,3 +91,16 @@ def _describe_version(version: DocumentVersion) -> dict[str, Any]:
         told |= {"title": content.title, "slug": content.slug or None, "status": content.status.value}
         told |= {"locales": sorted(content.locales)}
     return {name: value for name, value in told.items() if value is not None}
+
+
+def _describe_submission(submission: Submission) -> dict[str, Any]:
+    """Return what is told of a submission: nothing of what was sent, or of who has sent or decided it."""
+    told = {
+        "submissionId": submission.id,
+        "model": submission.model,
+        "status": submission.status,
+        "version": submission.version,
+        "locale": submission.locale,
+        "documentId": submission.entry_id,
+    }
+    return {name: value for name, value in told.items() if value != ""}

@@ -6,8 +6,8 @@ waits for one read and at most one message of each change.
 
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
-from fermata.content.outbox import ChangeSetStep, ContentChange
-from fermata.turns.webhooks.content_subject import ContentSubject
+from fermata.content.outbox import ChangeSetStep, ContentChange, SubmissionStep
+from fermata.turns.webhooks.content_subject import ContentSubject, SubjectKind
 from fermata.webhooks.webhook import read_webhooks
 
 
@@ -28,7 +28,17 @@ def queue_change_set_step(resources: Resources, step: ChangeSetStep) -> None:
         resources: Tables and queue.
         step: What became of it.
     """
-    _queue_subject(resources, ContentSubject(step.space, "", step.change_set, step.version))
+    _queue_subject(resources, ContentSubject(step.space, "", step.change_set, step.version, SubjectKind.CHANGE_SET))
+
+
+def queue_submission_step(resources: Resources, step: SubmissionStep) -> None:
+    """Queue that a submission was received, or that somebody has decided about it, likewise.
+
+    Args:
+        resources: Tables and queue.
+        step: What became of it.
+    """
+    _queue_subject(resources, ContentSubject(step.space, "", step.submission, step.version, SubjectKind.SUBMISSION))
 
 
 def _queue_subject(resources: Resources, subject: ContentSubject) -> None:
