@@ -2,14 +2,14 @@
 
 On AWS a pre-signed URL points to S3. Here it points to the front door, so that a browser needs only the service's own
 port. The emulator accepts no requests of browsers, so the front door checks the signature and stores the object. Files
-are downloaded in the same way: those of an export by programs only, images of content also by the `<img>` of a page.
+are downloaded in the same way: those of an export by programs only, media of content also by browsers that show them.
 """
 
 import asyncio
 import base64
 import hashlib
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 from botocore.exceptions import ClientError
 
@@ -24,14 +24,22 @@ from local.request_signature import (
 )
 
 BUCKET_PATH_PREFIX = "/_bucket"
-MAX_UPLOAD_BYTES = 32 * 1024 * 1024
+MAX_UPLOAD_BYTES = 100_000_000
 """More than the service ever signs for; S3 itself accepts 5 GB."""
 UPLOADS_FOLDER = "uploads"
 """The only part of a bucket to which URLs are signed for PUT (aws/uploads.py)."""
 EXPORTS_FOLDER = "exports"
 """The part of a bucket from which URLs of exports are signed for GET (privacy/export.py)."""
-IMAGES_FOLDER = "content"
-"""The part of a bucket from which URLs of images are signed for GET (content/media/asset_store.py)."""
+MEDIA_FOLDER = "content"
+"""The part of a bucket from which URLs of media are signed for GET (content/media/asset_store.py)."""
+_SHOWN_AS = frozenset({"image", "video", "document"})
+"""As what a browser fetches media: as a part of a page, or by opening the address. No script of a page does."""
+_MEDIA_HEADERS = {
+    "accept-ranges": "bytes",
+    "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
+    "x-content-type-options": "nosniff",
+}
+"""S3 has an origin of its own. Here media have that of the console, which they may not use."""
 CHECKSUM_HEADER = "x-amz-checksum-sha256"
 ANY_ORIGIN = "*"
 CORS_HEADERS = {
@@ -44,6 +52,7 @@ CORS_HEADERS = {
 _STATUS_BY_ERROR = {
     "BadDigest": 400,
     "EntityTooLarge": 400,
+    "InvalidRange": 416,
     "MethodNotAllowed": 405,
     "NoSuchKey": 404,
     "PreconditionFailed": 412,
@@ -127,15 +136,16 @@ class S3Uploads:
         return await asyncio.to_thread(self._put_object, unquote(path), headers, body)
 
     async def _handle_download(self, path: str, query: str, headers: dict[str, str]) -> BucketResponse:
-        """Respond with a file to a program, or with an image to a page that shows it: no rule lets a page read one."""
-        is_image = _is_inside(IMAGES_FOLDER, unquote(path))
-        is_shown = is_image and headers.get("sec-fetch-dest") == "image"
+        """Respond with a file to a program, or with media to a page that shows it: no rule lets a page read one."""
+        is_media = _is_inside(MEDIA_FOLDER, unquote(path))
+        is_shown = is_media and headers.get("sec-fetch-dest") in _SHOWN_AS
         if "origin" in headers or ("sec-fetch-site" in headers and not is_shown):
             return _error_response("AccessForbidden")
         error_code = self._find_signature_error("GET", path, query, headers)
-        if error_code or not (is_image or _is_inside(EXPORTS_FOLDER, unquote(path))):
+        if error_code or not (is_media or _is_inside(EXPORTS_FOLDER, unquote(path))):
             return _error_response(error_code or "AccessDenied")
-        return await asyncio.to_thread(self._get_object, unquote(path))
+        disposition = "".join(parse_qs(query).get("response-content-disposition", []))
+        return await asyncio.to_thread(self._get_object, unquote(path), headers.get("range", ""), disposition)
 
     def _find_signature_error(self, method: str, path: str, query: str, headers: dict[str, str]) -> str | None:
         request = HttpRequest(method, path, query, headers | {"host": self._endpoint.rpartition("/")[2]})
@@ -170,13 +180,20 @@ class S3Uploads:
             return _error_response("PreconditionFailed")
         return BucketResponse(200, {})
 
-    def _get_object(self, path: str) -> BucketResponse:
+    def _get_object(self, path: str, wanted_range: str, disposition: str) -> BucketResponse:
         bucket, _, key = path.removeprefix("/").partition("/")
+        part: dict[str, str] = {"Range": wanted_range} if wanted_range else {}
         try:
-            found = get_client("s3", self._endpoint).get_object(Bucket=bucket, Key=key)
-        except ClientError:
-            return _error_response("NoSuchKey")
-        return BucketResponse(200, {"content-type": found["ContentType"]}, found["Body"].read())
+            found = get_client("s3", self._endpoint).get_object(Bucket=bucket, Key=key, **part)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            return _error_response(code if code == "InvalidRange" else "NoSuchKey")
+        headers = {"content-type": found["ContentType"], **_MEDIA_HEADERS}
+        if disposition:
+            headers["content-disposition"] = disposition
+        if "ContentRange" in found:
+            headers["content-range"] = found["ContentRange"]
+        return BucketResponse(206 if "ContentRange" in found else 200, headers, found["Body"].read())
 
 
 def _is_inside(wanted_folder: str, path: str) -> bool:

@@ -125,17 +125,29 @@ def get(monkeypatch: pytest.MonkeyPatch) -> Callable[..., BucketResponse]:
         monkeypatch.setenv(name, value)
 
     class Client:
-        def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
-            return {"ContentType": "application/gzip", "Body": io.BytesIO(f"{Bucket}/{Key}".encode())}
+        def get_object(self, *, Bucket: str, Key: str, Range: str = "") -> dict[str, Any]:
+            whole = f"{Bucket}/{Key}".encode()
+            if not Range:
+                return {"ContentType": "application/gzip", "Body": io.BytesIO(whole)}
+            first, last = map(int, Range.removeprefix("bytes=").split("-"))
+            if first >= len(whole):
+                raise ClientError({"Error": {"Code": "InvalidRange"}}, "GetObject")
+            part = {"ContentType": "video/mp4", "ContentRange": f"bytes {first}-{last}/{len(whole)}"}
+            return {**part, "Body": io.BytesIO(whole[first : last + 1])}
 
     monkeypatch.setattr("local.front_door.s3_uploads.get_client", lambda *_: Client())
     blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata", Clock())
     uploads = S3Uploads(ENDPOINT, get_run_credentials(), frozenset((EDITOR,)))
 
     def ask(
-        method: str = "GET", key: str = EXPORT, seconds: int = 300, path: str = "", **headers: str
+        method: str = "GET",
+        key: str = EXPORT,
+        seconds: int = 300,
+        path: str = "",
+        is_attachment: bool = False,
+        **headers: str,
     ) -> BucketResponse:
-        at = urlsplit(blobs.presign_get(key, seconds))
+        at = urlsplit(blobs.presign_get(key, seconds, is_attachment=is_attachment))
         return asyncio.run(uploads.handle_upload(method, path or at.path, at.query, headers, b""))
 
     return ask
@@ -144,6 +156,22 @@ def get(monkeypatch: pytest.MonkeyPatch) -> Callable[..., BucketResponse]:
 def test_a_file_of_an_export_is_downloaded_by_a_program(get: Callable[..., BucketResponse]) -> None:
     said = get()
     assert (said.status, said.body) == (200, f"fermata/{EXPORT}".encode())
+
+
+def test_a_part_of_a_video_is_sent_to_a_page_that_shows_it(get: Callable[..., BucketResponse]) -> None:
+    shown = {"sec-fetch-site": "same-origin", "sec-fetch-dest": "video"}
+    said = get(key=IMAGE, range="bytes=0-6", **shown)
+    assert (said.status, said.body) == (206, b"fermata")
+    assert said.headers["content-range"] == f"bytes 0-6/{len(IMAGE) + 8}"
+    assert get(key=IMAGE, range="bytes=900-901", **shown).status == 416
+
+
+def test_media_run_nothing_and_what_is_saved_is_not_shown(get: Callable[..., BucketResponse]) -> None:
+    opened = {"sec-fetch-site": "none", "sec-fetch-dest": "document"}
+    said = get(key=IMAGE, is_attachment=True, **opened)
+    assert (said.status, said.headers["content-disposition"]) == (200, "attachment")
+    assert said.headers["content-security-policy"].startswith("sandbox;")
+    assert "content-disposition" not in get(key=IMAGE, **opened).headers
 
 
 @pytest.mark.parametrize("how", [{}, {"sec-fetch-site": "same-origin", "sec-fetch-dest": "image"}])

@@ -204,7 +204,7 @@ test("files are stored one after another, one that fails can be tried again, and
   };
   const queue = new UploadQueue(send, () => {});
   const file = (name, type = "image/png", size = 9) => ({ name, type, size });
-  const [text, large] = [file("c", "text/html"), file("d", "image/png", 10_000_001)];
+  const [text, large] = [file("c", "text/html"), file("d", "image/png", 15_000_001)];
   const running = queue.add([file("a"), file("b"), text, large]);
   queue.add([file("e")]);
   await running;
@@ -214,7 +214,7 @@ test("files are stored one after another, one that fails can be tried again, and
   isDown = false;
   await queue.retry(queue.uploads[1]);
   assert.equal(queue.stored, 3);
-  assert.deepEqual([text, large, file("x", "image/gif", 0)].map(findRefusal), ["noImage", "tooLarge", "empty"]);
+  assert.deepEqual([text, large, file("x", "image/gif", 0)].map(findRefusal), ["otherKind", "tooLarge", "empty"]);
 });
 
 test("images wait in one change set where changes are reviewed, and in another one when that is merged", async () => {

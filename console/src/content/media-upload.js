@@ -1,10 +1,10 @@
-/** Upload images: by a button, or by dropping them. */
+/** Upload images, documents and videos: by a button, or by dropping them. */
 
 import { announce, h } from "../dom.js";
 import { formatCount, formatMegabytes } from "../format.js";
 import { words } from "../words/index.js";
 import { makeImageStore } from "./image-store.js";
-import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_QUEUED, UploadQueue } from "./upload-queue.js";
+import { MAX_BYTES, MAX_QUEUED, UploadQueue } from "./upload-queue.js";
 
 /** @import { SpaceView } from "./space-page.js" */
 /** @import { Upload } from "./upload-queue.js" */
@@ -48,7 +48,12 @@ export function uploadPlace(view, onStored) {
     if (files.length > MAX_QUEUED) announce(words.media.tooMany(formatCount(MAX_QUEUED)));
     queue.add(files);
   };
-  const input = h("input", { type: "file", accept: IMAGE_TYPES.join(","), multiple: true, class: "hidden-words" });
+  const input = h("input", {
+    type: "file",
+    accept: Object.keys(MAX_BYTES).join(","),
+    multiple: true,
+    class: "hidden-words",
+  });
   input.addEventListener("change", () => {
     add([...(input.files ?? [])]);
     input.value = ""; // so that the same file can be chosen again
@@ -112,7 +117,7 @@ function problemOf({ state, error, file }) {
   if (state === "refused")
     return refusals[/** @type {keyof typeof refusals} */ (error)](
       formatMegabytes(file.size),
-      formatMegabytes(MAX_IMAGE_BYTES),
+      formatMegabytes(MAX_BYTES[file.type] ?? 0),
     );
   if (state !== "failed") return "";
   return [error.message, error.hint].filter((text, index, all) => text && all.indexOf(text) === index).join(" ");

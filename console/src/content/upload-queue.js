@@ -1,8 +1,18 @@
-/** Uploads of images, one after another: what waits, what is under way, what is stored, and what has failed and why. */
+/** Uploads of media, one after another: what waits, what is under way, what is stored, and what has failed and why. */
 
-/** What the service stores. */
-export const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-export const MAX_IMAGE_BYTES = 10_000_000;
+const IMAGE_BYTES = 15_000_000;
+/** What the service stores, and how large one of each kind may be. @type {Record<string, number>} */
+export const MAX_BYTES = {
+  "image/jpeg": IMAGE_BYTES,
+  "image/png": IMAGE_BYTES,
+  "image/gif": IMAGE_BYTES,
+  "image/webp": IMAGE_BYTES,
+  "image/avif": IMAGE_BYTES,
+  "image/svg+xml": 1_000_000,
+  "application/pdf": 50_000_000,
+  "video/mp4": 100_000_000,
+  "video/webm": 100_000_000,
+};
 /** Of files that are dropped together. */
 export const MAX_QUEUED = 100;
 
@@ -86,12 +96,12 @@ export class UploadQueue {
  * Say why a file is not sent at all.
  *
  * @param {{type: string, size: number}} file
- * @returns {"noImage" | "tooLarge" | "empty" | undefined}
+ * @returns {"otherKind" | "tooLarge" | "empty" | undefined}
  */
 export function findRefusal({ type, size }) {
-  if (!IMAGE_TYPES.includes(type)) return "noImage";
+  if (!Object.hasOwn(MAX_BYTES, type)) return "otherKind";
   if (size === 0) return "empty";
-  return size > MAX_IMAGE_BYTES ? "tooLarge" : undefined;
+  return size > MAX_BYTES[type] ? "tooLarge" : undefined;
 }
 
 /** @param {File} file @returns {Upload} */

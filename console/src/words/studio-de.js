@@ -3,8 +3,8 @@
 /** @type {typeof import("./studio-en.js").STUDIO_EN} */
 export const STUDIO_DE = {
   media: {
-    choose: "Bilder hochladen",
-    drop: "Oder irgendwo auf dieser Seite ablegen. JPEG, PNG, GIF oder WebP mit bis zu 10 MB; gespeichert werden sie ohne die Angaben, die Kameras hinzufügen.",
+    choose: "Dateien hochladen",
+    drop: "Oder irgendwo auf dieser Seite ablegen. JPEG, PNG, GIF, WebP oder AVIF mit bis zu 15 MB, die ohne die Angaben gespeichert werden, die Kameras hinzufügen; SVG, PDF, MP4 oder WebM.",
     uploads: "Uploads",
     states: {
       waiting: "wartet",
@@ -14,14 +14,14 @@ export const STUDIO_DE = {
       refused: "nicht gesendet",
     },
     refusals: {
-      noImage: () =>
-        "Das ist kein JPEG-, PNG-, GIF- oder WebP-Bild. Speichern Sie es als eines, und laden Sie das hoch.",
+      otherKind: () =>
+        "Das ist keine Datei in JPEG, PNG, GIF, WebP, AVIF, SVG, PDF, MP4 oder WebM. Speichern Sie sie so, und laden Sie das hoch.",
       tooLarge: (size, most) =>
         `Es hat ${size}, und höchstens ${most} lassen sich speichern. Speichern Sie es kleiner, und laden Sie es noch einmal hoch.`,
       empty: () => "Die Datei ist leer.",
     },
     tooMany: (most) => `Nur die ersten ${most} Dateien wurden genommen. Laden Sie die anderen danach hoch.`,
-    done: (count, text) => (count === 1 ? "1 Bild ist gespeichert." : `${text} Bilder sind gespeichert.`),
+    done: (count, text) => (count === 1 ? "1 Datei ist gespeichert." : `${text} Dateien sind gespeichert.`),
     describeIt: "Beschreiben",
     changeSet: "Hochgeladene Bilder",
     waits: "wartet auf eine Prüfung",

@@ -2,20 +2,20 @@
 
 export const STUDIO_EN = {
   media: {
-    choose: "Upload images",
-    drop: "Or drop them anywhere on this page. JPEG, PNG, GIF or WebP with up to 10 MB; they are stored without the data that cameras add.",
+    choose: "Upload files",
+    drop: "Or drop them anywhere on this page. JPEG, PNG, GIF, WebP or AVIF with up to 15 MB, which are stored without the data that cameras add; SVG, PDF, MP4 or WebM.",
     uploads: "Uploads",
     states: { waiting: "waiting", uploading: "uploading …", stored: "stored", failed: "failed", refused: "not sent" },
     refusals: {
-      noImage: (/** @type {string} */ _size, /** @type {string} */ _most) =>
-        "This is no JPEG, PNG, GIF or WebP image. Save it as one, and upload that.",
+      otherKind: (/** @type {string} */ _size, /** @type {string} */ _most) =>
+        "This is no JPEG, PNG, GIF, WebP, AVIF, SVG, PDF, MP4 or WebM file. Save it as one, and upload that.",
       tooLarge: (/** @type {string} */ size, /** @type {string} */ most) =>
         `It has ${size}, and at most ${most} can be stored. Save it smaller, and upload it again.`,
       empty: (/** @type {string} */ _size, /** @type {string} */ _most) => "The file is empty.",
     },
     tooMany: (/** @type {string} */ most) => `Only the first ${most} files were taken. Upload the others afterwards.`,
     done: (/** @type {number} */ count, /** @type {string} */ text) =>
-      count === 1 ? "1 image is stored." : `${text} images are stored.`,
+      count === 1 ? "1 file is stored." : `${text} files are stored.`,
     describeIt: "Describe it",
     changeSet: "Uploaded images",
     waits: "waits for a review",

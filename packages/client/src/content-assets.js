@@ -26,16 +26,16 @@ export function makeAssets(service, site, environment) {
     pathOf("content", site, environment, "assets", id, "files", size);
   return {
     /**
-     * Upload an image, and store it. The same image is stored once.
+     * Upload a file, and store it. The same file is stored once.
      *
-     * @param {Blob} file A JPEG, PNG, GIF or WebP of at most 10 MB.
+     * @param {Blob} file A JPEG, PNG, GIF, WebP or AVIF of at most 15 MB, an SVG (1 MB), a PDF (50 MB), an MP4 or WebM (100 MB).
      * @param {AssetTexts} [texts] The filename is that of a `File` without one.
      * @param {CallOptions} [options]
      * @returns {Promise<Json>} The document of the asset.
      */
     upload: async (file, { filename, ...texts } = {}, options = {}) => {
       const bytes = new Uint8Array(await file.arrayBuffer());
-      const announcement = { kind: "image", bytes: bytes.length, sha256: await digestOf(bytes) };
+      const announcement = { kind: "media", bytes: bytes.length, sha256: await digestOf(bytes) };
       const upload = await service.persist("POST", "/uploads", { ...options, body: announcement });
       await service.transport.put(upload.url, bytes, upload.headers, options.signal);
       const name = (filename ?? /** @type {File} */ (file).name) || "image";

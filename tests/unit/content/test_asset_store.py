@@ -10,7 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import delete_document, update_document
 from fermata.content.documents.document import DocumentKey, DocumentVersion
-from fermata.content.media import asset_store
+from fermata.content.media import prepare_media
 from fermata.content.media.asset_store import (
     AssetTexts,
     presign_asset_file,
@@ -110,7 +110,7 @@ def test_the_same_upload_is_one_asset_and_is_drawn_once(
 ) -> None:
     raw = make_image(700, 30)
     first = store_asset(WorkingDocuments(resources, space, ADA), raw, TEXTS)
-    monkeypatch.setattr(asset_store, "redraw_image", None)
+    monkeypatch.setattr(prepare_media, "redraw_image", None)
     again = store_asset(WorkingDocuments(resources, space, ADA), raw, AssetTexts("copy.jpg"))
     assert (first.is_new, again.is_new, again.version.id) == (True, False, first.version.id)
     assert len(list_keys(resources, space)) == 3
@@ -123,11 +123,11 @@ def test_of_two_uploads_of_one_image_at_the_same_moment_both_get_the_same_asset(
     other: list[DocumentVersion] = []
 
     def draw_slowly(data: bytes) -> list[RedrawnFile]:
-        monkeypatch.setattr(asset_store, "redraw_image", redraw_image)
+        monkeypatch.setattr(prepare_media, "redraw_image", redraw_image)
         other.append(store_image_of(resources, space, data))
         return redraw_image(data)
 
-    monkeypatch.setattr(asset_store, "redraw_image", draw_slowly)
+    monkeypatch.setattr(prepare_media, "redraw_image", draw_slowly)
     assert store_image_of(resources, space, raw).id == other[0].id
 
 

@@ -46,7 +46,7 @@ def test_an_announced_upload_gets_a_url_with_headers_and_expiry(bakery: TokenSig
 @pytest.mark.parametrize(
     ("members", "says"),
     [
-        ({"kind": "video"}, "'kind' must be 'snapshot', 'image', 'audio' or 'agentFiles'."),
+        ({"kind": "video"}, "'kind' must be 'snapshot', 'image', 'audio', 'agentFiles' or 'media'."),
         ({"bytes": 0}, "'bytes' must be 1 at least."),
         ({"bytes": 10**9}, "'bytes' may be 999999999 at most."),
         ({"bytes": "5"}, "'bytes' must be a whole number."),

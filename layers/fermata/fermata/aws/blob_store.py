@@ -236,11 +236,18 @@ class BlobStore:
         """
         self._client.put_object(Bucket=self._bucket, Key=check_folder(key), Body=body, ContentType=mime_type)
 
-    def presign_get(self, key: str, seconds: int) -> str:
-        """Return a URL from which `key` can be downloaded for `seconds`. Makes no request."""
-        return self._client.generate_presigned_url(
-            "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=seconds
-        )
+    def presign_get(self, key: str, seconds: int, *, is_attachment: bool = False) -> str:
+        """Return a URL from which `key` can be downloaded for `seconds`. Makes no request.
+
+        Args:
+            key: The object.
+            seconds: How long the URL is valid.
+            is_attachment: Whether a browser that opens the URL saves the file.
+        """
+        parameters = {"Bucket": self._bucket, "Key": key}
+        if is_attachment:
+            parameters["ResponseContentDisposition"] = "attachment"
+        return self._client.generate_presigned_url("get_object", Params=parameters, ExpiresIn=seconds)
 
     def _delete(self, keys: list[Any]) -> None:
         response = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": True})

@@ -16,14 +16,16 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
 
-UploadKind = Literal["snapshot", "image", "audio", "agentFiles"]
+UploadKind = Literal["snapshot", "image", "audio", "agentFiles", "media"]
 MAX_UPLOAD_BYTES: dict[UploadKind, int] = {
     "snapshot": 16 * 1024 * 1024,
     "image": 10_000_000,
     "audio": 10_000_000,
     "agentFiles": 16 * 1024 * 1024,
+    "media": 100_000_000,
 }
-"""A snapshot of this size fits into the memory of every function that reads it (decision 0110)."""
+"""A snapshot of this size fits into the memory of every function that reads it (decision 0110). Media are what a space
+keeps, also videos: only the function that stores them reads them (decision 0574)."""
 UPLOAD_URL_SECONDS = 300
 UPLOAD_TTL_SECONDS = 86_400
 """How long a reference can be used. The bucket's lifecycle rule deletes older uploads."""
@@ -33,6 +35,7 @@ UPLOAD_CONTENT_TYPES: dict[UploadKind, str] = {
     "image": "application/octet-stream",
     "audio": "application/octet-stream",
     "agentFiles": "application/json",
+    "media": "application/octet-stream",
 }
 
 _REF_PATTERN = re.compile(rf"({'|'.join(get_args(UploadKind))})-([1-9][0-9]{{0,8}})-([0-9a-f]{{64}})-([0-9]{{10,11}})")
@@ -95,16 +98,21 @@ def presign_upload(resources: Resources, caller: Caller, upload: Upload) -> str:
     return resources.blobs.presign_put(_upload_key(caller, upload), upload.signed_headers, UPLOAD_URL_SECONDS)
 
 
-def parse_upload_ref(ref: str, kind: UploadKind) -> Upload:
+def parse_upload_ref(ref: str, *kinds: UploadKind) -> Upload:
     """Parse a reference that `Upload.ref` produced.
+
+    Args:
+        ref: The reference.
+        kinds: Those that are accepted.
 
     Raises:
         InvalidRequest: The text is no reference, or one to an upload of another kind.
     """
     match = _REF_PATTERN.fullmatch(ref)
-    if match is None or match[1] != kind:
+    kind = next((one for one in kinds if match is not None and match[1] == one), None)
+    if match is None or kind is None:
         raise InvalidRequest(
-            f"This is no reference to an upload of kind {kind}. Use the 'ref' that POST uploads answered."
+            f"This is no reference to an upload of kind {' or '.join(kinds)}. Use the 'ref' that POST uploads answered."
         )
     return Upload(kind, int(match[2]), match[3], int(match[4]))
 

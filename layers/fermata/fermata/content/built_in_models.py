@@ -42,13 +42,24 @@ ASSET_MODEL = ContentModel(
     fields={
         "filename": FieldDefinition(type=FieldType.STRING, required=True),
         "mediaType": FieldDefinition(type=FieldType.STRING, required=True),
+        "format": FieldDefinition(type=FieldType.STRING),
         "size": FieldDefinition(type=FieldType.INTEGER, min=0),
         "sha256": FieldDefinition(type=FieldType.STRING, required=True, unique=True, pattern="^[0-9a-f]{64}$"),
         "width": FieldDefinition(type=FieldType.INTEGER, min=0),
         "height": FieldDefinition(type=FieldType.INTEGER, min=0),
+        "blurhash": FieldDefinition(type=FieldType.STRING),
+        "focalPoint": FieldDefinition(
+            type=FieldType.OBJECT,
+            fields={
+                "x": FieldDefinition(type=FieldType.NUMBER, required=True, min=0, max=1),
+                "y": FieldDefinition(type=FieldType.NUMBER, required=True, min=0, max=1),
+            },
+        ),
         "alt": FieldDefinition(type=FieldType.STRING),
+        "altTexts": FieldDefinition(type=FieldType.OBJECT),
         "tags": FieldDefinition(type=FieldType.ARRAY, items=FieldDefinition(type=FieldType.STRING)),
         "description": FieldDefinition(type=FieldType.TEXT),
+        "source": FieldDefinition(type=FieldType.SELECT, options=("upload", "url", "connector", "agent")),
         "files": FieldDefinition(type=FieldType.ARRAY, items=FieldDefinition(type=FieldType.OBJECT)),
     },
 )

@@ -1,4 +1,4 @@
-"""Handle requests on assets: store an uploaded image, and lead to its files."""
+"""Handle requests on assets: store an uploaded file, and lead to its files."""
 
 from fermata.aws import uploads
 from fermata.content.content_space import SpaceKey
@@ -21,10 +21,10 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE
 
 
 def store_uploaded_asset(context: RequestContext) -> Response:
-    """Store an uploaded image: 201 if it is new, 200 if the same upload is an asset already."""
+    """Store an uploaded file: 201 if it is new, 200 if the same upload is an asset already."""
     body, space = context.parse_body(NewAsset), locate_space(context)
     count_body(context)
-    upload = uploads.parse_upload_ref(body.upload_ref, "image")
+    upload = uploads.parse_upload_ref(body.upload_ref, "media", "image")
     raw = uploads.fetch_upload(context.resources, context.caller, upload)
     texts = AssetTexts(*(to_storable_json(text) for text in (body.filename, body.alt, body.tags)))
     documents = _open_documents(context, space, body.change_set or "")

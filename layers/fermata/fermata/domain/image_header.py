@@ -14,8 +14,10 @@ MAX_INPUT_IMAGE_PIXELS = {
     "image/png": 8_300_000,
     "image/gif": 8_300_000,
     "image/webp": 4_100_000,
+    "image/avif": 4_100_000,
 }
-"""Larger images are refused. Decoding one of these takes 65 to 80 MB, which a function has to spare (decision 0111)."""
+"""Larger images are refused. Decoding one of these takes 65 to 80 MB, which a function has to spare (decision 0111). An
+AVIF is taken as content only."""
 MAX_JPEG_SCANS = 64
 """A scan of a few bytes may pass over the whole image. Encoders write one, or about ten (decision 0235)."""
 MAX_IMAGE_PARTS = 20_000

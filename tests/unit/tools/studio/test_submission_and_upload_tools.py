@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentKey
 from fermata.content.documents.read_document import read_document
 from fermata.content.forms.submission import Submission, SubmissionSender, build_submission_puts, make_submission_id
@@ -134,8 +133,11 @@ def test_an_image_is_fetched_and_stored_with_the_sizes_of_its_preset(agent: Stud
     for name, variant in stored["variants"].items():
         media_type, data = fetch_asset_file(agent.resources, SPACE, asset, name)
         assert (media_type, len(data)) == (f"image/{variant['format']}", variant["size"])
-    assert asset.content is not None
-    assert asset.content.get_locale(DEFINITION_LOCALE)["tags"] == ["bread"]
+    found = agent.data("get_media", assetId=stored["id"])
+    assert {name: found[name] for name in ("tags", "source", "format", "usedIn")} == {
+        "tags": ["bread"], "source": "url", "format": "jpeg", "usedIn": [],
+    }  # fmt: skip
+    assert len(found["blurhash"]) == 28
 
 
 @pytest.mark.usefixtures("picture")
@@ -168,8 +170,8 @@ def test_a_file_that_is_not_fetched_says_why(
 
 
 def test_a_file_that_is_no_image_is_refused(agent: StudioAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    svg = DownloadedFile(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")
-    monkeypatch.setattr("fermata.content.media.fetch_image.download_file", lambda *_: svg)
+    page = DownloadedFile(b"<!doctype html><svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")
+    monkeypatch.setattr("fermata.content.media.fetch_image.download_file", lambda *_: page)
     assert not agent.call("upload_media", url=PICTURE).ok
     assert agent.data("search_media") == []
 

@@ -1,4 +1,4 @@
-"""Store an image as an asset: a document, and its files in the bucket. The same upload is stored once (decision 0460).
+"""Store media as an asset: a document, and its files in the bucket. The same upload is stored once (decision 0460).
 
 `content/<tenant>/<site>/<environment>/media/<sha256 of the upload>/<sha256 of the file>` has a file.
 """
@@ -6,7 +6,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fermata.aws.resources import Resources
 from fermata.content.built_in_models import ASSET_MODEL
@@ -21,8 +21,10 @@ from fermata.content.documents.document import (
 )
 from fermata.content.documents.document_writes import ValueTaken
 from fermata.content.documents.read_document import read_document, read_write_basis
+from fermata.content.media.media_kind import PIXEL_TYPES, VIDEO_TYPES
 from fermata.content.media.media_room import FILES_FIELD, MediaRoom, list_asset_files
-from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile, redraw_image
+from fermata.content.media.prepare_media import PreparedMedia, draw_sizes, prepare_media
+from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile
 from fermata.content.media.sweep_media import (
     DIGEST_FIELD,
     KEEP_UNUSED_SECONDS,
@@ -30,12 +32,13 @@ from fermata.content.media.sweep_media import (
     keep_media,
     media_folder,
 )
-from fermata.content.media.variant_presets import MEDIA_PRESETS, draw_preset
+from fermata.content.media.variant_presets import MEDIA_PRESETS, FocalPoint
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
 from fermata.domain.errors import Gone, InvalidRequest, NotFound, PayloadTooLarge
 
 ASSET = ASSET_MODEL.id
+_Drawn = TypeVar("_Drawn")
 _DIGEST = re.compile("[0-9a-f]{64}")
 MAX_ASSET_TAGS = 50
 ASSET_URL_SECONDS = 900
@@ -43,11 +46,12 @@ ASSET_URL_SECONDS = 900
 
 
 class AssetTexts(NamedTuple):
-    """What its uploader says of an image."""
+    """What its uploader says of a file, and where it comes from: `upload`, `url`, `connector` or `agent`."""
 
     filename: str
     alt: str = ""
     tags: Sequence[str] = ()
+    source: str = "upload"
 
 
 class StoredAsset(NamedTuple):
@@ -58,7 +62,7 @@ class StoredAsset(NamedTuple):
 
 
 def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, preset: str = "") -> StoredAsset:
-    """Redraw an image and store it, or return the asset that the same upload has made before.
+    """Redraw an image, or take another file, and store it; or return the asset that the same upload has made before.
 
     Args:
         documents: Where it is stored, for who has uploaded it.
@@ -68,8 +72,8 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
 
     Raises:
         NotFound: There is no such space.
-        InvalidRequest: It is no image that can be redrawn.
-        PayloadTooLarge: It has too many pixels.
+        InvalidRequest: It is of no kind that is stored, or damaged.
+        PayloadTooLarge: It has too many bytes, pixels or parts.
         ReviewRequired: As in `WorkingDocuments.create`. No file is stored.
         PlanLocked: Nobody pays for the workspace.
         PlanUpgradeRequired: The plan of the workspace has no room for it.
@@ -84,10 +88,10 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
         return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
     documents.require_writable(basis)
     keep_media(documents.resources, documents.space, digest)
-    files = _redraw(raw, preset)
-    room.add(_count_bytes(files))
-    _put_files(documents, digest, files)
-    content = _build_content(digest, files, texts)
+    media = _draw(lambda: prepare_media(raw, preset))
+    room.add(_count_bytes(media.files))
+    _put_files(documents, digest, media.files)
+    content = _build_content(digest, media, texts)
     try:
         return StoredAsset(documents.create(ASSET, content, effect_suffix="/asset").version, is_new=True)
     except ValueTaken:  # the same image was uploaded at the same moment
@@ -101,7 +105,10 @@ def _add_preset(documents: WorkingDocuments, asset: DocumentVersion, raw: bytes,
     names = {file.get("name") for file in list_asset_files(asset.content)}
     if not preset or {size.name for size in MEDIA_PRESETS[preset]} <= names:
         return asset
-    files = _draw(lambda: draw_preset(raw, preset))
+    focus = FocalPoint.parse(asset.content and asset.content.get_locale(DEFINITION_LOCALE).get("focalPoint"))
+    files = _draw(lambda: draw_sizes(raw, preset, focus))
+    if not files:
+        return asset
     MediaRoom.open(documents.resources, documents.space.tenant).add(_count_bytes(files))
     _put_files(documents, hashlib.sha256(raw).hexdigest(), files)
 
@@ -129,49 +136,55 @@ def find_asset_by_digest(documents: WorkingDocuments, digest: str) -> DocumentVe
     return documents.find_by_claim(claim_digest(digest))
 
 
-def _redraw(raw: bytes, preset: str) -> list[RedrawnFile]:
-    return _draw(lambda: [*redraw_image(raw), *(draw_preset(raw, preset) if preset else ())])
-
-
-def _draw(draw: Callable[[], list[RedrawnFile]]) -> list[RedrawnFile]:
+def _draw(draw: Callable[[], _Drawn]) -> _Drawn:
     try:
         return draw()
     except ImageTooLargeError as error:
-        raise PayloadTooLarge(f"The image {error}.") from error
+        raise PayloadTooLarge(f"The file {error}.") from error
     except InvalidImageError as error:
         raise InvalidRequest(f"The file {error}.") from error
 
 
-def _build_content(digest: str, files: Sequence[RedrawnFile], texts: AssetTexts) -> DocumentContent:
-    original = files[0]
+def _build_content(digest: str, media: PreparedMedia, texts: AssetTexts) -> DocumentContent:
+    original = media.files[0]
     fields: dict[str, Any] = {
         "filename": texts.filename,
         "mediaType": original.mime_type,
+        "format": name_media_format(original.mime_type),
         "size": len(original.data),
-        "width": original.width,
-        "height": original.height,
+        "width": original.width or None,
+        "height": original.height or None,
+        "blurhash": media.blurhash or None,
+        "source": texts.source,
         DIGEST_FIELD: digest,
         "alt": texts.alt or None,
         "tags": list(texts.tags) or None,
-        FILES_FIELD: [_describe_file(file) for file in files],
+        FILES_FIELD: [_describe_file(file) for file in media.files],
     }
     title = (texts.alt or texts.filename)[:MAX_DOCUMENT_TITLE_CHARS]
     return DocumentContent(title=title, status=ContentStatus.PUBLISHED).with_fields(DEFINITION_LOCALE, fields)
 
 
+def name_media_format(media_type: str) -> str:
+    """Return the short name of a media type, such as `webp`, `svg` or `mp4`."""
+    return media_type.partition("/")[2].partition("+")[0]
+
+
 def _describe_file(file: RedrawnFile) -> dict[str, Any]:
+    pixels = {"width": file.width, "height": file.height} if file.width and file.height else {}
     return {
         "name": file.name,
         "mediaType": file.mime_type,
-        "width": file.width,
-        "height": file.height,
+        **pixels,
         "size": len(file.data),
         "sha256": hashlib.sha256(file.data).hexdigest(),
     }
 
 
 def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentVersion, name: str = ORIGINAL) -> str:
-    """Return an address of a file, which is good for ASSET_URL_SECONDS.
+    """Return an address of a file, which is good for ASSET_URL_SECONDS. Storage sends parts of it to who asks for them.
+
+    Browsers save a file that may hold scripts, and do not open it.
 
     Args:
         resources: Of the process.
@@ -182,8 +195,9 @@ def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentV
     Raises:
         NotFound: The document has no such file.
     """
-    key, _ = _find_file(space, version, name)
-    return resources.blobs.presign_get(key, ASSET_URL_SECONDS)
+    key, mime_type = _find_file(space, version, name)
+    is_open = mime_type in {*PIXEL_TYPES, *VIDEO_TYPES}  # people can write the field: whatever else it says is saved
+    return resources.blobs.presign_get(key, ASSET_URL_SECONDS, is_attachment=not is_open)
 
 
 def fetch_asset_file(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fermata.content.media.redraw_image import RedrawnFile, open_upright_image, write_image
 
@@ -10,6 +11,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _QUALITY = 85
+
+
+class FocalPoint(NamedTuple):
+    """What a cut keeps in its middle as far as it can: a place of an image, from 0 to 1 across and down."""
+
+    x: float = 0.5
+    y: float = 0.5
+
+    @classmethod
+    def parse(cls, value: Any) -> FocalPoint:
+        """Return the point that a field of an asset says; the middle if it says none."""
+        parts = [value.get("x"), value.get("y")] if isinstance(value, Mapping) else []
+        is_point = bool(parts) and all(isinstance(part, int | float) and 0 <= part <= 1 for part in parts)
+        return cls(*map(float, parts)) if is_point else cls()
 
 
 class PresetSize(NamedTuple):
@@ -54,29 +69,32 @@ MEDIA_PRESETS: dict[str, tuple[PresetSize, ...]] = {
 }
 
 
-def draw_preset(raw: bytes, preset: str) -> list[RedrawnFile]:
+def draw_preset(raw: bytes, preset: str, focus: FocalPoint | None = None) -> list[RedrawnFile]:
     """Return the sizes of a preset. None is larger than the image: a smaller one keeps the shape of its place.
 
     Args:
         raw: The file as somebody has uploaded it.
         preset: A name of `MEDIA_PRESETS`.
+        focus: What is not cut off; the middle of the image without one.
 
     Raises:
         InvalidImageError: The bytes are no accepted image, or damaged.
         ImageTooLargeError: It has more pixels than are decoded.
     """
     image = open_upright_image(raw)
-    return [write_image(size.name, _fit(image, size), size.kind, _QUALITY) for size in MEDIA_PRESETS[preset]]
+    point, sizes = focus or FocalPoint(), MEDIA_PRESETS[preset]
+    return [write_image(size.name, _fit(image, size, point), size.kind, _QUALITY) for size in sizes]
 
 
-def _fit(image: Image, size: PresetSize) -> Image:
+def _fit(image: Image, size: PresetSize, focus: FocalPoint) -> Image:
     width, height = image.size
     if not size.is_cut:
         scale = min(1.0, size.width / width, size.height / height)
         return image.resize((max(1, round(width * scale)), max(1, round(height * scale))), reducing_gap=2.0)
     scale = min(width / size.width, height / size.height)
     cut_width, cut_height = size.width * scale, size.height * scale
-    left, top = (width - cut_width) / 2, (height - cut_height) / 2
+    left = min(max(0.0, width * focus.x - cut_width / 2), width - cut_width)
+    top = min(max(0.0, height * focus.y - cut_height / 2), height - cut_height)
     shrink = min(1.0, scale)
     target = (max(1, round(size.width * shrink)), max(1, round(size.height * shrink)))
     return image.resize(target, box=(left, top, left + cut_width, top + cut_height), reducing_gap=2.0)

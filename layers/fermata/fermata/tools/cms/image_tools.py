@@ -26,6 +26,7 @@ _SOUGHT = 5
 MAX_REPLACED_DOCUMENTS = 20
 MAX_LOOKED_THROUGH = 500
 _STRONG, _MODERATE = 0.6, 0.35
+_IMAGE_PREFIX = "image/"
 
 
 def list_all_images(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def list_all_images(arguments: dict[str, Any], access: OpenedSpace) -> dict[str,
         heads = access.documents.list(ASSET, limit=limit).documents
         versions = access.documents.read_listed(heads)
         keys = [DocumentKey(head.model, head.id) for head in heads]
-        images = [describe_image(access, versions[key]) for key in keys if key in versions]
+        images = [describe_image(access, versions[key]) for key in keys if key in versions and is_image(versions[key])]
     return {"success": True, "count": len(images), "images": images}
 
 
@@ -59,9 +60,12 @@ def list_conversation_images(_arguments: dict[str, Any], access: OpenedSpace) ->
 def _read_image(access: OpenedSpace, image_id: str) -> DocumentVersion:
     """Return an image of the site. One that the user has sent in the conversation becomes one."""
     sent = next((one for one in access.list_sent_images() if one.id == image_id), None) if ":" in image_id else None
-    if sent is None:
-        return access.documents.read(make_asset_key(image_id))
-    return store_asset(access.documents, sent.load(), AssetTexts(sent.filename)).version
+    if sent is not None:
+        return store_asset(access.documents, sent.load(), AssetTexts(sent.filename)).version
+    version = access.documents.read(make_asset_key(image_id))
+    if not is_image(version):
+        raise InvalidRequest(f"{image_id[:60]!r} is no image, but another file. List the images.")
+    return version
 
 
 def find_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
@@ -84,7 +88,7 @@ def search_images(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, A
         describe_image(access, versions[one.entry.key])
         | {"score": round(one.score, 4), "relevance": _name_relevance(one.score)}
         for one in found
-        if one.entry.key in versions
+        if one.entry.key in versions and is_image(versions[one.entry.key])
     ]
     hint = "" if images else "No image matches. Try other words, or list the images."
     return {"success": True, "count": len(images), "images": images, "hint": hint}
@@ -149,6 +153,12 @@ def delete_image(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, An
         raise InvalidRequest("Name the image by 'imageId' or 'description'.")
     access.documents.delete(key)
     return {"success": True, "message": f"Deleted the image {key.id}. It can be restored from its versions."}
+
+
+def is_image(version: DocumentVersion) -> bool:
+    """Return whether an asset is an image, and no video or other file."""
+    fields = version.content.get_locale(DEFINITION_LOCALE) if version.content else {}
+    return str(fields.get("mediaType", _IMAGE_PREFIX)).startswith(_IMAGE_PREFIX)
 
 
 def describe_image(access: OpenedSpace, version: DocumentVersion) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Find images and other assets of the project, and change what is said of them, for the tools of the studio."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fermata.content.built_in_models import ASSET_MODEL
@@ -11,15 +12,16 @@ from fermata.content.media.asset_store import (
     MAX_ASSET_TAGS,
     AssetTexts,
     build_asset_path,
+    name_media_format,
     store_asset,
 )
 from fermata.content.media.fetch_image import fetch_image, name_file_of_url
-from fermata.content.media.media_room import list_asset_files
+from fermata.content.media.media_room import FILES_FIELD, list_asset_files
 from fermata.content.media.redraw_image import ORIGINAL
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.studio_access import StudioAccess
 
-_MAX_ALT_CHARS, _MAX_TAG_CHARS = 500, 60
+_MAX_ALT_CHARS, _MAX_TAG_CHARS, _MAX_USES = 500, 60, 50
 
 
 def search_media(arguments: dict[str, Any], access: StudioAccess) -> list[dict[str, Any]]:
@@ -33,12 +35,12 @@ def search_media(arguments: dict[str, Any], access: StudioAccess) -> list[dict[s
         texts = (fields.get("filename"), fields.get("alt"), *own_tags)
         matches = not query or any(query in str(text).casefold() for text in texts if text)
         if matches and tags <= own_tags and str(fields.get("mediaType", "")).startswith(media_type):
-            found.append(_describe_asset(asset_id, content))
+            found.append(_describe_asset(asset_id, content, access))
     return found[:limit]
 
 
 def upload_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
-    """Fetch an image from a public address, and store it as an asset with the sizes of a preset."""
+    """Fetch a file from a public address, and store it as an asset; an image with the sizes of a preset."""
     url, preset, tags = arguments["url"], arguments.get("variants", ""), arguments.get("tags") or []
     alt = str(arguments.get("alt") or "")
     if len(alt) > _MAX_ALT_CHARS or len(tags) > MAX_ASSET_TAGS or any(len(tag) > _MAX_TAG_CHARS for tag in tags):
@@ -47,26 +49,18 @@ def upload_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
             f"{_MAX_TAG_CHARS} characters."
         )
     opened = access.opened
-    texts = AssetTexts(name_file_of_url(url), alt, tuple(tags))
+    texts = AssetTexts(name_file_of_url(url), alt, tuple(tags), source="url")
     stored = store_asset(opened.documents, fetch_image(url), texts, preset=preset)
-    content = stored.version.content or DocumentContent()
-    variants = {
-        str(file["name"]): {
-            "path": build_asset_path(opened.space, stored.version.id, str(file["name"])),
-            "format": str(file["mediaType"]).removeprefix("image/"),
-            **{name: file[name] for name in ("width", "height", "size")},
-        }
-        for file in list_asset_files(content)
-    }
-    described = _describe_asset(stored.version.id, content)
-    chosen = {name: described[name] for name in ("id", "filename", "dimensions")}
-    path = build_asset_path(opened.space, stored.version.id, ORIGINAL)
-    return {**chosen, "path": path, "variants": variants, "isNew": stored.is_new, **_say_what_waits(access)}
+    described = _describe_asset(stored.version.id, stored.version.content or DocumentContent(), access)
+    chosen = {name: described[name] for name in ("id", "filename", "dimensions", "path", "variants")}
+    return {**chosen, "isNew": stored.is_new, **_say_what_waits(access)}
 
 
 def get_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
-    """Return an asset."""
-    return _describe_asset(arguments["assetId"], _find_asset(arguments["assetId"], access))
+    """Return an asset, and which entries name it."""
+    asset_id = arguments["assetId"]
+    described = _describe_asset(asset_id, _find_asset(asset_id, access), access)
+    return described | {"usedIn": _list_uses(asset_id, access)}
 
 
 def update_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -75,7 +69,7 @@ def update_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
     fields: dict[str, Any] = {name: arguments[name] for name in ("alt", "tags", "focalPoint") if name in arguments}
     key = DocumentKey(ASSET_MODEL.id, arguments["assetId"])
     written = access.opened.documents.update(key, lambda content: content.with_fields(DEFINITION_LOCALE, fields))
-    return _describe_asset(key.id, written.version.content or DocumentContent()) | _say_what_waits(access)
+    return _describe_asset(key.id, written.version.content or DocumentContent(), access) | _say_what_waits(access)
 
 
 def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -83,6 +77,13 @@ def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
     asset_id = arguments["assetId"]
     if not access.opened.has_been_done():
         _find_asset(asset_id, access)
+    used = _list_uses(asset_id, access)
+    access.opened.documents.delete(DocumentKey(ASSET_MODEL.id, asset_id))
+    return {"deleted": True, "usedIn": used, **_say_what_waits(access)}
+
+
+def _list_uses(asset_id: str, access: StudioAccess) -> list[str]:
+    """Return entries that name an asset, of the models that the caller may see."""
     used = [
         f"{key.model}/{key.id}"
         for key, version in access.whole.versions.items()
@@ -91,8 +92,7 @@ def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
         and version.content
         and asset_id in repr(version.content.locales)
     ]
-    access.opened.documents.delete(DocumentKey(ASSET_MODEL.id, asset_id))
-    return {"deleted": True, "usedIn": used[:50], **_say_what_waits(access)}
+    return used[:_MAX_USES]
 
 
 def _say_what_waits(access: StudioAccess) -> dict[str, Any]:
@@ -117,7 +117,21 @@ def _find_asset(asset_id: str, access: StudioAccess) -> DocumentContent:
     return assets[asset_id]
 
 
-def _describe_asset(asset_id: str, content: DocumentContent) -> dict[str, Any]:
+def _describe_asset(asset_id: str, content: DocumentContent, access: StudioAccess) -> dict[str, Any]:
     fields = dict(content.get_locale(DEFINITION_LOCALE))
+    fields.pop(FILES_FIELD, None)
     dimensions = {name: fields[name] for name in ("width", "height") if name in fields}
-    return {"id": asset_id, **fields, "dimensions": dimensions or None}
+    files = {str(file.get("name")): file for file in list_asset_files(content)}
+    variants = {name: _describe_variant(access, asset_id, file) for name, file in files.items()}
+    path = build_asset_path(access.opened.space, asset_id, ORIGINAL)
+    media_format = name_media_format(str(fields.get("mediaType", "")))
+    return {
+        "id": asset_id, "format": media_format, **fields, "dimensions": dimensions or None, "path": path,
+        "variants": variants,
+    }  # fmt: skip
+
+
+def _describe_variant(access: StudioAccess, asset_id: str, file: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: file[name] for name in ("width", "height", "size") if name in file}
+    path = build_asset_path(access.opened.space, asset_id, str(file.get("name")))
+    return {"path": path, "format": name_media_format(str(file.get("mediaType", ""))), **said}

@@ -90,7 +90,8 @@ STUDIO_TOOLS = (
     _make_tool("search_media", "Finds assets by text, tags or media type.", media_tools.search_media),
     _make_tool(
         "upload_media",
-        "Fetches an image (JPEG, PNG, GIF or WebP) from a public https address, and stores it as an asset.",
+        "Fetches an image, SVG, PDF or video (MP4, WebM) of up to 15 MB from a public https address, and stores it "
+        "as an asset.",
         media_tools.upload_media,
         Risk.MODERATE,
     ),

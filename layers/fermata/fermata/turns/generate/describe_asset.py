@@ -18,6 +18,7 @@ from fermata.credentials.model_choice import resolve_model_choice
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.image_header import IMAGE_MIME_TYPES
 from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.drivers.transport.connection_interface import ProviderConnection
@@ -101,6 +102,8 @@ def describe_asset(
 
 def _load_image(resources: Resources, space: SpaceKey, version: DocumentVersion) -> ImageBlock:
     mime_type, data = fetch_asset_file(resources, space, version, DESCRIBED_SIZE)
+    if mime_type not in IMAGE_MIME_TYPES:
+        raise InvalidRequest("Only images of pixels are described by a model. Write the texts of this file yourself.")
     return ImageBlock(mime_type=mime_type, data=base64.b64encode(data).decode())
 
 

@@ -38,7 +38,7 @@ def store_site_photo(
     caller = Caller(tenant=turn.tenant, user=turn.user, capabilities=frozenset(turn.capabilities))
     try:
         _require_writer(opened, caller)
-        texts = AssetTexts(photo.filename, photo.alt, photo.tags)
+        texts = AssetTexts(photo.filename, photo.alt, photo.tags, source="connector")
         stored = store_asset(opened.documents, fetch_image(photo.url), texts)
     except ApiError as error:
         raise AttemptFailed(error.message) from error

@@ -22,7 +22,7 @@ from fermata.domain.errors import NotFound
 _SEPARATOR = "."
 
 
-class SubjectKind(StrEnum):
+class ContentSubjectKind(StrEnum):
     """What a subject is, and how its name begins."""
 
     DOCUMENT = "d"
@@ -37,10 +37,10 @@ class ContentSubject(NamedTuple):
     model: str
     id: str
     version: int
-    kind: SubjectKind = SubjectKind.DOCUMENT
+    kind: ContentSubjectKind = ContentSubjectKind.DOCUMENT
 
     def __str__(self) -> str:
-        model = (self.model,) if self.kind is SubjectKind.DOCUMENT else ()
+        model = (self.model,) if self.kind is ContentSubjectKind.DOCUMENT else ()
         own = (self.kind.value, self.space.site, self.space.environment, *model)
         return _SEPARATOR.join((*own, self.id, str(self.version)))
 
@@ -48,8 +48,8 @@ class ContentSubject(NamedTuple):
     def parse(cls, tenant: str, text: str) -> "ContentSubject":
         """Return the subject that a message names. Its tenant is that of the message."""
         prefix, site, environment, *names, version = text.split(_SEPARATOR)
-        kind = SubjectKind(prefix)
-        model, name = names if kind is SubjectKind.DOCUMENT else ("", *names)
+        kind = ContentSubjectKind(prefix)
+        model, name = names if kind is ContentSubjectKind.DOCUMENT else ("", *names)
         return cls(SpaceKey(tenant, site, environment), model, name, int(version), kind)
 
 
@@ -75,11 +75,11 @@ def read_content_facts(resources: Resources, subject: ContentSubject) -> Content
     except NotFound:
         return None
     match subject.kind:
-        case SubjectKind.DOCUMENT:
+        case ContentSubjectKind.DOCUMENT:
             return _read_versions(resources, subject)
-        case SubjectKind.CHANGE_SET:
+        case ContentSubjectKind.CHANGE_SET:
             return _read_change_set(resources, subject)
-        case SubjectKind.SUBMISSION:
+        case ContentSubjectKind.SUBMISSION:
             return _read_submission(resources, subject)
 
 

@@ -7,7 +7,7 @@ waits for one read and at most one message of each change.
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.outbox import ChangeSetStep, ContentChange, SubmissionStep
-from fermata.turns.webhooks.content_subject import ContentSubject, SubjectKind
+from fermata.turns.webhooks.content_subject import ContentSubject, ContentSubjectKind
 from fermata.webhooks.webhook import read_webhooks
 
 
@@ -28,7 +28,8 @@ def queue_change_set_step(resources: Resources, step: ChangeSetStep) -> None:
         resources: Tables and queue.
         step: What became of it.
     """
-    _queue_subject(resources, ContentSubject(step.space, "", step.change_set, step.version, SubjectKind.CHANGE_SET))
+    subject = ContentSubject(step.space, "", step.change_set, step.version, ContentSubjectKind.CHANGE_SET)
+    _queue_subject(resources, subject)
 
 
 def queue_submission_step(resources: Resources, step: SubmissionStep) -> None:
@@ -38,7 +39,8 @@ def queue_submission_step(resources: Resources, step: SubmissionStep) -> None:
         resources: Tables and queue.
         step: What became of it.
     """
-    _queue_subject(resources, ContentSubject(step.space, "", step.submission, step.version, SubjectKind.SUBMISSION))
+    subject = ContentSubject(step.space, "", step.submission, step.version, ContentSubjectKind.SUBMISSION)
+    _queue_subject(resources, subject)
 
 
 def _queue_subject(resources: Resources, subject: ContentSubject) -> None:

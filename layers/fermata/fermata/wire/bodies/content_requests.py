@@ -128,7 +128,7 @@ class ProjectImport(StrictBody):
 
 
 class NewAsset(StrictBody):
-    """An uploaded image to store. `uploadRef` is the `ref` that `POST uploads` has answered.
+    """An uploaded file to store. `uploadRef` is the `ref` that `POST uploads` has answered.
 
     With `changeSet` it is an asset in that change set only, until that is merged.
     """

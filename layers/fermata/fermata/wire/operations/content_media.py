@@ -1,4 +1,4 @@
-"""Operations on images of content: store an upload as an asset, and download its files."""
+"""Operations on media of content: store an upload as an asset, and download its files."""
 
 from fermata.wire.bodies.content_requests import NewAsset
 from fermata.wire.operations.common import API_PREFIX, CAN_READ_CONTENT, CAN_WRITE_CONTENT, UPLOAD_EXPIRED
@@ -11,21 +11,23 @@ STORE_ASSET = Operation(
     method="POST",
     path=f"{API_PREFIX}/assets/{{site}}/{{environment}}",
     capabilities=CAN_WRITE_CONTENT,
-    summary="Store an uploaded image as an asset",
-    description="The image is drawn anew, without metadata, in up to five sizes. The same upload is stored once.",
+    summary="Store an uploaded file as an asset",
+    description="An image (JPEG, PNG, GIF, WebP, AVIF) is drawn anew, without metadata, in up to five sizes. Of an "
+    "SVG what draws is kept. A PDF and a video (MP4, WebM) are stored as they are. The same upload is stored once. It "
+    "is one of the kind `media`, or `image` of up to 10 MB.",
     body=NewAsset,
     responses=(
         SuccessResponse("The asset that the same upload has made before.", "DocumentResponse"),
         SuccessResponse("The asset.", "DocumentResponse", 201),
     ),
     errors={
-        400: "The body is not as described, or the upload is no image, or a damaged one.",
+        400: "The body is not as described, or the upload is of no kind that is stored, or damaged.",
         402: "The plan of the workspace is locked, or has no room for the file.",
         403: "Changes of this space are reviewed (`reviewRequired`): name a change set.",
         404: "There is no such site, environment or change set, or nothing was uploaded.",
         409: "The upload differs from what was announced, or somebody is storing it at the same moment.",
         410: UPLOAD_EXPIRED,
-        413: "The image has too many bytes or pixels.",
+        413: "The file has too many bytes, pixels or parts.",
     },
 )
 DOWNLOAD_ASSET = Operation(
@@ -35,8 +37,10 @@ DOWNLOAD_ASSET = Operation(
     path=f"{CONTENT_PATH}/{{site}}/{{environment}}/assets/{{asset}}/files/{{file}}",
     capabilities=CAN_READ_CONTENT,
     summary="Download a file of an asset",
-    description="A size that is larger than the image is the original. With `Accept: application/json` the response "
-    "names the address, for pages, whose scripts cannot follow to another server.",
+    description="A size that is larger than the image is the original. Storage sends a part of it to who asks with "
+    "`Range`. A browser that opens the address saves an SVG or a PDF, and shows anything else. With "
+    "`Accept: application/json` the response names the address, for pages, whose scripts cannot follow to another "
+    "server.",
     parameters=(
         RequestParameter("asset", "The id of the asset.", {"type": "string"}, required=True, location="path"),
         RequestParameter(

@@ -1,0 +1,279 @@
+"""Media beside plain images: what is stored of an AVIF, an SVG, a PDF and a video, and which files are refused."""
+
+import struct
+from io import BytesIO
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from PIL import Image
+
+from fermata.aws.resources import Resources
+from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.change_document import update_document
+from fermata.content.documents.document import DocumentVersion
+from fermata.content.media.asset_store import AssetTexts, fetch_asset_file, presign_asset_file, store_asset
+from fermata.content.media.avif_header import check_avif_header
+from fermata.content.media.blurhash import compute_blurhash
+from fermata.content.media.clean_svg import clean_svg
+from fermata.content.media.media_kind import MAX_MEDIA_BYTES, detect_media_type
+from fermata.content.media.media_room import count_media_bytes, list_asset_files
+from fermata.content.media.redraw_image import redraw_image
+from fermata.content.media.variant_presets import FocalPoint, draw_preset
+from fermata.content.working_documents import WorkingDocuments
+from fermata.domain.check_image_header import InvalidImageError
+from fermata.domain.errors import InvalidRequest, PayloadTooLarge
+from tests.images import make_image, open_image
+from tests.unit.content.conftest import ADA
+
+SVG_START = (
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="40" height="30px">'
+)
+PDF = b"%PDF-1.7\n1 0 obj\n<< /OpenAction << /S /JavaScript /JS (app.alert(1)) >> >>\nendobj\n%%EOF\n"
+
+
+def make_box(kind: bytes, content: bytes = b"") -> bytes:
+    return struct.pack(">I", 8 + len(content)) + kind + content
+
+
+MP4 = make_box(b"ftyp", b"isom" + bytes(4) + b"mp42") + make_box(b"moov") + make_box(b"mdat", b"frames")
+WEBM = b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\x82\x84webm" + bytes(20)
+
+
+def make_svg(inside: str) -> bytes:
+    return f"{SVG_START}{inside}</svg>".encode()
+
+
+def store_file(resources: Resources, space: SpaceKey, raw: bytes, name: str = "file") -> DocumentVersion:
+    return store_asset(WorkingDocuments(resources, space, ADA), raw, AssetTexts(name)).version
+
+
+def read_shared_fields(version: DocumentVersion) -> dict[str, object]:
+    assert version.content is not None
+    return dict(version.content.get_locale(DEFINITION_LOCALE))
+
+
+@pytest.mark.parametrize(
+    ("raw", "media_type"),
+    [
+        (make_image(kind="AVIF"), "image/avif"),
+        (make_svg(""), "image/svg+xml"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- drawn -->" + make_svg(""), "image/svg+xml"),
+        (PDF, "application/pdf"),
+        (MP4, "video/mp4"),
+        (WEBM, "video/webm"),
+    ],
+)
+def test_a_file_is_known_by_its_bytes(raw: bytes, media_type: str) -> None:
+    assert detect_media_type(raw) == media_type
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"<!doctype html><svg xmlns='http://www.w3.org/2000/svg'/>",
+        make_box(b"ftyp", b"heic" + bytes(4) + b"mif1"),
+        make_box(b"ftyp", b"qt  " + bytes(4)) + make_box(b"moov"),
+        WEBM.replace(b"webm", b"mkv1"),
+        MP4.replace(b"moov", b"free"),
+        PDF.replace(b"%%EOF", b""),
+        b"MZ" + bytes(100),
+    ],
+    ids=["html", "heic", "quicktime", "matroska", "cut video", "cut pdf", "program"],
+)
+def test_what_is_no_kind_of_media_is_refused(raw: bytes) -> None:
+    with pytest.raises(InvalidImageError):
+        detect_media_type(raw)
+
+
+def test_a_file_of_too_many_parts_is_refused_and_costs_as_much_as_it_is_long() -> None:
+    with pytest.raises(InvalidImageError, match="parts"):
+        detect_media_type(make_box(b"ftyp", b"isom" + bytes(4)) + make_box(b"free") * 10_001)
+
+
+def test_an_avif_is_drawn_anew_in_all_sizes_with_a_blurhash(resources: Resources, space: SpaceKey) -> None:
+    stored = store_file(resources, space, make_image(700, 30, "AVIF", mode="RGBA"), "bread.avif")
+    fields = read_shared_fields(stored)
+    assert [file["name"] for file in list_asset_files(stored.content)] == ["original", "small", "thumbnail"]
+    assert (fields["mediaType"], fields["format"], fields["width"], fields["source"]) == (
+        "image/webp", "webp", 700, "upload",
+    )  # fmt: skip
+    assert len(str(fields["blurhash"])) == 28
+    _, data = fetch_asset_file(resources, space, stored)
+    assert open_image(data).size == (700, 30)
+
+
+def test_an_avif_whose_frames_are_larger_than_its_boxes_say_is_refused_before_it_is_decoded(
+    resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fermata.content.media.redraw_image.decode_image", None)
+    bomb = BytesIO()
+    Image.new("L", (2100, 2000)).save(bomb, "AVIF", speed=10)
+    for said, width, height in ((bomb.getvalue(), 2100, 2000), (make_image(kind="AVIF"), 40, 30)):
+        forged = said.replace(struct.pack(">II", width, height), struct.pack(">II", 3, 2))
+        assert forged != said
+        if width > 40:
+            with pytest.raises(PayloadTooLarge, match="2,100 by 2,000 pixels"):
+                store_file(resources, space, forged)
+        else:
+            assert check_avif_header(forged)[1:] == (width, height), "the frames count, not the boxes"
+
+
+def test_an_avif_that_moves_or_is_cut_off_is_refused() -> None:
+    moving = BytesIO()
+    frames = [Image.new("RGB", (20, 20), color) for color in ("red", "blue")]
+    frames[0].save(moving, "AVIF", save_all=True, append_images=frames[1:])
+    with pytest.raises(InvalidImageError, match="moves"):
+        check_avif_header(moving.getvalue())
+    whole = make_image(kind="AVIF")
+    for length in range(0, len(whole), 9):
+        with pytest.raises(InvalidImageError):
+            redraw_image(whole[:length])
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<script>alert(1)</script>",
+        '<rect onclick="alert(1)"/>',
+        '<a href="javascript:alert(1)"><rect/></a>',
+        '<image href="https://elsewhere.example/x.png"/>',
+        '<use xlink:href="https://elsewhere.example/x.svg#a"/>',
+        '<rect fill="url(https://elsewhere.example/x)"/>',
+        '<rect style="fill:u\\72l(//elsewhere.example/x)"/>',
+        "<rect style=\"background:image-set('//elsewhere.example/x' 1x)\"/>",
+        "<style>@import '//elsewhere.example/x'</style>",
+        '<foreignObject><p xmlns="http://www.w3.org/1999/xhtml"><img src="//elsewhere.example"/></p></foreignObject>',
+        '<set attributeName="href" to="javascript:alert(1)"/>',
+        '<html:script xmlns:html="http://www.w3.org/1999/xhtml">alert(1)</html:script>',
+        '<?xml-stylesheet href="//elsewhere.example/x.css"?>',
+        "<metadata>Ada, Camera alert(1)</metadata><!-- alert(1) -->",
+    ],
+)
+def test_an_svg_keeps_nothing_that_runs_or_is_fetched(inside: str) -> None:
+    cleaned = clean_svg(make_svg(inside)).data.decode()
+    for word in ("alert", "elsewhere", "script", "import", "Camera", "foreignObject", "onclick"):
+        assert word not in cleaned
+
+
+def test_an_svg_keeps_its_drawing() -> None:
+    inside = (
+        '<defs><linearGradient id="g"><stop offset="0" stop-color="#fff"/></linearGradient></defs>'
+        '<style>.b{fill:url(#g)}</style><g transform="translate(1 2)"><path class="b" d="M0 0L9 9Z"/>'
+        '<use href="#g" style="fill:rgb(1, 2, 3)"/><a><text>Rye &amp; spelt &lt;</text></a></g>'
+    )
+    drawing = clean_svg(make_svg(inside))
+    again = clean_svg(drawing.data)
+    assert again == drawing, "what is clean stays as it is"
+    assert (drawing.width, drawing.height) == (40, 30)
+    for part in ('<stop offset="0" stop-color="#fff">', ".b{fill:url(#g)}", 'd="M0 0L9 9Z"', "Rye &amp; spelt &lt;"):
+        assert part in drawing.data.decode()
+
+
+@pytest.mark.parametrize(
+    ("raw", "error"),
+    [
+        (b'<!DOCTYPE svg [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>' + make_svg("<text>&b;</text>"), "entities"),
+        (b'<!DOCTYPE svg [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + make_svg("<text>&x;</text>"), "entities"),
+        (make_svg("<text>&x;</text>"), "damaged"),
+        (b"<svg/>", "namespace"),
+        (make_svg("<g>" * 120 + "</g>" * 120), "deeper"),
+        (make_svg("<g/>" * 20_001), "parts"),
+        (make_svg('<g id="a"><use href="#a"/></g>'), "too often"),
+        (
+            make_svg("".join(f'<g id="a{n}">' + f'<use href="#a{n + 1}"/>' * 10 + "</g>" for n in range(6))),
+            "too often",
+        ),
+    ],
+    ids=["laughs", "external entity", "unknown entity", "no namespace", "deep", "many", "circle", "laughs by use"],
+)
+def test_an_svg_that_grows_is_refused(raw: bytes, error: str) -> None:
+    with pytest.raises(InvalidImageError, match=error):
+        clean_svg(raw)
+
+
+def test_a_document_type_that_names_a_file_elsewhere_is_left_out() -> None:
+    doctype = b'<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">'
+    assert b"DOCTYPE" not in clean_svg(doctype + make_svg("<g/>")).data
+
+
+@pytest.mark.parametrize(
+    ("raw", "media_type", "is_saved"),
+    [
+        (make_svg("<rect/>"), "image/svg+xml", True),
+        (PDF, "application/pdf", True),
+        (MP4, "video/mp4", False),
+        (WEBM, "video/webm", False),
+        (make_image(), "image/jpeg", False),
+    ],
+    ids=["svg", "pdf", "mp4", "webm", "jpeg"],
+)
+def test_what_may_hold_scripts_is_saved_by_who_opens_it(
+    resources: Resources, space: SpaceKey, raw: bytes, media_type: str, is_saved: bool
+) -> None:
+    stored = store_file(resources, space, raw)
+    assert read_shared_fields(stored)["mediaType"] == media_type
+    query = parse_qs(urlsplit(presign_asset_file(resources, space, stored)).query)
+    assert query.get("response-content-disposition", []) == ["attachment"] * is_saved
+    forged = update_document(
+        resources,
+        space,
+        stored.key,
+        ADA,
+        lambda content: content.with_fields(
+            DEFINITION_LOCALE,
+            {"files": [{**dict(file), "mediaType": "text/html"} for file in list_asset_files(content)]},
+        ),
+    ).version
+    assert "attachment" in presign_asset_file(resources, space, forged), "whatever people write into the field"
+
+
+def test_a_video_is_stored_as_it_is_counts_and_is_stored_once(resources: Resources, space: SpaceKey) -> None:
+    first = store_file(resources, space, MP4, "loaf.mp4")
+    assert fetch_asset_file(resources, space, first, "thumbnail") == ("video/mp4", MP4)
+    assert "width" not in read_shared_fields(first)
+    assert store_file(resources, space, MP4).id == first.id
+    assert count_media_bytes(resources, space.tenant) == len(MP4)
+
+
+def test_a_preset_of_what_is_not_made_of_pixels_adds_nothing(resources: Resources, space: SpaceKey) -> None:
+    documents = WorkingDocuments(resources, space, ADA)
+    for preset in ("", "avatar"):
+        stored = store_asset(documents, PDF, AssetTexts("menu.pdf"), preset=preset)
+        assert [file["name"] for file in list_asset_files(stored.version.content)] == ["original"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "media_type"), [(make_svg(""), "image/svg+xml"), (PDF, "application/pdf")], ids=["svg", "pdf"]
+)
+def test_a_file_that_is_too_large_for_its_kind_says_how_large_it_may_be(
+    resources: Resources, space: SpaceKey, monkeypatch: pytest.MonkeyPatch, raw: bytes, media_type: str
+) -> None:
+    monkeypatch.setitem(MAX_MEDIA_BYTES, media_type, 20)
+    with pytest.raises(PayloadTooLarge, match="at most 20 are taken"):
+        store_file(resources, space, raw)
+
+
+def test_a_hostile_svg_leaves_nothing(resources: Resources, space: SpaceKey) -> None:
+    with pytest.raises(InvalidRequest, match="entities"):
+        store_file(resources, space, b'<!DOCTYPE svg [<!ENTITY a "b">]>' + make_svg(""))
+    assert resources.blobs.list_versions(f"{space.folder}/media") == []
+
+
+def test_a_blurhash_is_that_of_another_encoder() -> None:
+    """The value is that of the package blurhash 1.1.5 for the same pixels."""
+    waves = [Image.linear_gradient("L"), Image.radial_gradient("L"), Image.new("L", (256, 256), 80)]
+    image = Image.merge("RGB", [wave.resize((640, 480)) for wave in waves])
+    assert compute_blurhash(image) == "LyHV2uoeg]ox2rWpfjW:yQj@fjj@"
+
+
+def test_a_cut_keeps_the_focal_point() -> None:
+    raw = make_image(400, 100, "PNG")
+
+    def is_red(focus: FocalPoint) -> bool:
+        drawn = open_image(draw_preset(raw, "icon", focus)[0].data)
+        return drawn.convert("RGB").getpixel((5, 5)) == (255, 0, 0)
+
+    assert is_red(FocalPoint(0.0, 0.5))
+    assert not is_red(FocalPoint.parse({"x": 1, "y": 0.5}))
+    assert FocalPoint.parse({"x": 7, "y": "a"}) == FocalPoint.parse(None) == FocalPoint(0.5, 0.5)
