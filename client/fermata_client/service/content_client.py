@@ -79,7 +79,7 @@ class ContentClient:
             return self.show_content_document(space, model, str(require_member(found[0], "id", str)))
 
     def iter_content_export(self, space: str, form: str) -> Iterator[JsonObject]:
-        """Iterate over the parts of an export, as `json` or `html`."""
+        """Iterate over the parts of an export, as `json`, `html` or `submissions`."""
         cursor = ""
         while True:
             query = urlencode({"format": form, **({"cursor": cursor} if cursor else {})})

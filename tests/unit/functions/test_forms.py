@@ -360,3 +360,30 @@ def test_a_page_learns_which_fields_a_form_has(site: FormSite) -> None:
     assert list(form["fields"]) == EXPOSED
     assert (form["fields"]["email"]["required"], form["honeypot"]) == (True, "website")
     assert site.submit({"name": "Eve"}).body["problems"][0]["field"] == "email"
+
+
+def test_submissions_are_exported_in_parts_and_to_moderators_with_what_was_sent(
+    site: FormSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fermata.content_api.submission_requests._EXPORTED_AT_ONCE", 2)
+    for number in range(5):
+        assert site.submit(SENT | {"name": f"Eve {number}"}).status == 201
+    site.decide(site.list()[0]["id"], "spam")
+
+    def export(client: ContentClient) -> list[Any]:
+        found, cursor = [], ""
+        for _ in range(3):
+            answer = client.send("GET", f"shop/main/export?format=submissions{cursor}")
+            assert answer.status == 200, answer.body
+            found += answer.body["submissions"]
+            cursor = f"&cursor={answer.body.get('nextCursor')}"
+        assert "nextCursor" not in answer.body
+        return found
+
+    exported = export(site.manager)
+    assert sorted(one["data"]["name"] for one in exported) == [f"Eve {number}" for number in range(5)]
+    assert sorted(one["status"] for one in exported) == ["pending"] * 4 + ["spam"]
+    hidden = export(ContentClient(site.signer, ("ai.content.read",)))
+    assert [one["id"] for one in hidden] == [one["id"] for one in exported]
+    assert "visitor.example" not in json.dumps(hidden)
+    assert site.manager.send("GET", "shop/main/export?format=submissions&cursor=f%23").status == 400

@@ -106,6 +106,18 @@ def test_an_export_names_no_other_user_of_a_setting(resources: Resources, stage:
     assert BEN.user not in json.dumps(lines)
 
 
+def test_the_export_of_who_has_decided_about_a_submission_holds_nothing_of_its_visitor(
+    resources: Resources, stage: Stage
+) -> None:
+    def find_submission(kind: str, subject_id: str) -> list[dict[str, Any]]:
+        _, lines = export_subject(resources, kind, subject_id)
+        rows = [line["row"] for line in lines if "row" in line and line["row"]["sk"].startswith("f#")]
+        return [json.loads(row["data"]) for row in rows]
+
+    assert [{*one} & {"data", "sender", "status"} for one in find_submission("user", USER)] == [{"status"}]
+    assert [one["data"] for one in find_submission("tenant", "bakery")] == [{"name": "Eve"}]
+
+
 def test_an_export_holds_nothing_of_another_user(resources: Resources, stage: Stage) -> None:
     _, lines = export_subject(resources, "user", USER)
     assert not [text for text in (BEN.user, BEN.label, "What Ben asked") if text in json.dumps(lines)]

@@ -77,13 +77,22 @@ def show_content(space: str, model: str, document: str, url: str | None, token: 
 @SPACE_ARGUMENT
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--html", "as_html", is_flag=True, help="Write published pages as HTML files to the folder TARGET.")
+@click.option("--submissions", is_flag=True, help="Write what visitors have sent with forms to the JSON file TARGET.")
 @service_options
 @report_errors
-def export_content(space: str, target: Path, as_html: bool, url: str | None, token: str | None) -> None:
+def export_content(
+    space: str, target: Path, as_html: bool, submissions: bool, url: str | None, token: str | None
+) -> None:
     """Write a space to TARGET, which `fermata content import` reads: a JSON file, or files of the layout .contentrain/.
 
     TARGET is a folder or a ZIP archive for the latter.
     """
+    if as_html and submissions:
+        raise click.UsageError("Use --html or --submissions, not both.")
+    if submissions:
+        with connect_to_service(url, token) as client:
+            click.echo(f"{target}: {_write_submissions(client, space, target)} submissions")
+        return
     if not as_html and is_project_target(target):
         with connect_to_service(url, token) as client:
             try:
@@ -106,6 +115,12 @@ def _write_export(client: FermataClient, space: str, target: Path) -> int:
         whole |= {name: part[name] for name in ("version", "space", "models") if name in part}
     target.write_text(json.dumps(whole | {"documents": documents}, ensure_ascii=False, indent=1) + "\n", "utf-8")
     return len(documents)
+
+
+def _write_submissions(client: FermataClient, space: str, target: Path) -> int:
+    submissions = [one for part in client.iter_content_export(space, "submissions") for one in part["submissions"]]
+    target.write_text(json.dumps({"submissions": submissions}, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    return len(submissions)
 
 
 def _write_pages(client: FermataClient, space: str, target: Path) -> int:

@@ -23,10 +23,16 @@ from fermata.content.publishing.delivery_token import (
     open_delivery_token,
     revoke_delivery_token,
 )
-from fermata.content.publishing.export_space import describe_exported_space, export_documents, export_html
+from fermata.content.publishing.export_space import (
+    ExportedPart,
+    describe_exported_space,
+    export_documents,
+    export_html,
+)
 from fermata.content.publishing.import_documents import import_content
 from fermata.content.space_access import is_reviewed
 from fermata.content_api.request_parts import count_body, count_content_bytes, locate_space
+from fermata.content_api.submission_requests import export_space_submissions
 from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden, InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
@@ -126,15 +132,18 @@ def _respond(request: HttpRequest, grant: DeliveryGrant, body: Any) -> Response:
 
 
 def export_content(context: RequestContext) -> Response:
-    """Respond with a part of a space, as JSON or as HTML pages."""
+    """Respond with a part of a space: documents as JSON, pages as HTML, or submissions of forms."""
     space, query = locate_space(context), context.request.query
     form, cursor = query.get("format", "json"), query.get("cursor", "")
-    if form not in ("json", "html"):
-        raise InvalidRequest("'format' must be json or html.")
+    if form not in ("json", "html", "submissions"):
+        raise InvalidRequest("'format' must be json, html or submissions.")
     head = describe_exported_space(context.resources, space)
-    if form == "html":
+    if form == "submissions":
+        part = ExportedPart(*export_space_submissions(context, space, cursor))
+        body: dict[str, Any] = {"submissions": part.items}
+    elif form == "html":
         part = export_html(context.resources, space, cursor)
-        body: dict[str, Any] = {"pages": part.items}
+        body = {"pages": part.items}
     else:
         part = export_documents(context.resources, space, cursor)
         body = {"documents": part.items} | ({} if cursor else head)

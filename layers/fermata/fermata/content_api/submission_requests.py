@@ -1,5 +1,7 @@
 """Handle requests of moderators on submissions of forms. What visitors have sent is shown to moderators only."""
 
+from typing import Any
+
 from fermata.aws import observability
 from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.forms.approve_submission import approve_submission
@@ -8,6 +10,7 @@ from fermata.content.forms.submission_store import (
     MAX_LISTED_SUBMISSIONS,
     decide_submission,
     delete_submission,
+    export_submissions,
     list_submissions,
     read_submission,
 )
@@ -20,6 +23,8 @@ from fermata.wire.http.messages import Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
 
 _PAGE = 20
+_EXPORTED_AT_ONCE = 40
+"""A submission has about as many bytes as its form, 64 KB at most, and a response has room for 6 MB."""
 _BYTES_OF_ENTRY = 2_000
 """What an entry counts as among the bytes that a caller stores in a day, roughly."""
 _UNCACHED = {"Cache-Control": "private, no-store"}
@@ -36,7 +41,7 @@ def list_space_submissions(context: RequestContext) -> Response:
     page = list_submissions(
         context.resources, space, query.get("model", ""), status, limit=limit, cursor=query.get("cursor", "")
     )
-    may_see = _may_moderate(context, space)
+    may_see = may_moderate(context, space)
     views = [one.to_view(with_personal_data=may_see) for one in page.submissions]
     following = {"nextCursor": page.cursor} if page.cursor else {}
     return Response(200, {"submissions": views, "total": page.total, **following}, _UNCACHED)
@@ -89,11 +94,29 @@ def _decide(context: RequestContext, space: SpaceKey, submission_id: str, status
 
 
 def _respond(context: RequestContext, space: SpaceKey, submission: Submission) -> Response:
-    view = submission.to_view(with_personal_data=_may_moderate(context, space))
+    view = submission.to_view(with_personal_data=may_moderate(context, space))
     return Response(200, {"submission": view}, _UNCACHED)
 
 
-def _may_moderate(context: RequestContext, space: SpaceKey) -> bool:
+def export_space_submissions(context: RequestContext, space: SpaceKey, cursor: str) -> tuple[list[Any], str]:
+    """Return the next submissions of a space as an export has them, and where the part after them begins.
+
+    Args:
+        context: The request. To moderators, it tells what was sent and by whom.
+        space: The space.
+        cursor: That of the part before.
+
+    Raises:
+        InvalidRequest: The cursor is none.
+    """
+    may_see = may_moderate(context, space)
+    submissions, following = export_submissions(context.resources, space, cursor, _EXPORTED_AT_ONCE)
+    if may_see and submissions:
+        _log(context, space, "export", len(submissions))
+    return [one.to_view(with_personal_data=may_see) for one in submissions], following
+
+
+def may_moderate(context: RequestContext, space: SpaceKey) -> bool:
     """Return whether the caller decides about submissions, and so may see what strangers say of themselves."""
     caller = context.caller
     if caller.has_capability(Capability.CONTENT):

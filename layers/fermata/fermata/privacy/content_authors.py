@@ -6,16 +6,21 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item,
 from fermata.aws.resources import Resources
 from fermata.content.content_space import list_spaces, spaces_partition
 from fermata.content.documents.read_document import MAX_BATCH_KEYS
+from fermata.content.forms.submission import SUBMISSION_PREFIX, without_visitor
 from fermata.content.space_members import MEMBER_PREFIX
 from fermata.privacy.data_subject import DataSubject
 
 
 def iter_content_rows_by(resources: Resources, subject: DataSubject) -> Iterator[Item]:
-    """Yield the rows of a tenant's spaces that a user has written: versions, change sets, spaces."""
+    """Yield the rows of a tenant's spaces that a user has written: versions, change sets, spaces.
+
+    Of a submission that the user has decided about, this is that, and nothing of what its visitor has sent.
+    """
     table = resources.settings.content_table
     keys = list(_iter_keys_by(resources, subject))
     for start in range(0, len(keys), MAX_BATCH_KEYS):
-        yield from resources.tables.batch_get_items(table, keys[start : start + MAX_BATCH_KEYS]).values()
+        rows = resources.tables.batch_get_items(table, keys[start : start + MAX_BATCH_KEYS]).values()
+        yield from (without_visitor(row) if row["sk"].startswith(SUBMISSION_PREFIX) else row for row in rows)
 
 
 def _iter_keys_by(resources: Resources, subject: DataSubject) -> Iterator[tuple[str, str]]:

@@ -126,6 +126,12 @@ def submission_from_item(item: Mapping[str, Any]) -> Submission:
     return Submission.model_validate({**json.loads(item["data"]), "decided_by": item.get("user", "")})
 
 
+def without_visitor(item: Item) -> Item:
+    """Return the row of a submission without what its visitor has sent, and what is known of the visitor."""
+    told = {name: value for name, value in json.loads(item["data"]).items() if name not in ("data", "sender")}
+    return {**item, "data": json.dumps(told, ensure_ascii=False)}
+
+
 def _build_list_delete(table: str, space: SpaceKey, submission: Submission) -> Delete:
     sort_key = submission_list_prefix(submission.model, submission.status) + submission.id
     return Delete(table, space.pk, sort_key, condition="attribute_exists(pk)")

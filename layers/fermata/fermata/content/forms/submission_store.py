@@ -10,6 +10,7 @@ from fermata.content.content_model import MODEL_ID
 from fermata.content.content_space import SpaceKey
 from fermata.content.forms.submission import (
     SUBMISSION_ID_PATTERN,
+    SUBMISSION_PREFIX,
     SUBMISSION_STATUSES,
     Submission,
     SubmissionStatus,
@@ -76,6 +77,28 @@ def list_submissions(
         wanted = ids
     shown = wanted[:limit]
     return SubmissionPage(read_submissions(resources, space, shown), shown[-1] if len(wanted) > limit else "", len(ids))
+
+
+def export_submissions(resources: Resources, space: SpaceKey, after: str, limit: int) -> tuple[list[Submission], str]:
+    """Return submissions of all models and statuses, the oldest first, and behind which the next part begins.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        after: The last one of the part before; empty for the first part.
+        limit: The greatest number of submissions.
+
+    Raises:
+        InvalidRequest: There is no such place to begin.
+    """
+    if after and not _ID.fullmatch(after):
+        raise InvalidRequest("'cursor' must be that of the response before. Begin again without one.")
+    table, begin = resources.settings.content_table, submission_sort_key(after)
+    rows = resources.tables.query_items(
+        table, space.pk, min_sk=begin, max_sk=f"{SUBMISSION_PREFIX}~", limit=limit + 2, attributes=("sk",)
+    )
+    ids = [one for row in rows if (one := row["sk"].removeprefix(SUBMISSION_PREFIX)) != after]
+    return read_submissions(resources, space, ids[:limit]), ids[limit - 1] if len(ids) > limit else ""
 
 
 def read_submissions(resources: Resources, space: SpaceKey, ids: Sequence[str]) -> list[Submission]:

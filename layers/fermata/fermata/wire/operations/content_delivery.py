@@ -126,10 +126,15 @@ EXPORT_CONTENT = Operation(
     method="GET",
     path=f"{_SPACE_PATH}/export",
     capabilities=CAN_READ_CONTENT,
-    summary="Export a space in parts, as JSON or as HTML pages",
-    description="The first part of JSON has the space and its models. HTML has what is published, in each language.",
+    summary="Export a space in parts, as JSON or as HTML pages, or the submissions of its forms",
+    description="The first part of JSON has the space and its models. HTML has what is published, in each language. Of "
+    "submissions, moderators are told what was sent and by whom; others, which fields are filled in.",
     parameters=(
-        RequestParameter("format", "json or html; json without it.", {"type": "string", "enum": ["json", "html"]}),
+        RequestParameter(
+            "format",
+            "json, html or submissions; json without it.",
+            {"type": "string", "enum": ["json", "html", "submissions"]},
+        ),
         _CURSOR,
     ),
     responses=(SuccessResponse("A part. Without `nextCursor` it is the last one.", "ContentExportResponse"),),

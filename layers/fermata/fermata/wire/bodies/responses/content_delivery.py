@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel
 from fermata.wire.bodies.responses.content import SpaceView
+from fermata.wire.bodies.responses.content_forms import SubmissionView
 
 _Status = Literal["draft", "in_review", "published", "rejected", "archived"]
 
@@ -73,13 +74,15 @@ class ExportedPageView(ResponseModel):
 
 
 class ContentExportResponse(ResponseModel):
-    """A part of an export: documents, or pages as HTML. The first part of documents has the space and its models."""
+    """A part of an export: documents, pages as HTML, or submissions. The first part of documents has the space and its
+    models."""
 
     version: CountField | None = None
     space: SpaceView | None = None
     models: list[dict[str, Any]] | None = None
     documents: list[ExportedDocumentView] | None = None
     pages: list[ExportedPageView] | None = None
+    submissions: list[SubmissionView] | None = None
     next_cursor: str | None = None
 
 
