@@ -102,7 +102,13 @@ def export_submissions(resources: Resources, space: SpaceKey, after: str, limit:
 
 
 def read_submissions(resources: Resources, space: SpaceKey, ids: Sequence[str]) -> list[Submission]:
-    """Return those of some submissions that exist, in their order."""
+    """Return those of some submissions that exist, in their order.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        ids: The submissions.
+    """
     keys = [(space.pk, submission_sort_key(one)) for one in ids]
     rows = resources.tables.batch_get_items(resources.settings.content_table, keys) if keys else {}
     now = resources.clock.time()

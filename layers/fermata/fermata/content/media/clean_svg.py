@@ -6,6 +6,7 @@ a file that declares entities is refused, so that none grows.
 """
 
 import re
+import string
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -25,7 +26,7 @@ _MAX_ELEMENTS, _MAX_DEPTH, _MAX_DRAWN = 20_000, 100, 100_000
 _UNWRAPPED = frozenset({"a", "switch"})
 """What is in them is kept, and they are not."""
 _REFERENCE = re.compile(r"#[A-Za-z_][\w.:-]{0,200}")
-_FUNCTION_NAME = re.compile(r"[\w-]*$")
+_NAME_LETTERS = f"{string.ascii_letters}{string.digits}_-"
 _BRACKET = re.compile(r"\(")
 _MAX_FUNCTION_CHARS, _MAX_FUNCTIONS = 40, 5_000
 _FUNCTIONS = frozenset({
@@ -212,8 +213,8 @@ def _is_plain_style(text: str) -> bool:
 
 def _is_plain_function(text: str, bracket: int) -> bool:
     """Return whether the function of an opening bracket is one that a drawing needs."""
-    found = _FUNCTION_NAME.search(text[max(0, bracket - _MAX_FUNCTION_CHARS) : bracket])
-    name = found[0].lower() if found else ""
+    before = text[max(0, bracket - _MAX_FUNCTION_CHARS) : bracket]
+    name = before[len(before.rstrip(_NAME_LETTERS)) :].lower()
     begin = text[bracket + 1 : bracket + _MAX_FUNCTION_CHARS].lstrip().lstrip("\"'")
     return name in _FUNCTIONS or (name == "url" and begin.startswith("#"))
 
