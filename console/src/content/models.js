@@ -4,11 +4,11 @@ import { announce, askInDialog, field, h, number, problemView, showLoaded, table
 import { formatCount } from "../format.js";
 import { words } from "../words/index.js";
 import { listLimits } from "./field-limits.js";
+import { readOwnDefinition } from "./own-definition.js";
 
 /** @import { SpaceView } from "./space-page.js" */
 
 const EXAMPLE = { kind: "collection", i18n: true, fields: { title: { type: "string", required: true } } };
-const OWN_MEMBERS = ["id", "builtIn", "version", "documents"];
 
 /** @param {HTMLElement} target @param {SpaceView} view */
 export function showModels(target, view) {
@@ -102,21 +102,7 @@ function fieldsTable({ id, fields }) {
 
 /** @param {any} model */
 function definitionOf(model) {
-  const own = Object.entries(model).filter(([name]) => !OWN_MEMBERS.includes(name));
-  return JSON.stringify(withoutDefaults(Object.fromEntries(own)), null, 2);
-}
-
-/**
- * Leave out what says nothing: false, and what is empty.
- *
- * @param {any} value
- * @returns {any}
- */
-function withoutDefaults(value) {
-  if (Array.isArray(value)) return value.map(withoutDefaults);
-  if (value === null || typeof value !== "object") return value;
-  const said = Object.entries(value).filter(([, each]) => each && each.length !== 0);
-  return Object.fromEntries(said.map(([name, each]) => [name, withoutDefaults(each)]));
+  return JSON.stringify(readOwnDefinition(model), null, 2);
 }
 
 /** @param {string} text */

@@ -6,6 +6,7 @@ import { showModel, showModels } from "../content/models.js";
 import { showSpacePage } from "../content/space-page.js";
 import { showConversationKeys } from "../studio/conversation-keys.js";
 import { showEntries } from "../studio/entry-list.js";
+import { showFormEditor } from "../studio/form-editor.js";
 import { showHealth } from "../studio/health.js";
 import { showMembers } from "../studio/members.js";
 import { showPlanUsage } from "../studio/plan-usage.js";
@@ -34,7 +35,8 @@ function listParts() {
     {
       name: names.submissions,
       path: "submissions",
-      show: (target, view, model) => showSubmissions(target, view, model),
+      show: (target, view, model, part) =>
+        part === "form" ? showFormEditor(target, view, model) : showSubmissions(target, view, model),
     },
     { name: names.health, path: "health", show: showHealth },
     { name: names.members, path: "members", show: showMembers },

@@ -22,8 +22,9 @@ export function showSubmissions(target, view, model) {
     (models) => {
       const own = listFormModels(models);
       const { noForms, noFormsText } = words.studio.submissions;
-      if (!own.length) return emptyView(noForms, noFormsText);
-      return submissionsView(view, own, own.find(({ id }) => id === model) ?? own[0]);
+      const making = newFormView(view, models);
+      if (!own.length) return emptyView(noForms, noFormsText, making);
+      return submissionsView(view, own, own.find(({ id }) => id === model) ?? own[0], making);
     },
   );
 }
@@ -37,8 +38,21 @@ export function listFormModels(models) {
   return sortModels(models).filter(({ form }) => form && typeof form === "object");
 }
 
-/** @param {SpaceView} view @param {any[]} models @param {any} model */
-function submissionsView(view, models, model) {
+/** The choice of a collection that has no form yet. @param {SpaceView} view @param {any[]} models */
+function newFormView(view, models) {
+  const { create, createFor } = words.studio.forms;
+  const free = sortModels(models).filter(({ kind, form, builtIn }) => kind === "collection" && !form && !builtIn);
+  if (!free.length) return null;
+  const choice = h("select", {}, ...free.map(({ id, title }) => h("option", { value: id }, title || id)));
+  const open = () => {
+    location.hash = view.linkTo("submissions", choice.value, "form");
+  };
+  const button = h("button", { type: "button", class: "button", onclick: open }, create);
+  return h("div", { class: "content-tools" }, field(createFor, choice), button);
+}
+
+/** @param {SpaceView} view @param {any[]} models @param {any} model @param {HTMLElement | null} making */
+function submissionsView(view, models, model, making) {
   const { form, states } = words.studio.submissions;
   const list = new SubmissionList(view, model);
   const choice = h("select", {}, ...models.map(({ id, title }) => h("option", { value: id }, title || id)));
@@ -50,8 +64,13 @@ function submissionsView(view, models, model) {
   status.addEventListener("change", () => list.filter(/** @type {SubmissionStatus} */ (status.value)));
   list.load();
   refreshRegularly(view.context, () => list.load({ isRefresh: true }));
-  const tools = [field(form, choice), field(words.content.status, status)];
-  return [h("div", { class: "content-tools" }, ...tools), list.element];
+  const change = h(
+    "a",
+    { class: "button", href: view.linkTo("submissions", model.id, "form") },
+    words.studio.forms.change,
+  );
+  const tools = [field(form, choice), field(words.content.status, status), change];
+  return [h("div", { class: "content-tools" }, ...tools), list.element, making];
 }
 
 class SubmissionList {

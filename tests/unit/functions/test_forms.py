@@ -1,12 +1,15 @@
 """Forms over HTTP: what visitors send, what is refused, and what moderators see and decide."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.content.forms import form_definition
 from fermata.domain.workspace_plan import Subscription
 from fermata.wire.auth.tenant_store import update_tenant
 from functions.api import app
@@ -387,3 +390,9 @@ def test_submissions_are_exported_in_parts_and_to_moderators_with_what_was_sent(
     assert [one["id"] for one in hidden] == [one["id"] for one in exported]
     assert "visitor.example" not in json.dumps(hidden)
     assert site.manager.send("GET", "shop/main/export?format=submissions&cursor=f%23").status == 400
+
+
+def test_the_console_knows_the_types_that_visitors_cannot_fill_in() -> None:
+    rules = (Path(__file__).parents[3] / "console/src/studio/form-rules.js").read_text("utf-8")
+    [listed] = re.findall(r"UNEXPOSED_TYPES = (\[[^]]*\])", rules)
+    assert set(re.findall(r'"(\w+)"', listed)) == set(form_definition._UNEXPOSED_TYPES)
