@@ -93,8 +93,9 @@ def _fit(image: Image, size: PresetSize, focus: FocalPoint) -> Image:
         return image.resize((max(1, round(width * scale)), max(1, round(height * scale))), reducing_gap=2.0)
     scale = min(width / size.width, height / size.height)
     cut_width, cut_height = size.width * scale, size.height * scale
-    left = min(max(0.0, width * focus.x - cut_width / 2), width - cut_width)
-    top = min(max(0.0, height * focus.y - cut_height / 2), height - cut_height)
+    left = max(0.0, min(width * focus.x - cut_width / 2, width - cut_width))
+    top = max(0.0, min(height * focus.y - cut_height / 2, height - cut_height))
     shrink = min(1.0, scale)
     target = (max(1, round(size.width * shrink)), max(1, round(size.height * shrink)))
-    return image.resize(target, box=(left, top, left + cut_width, top + cut_height), reducing_gap=2.0)
+    box = (left, top, min(width, left + cut_width), min(height, top + cut_height))
+    return image.resize(target, box=box, reducing_gap=2.0)
