@@ -98,7 +98,11 @@ def _read_file(root: Path, path: Path, files: AgentFiles, included: set[Path], *
         files.mistakes.append(FileMistake(name, mistake.line, "", mistake.message))
         return
     includer = _Includer(root, document, included)
-    value = includer.resolve(document.value, "")
+    try:
+        value = includer.resolve(document.value, "")
+    except RecursionError:
+        files.mistakes.append(FileMistake(name, 0, "", "What the file includes is nested too deeply."))
+        return
     files.mistakes += [FileMistake(name, line, "", message) for line, message in includer.mistakes]
     if not is_named and not (isinstance(value, dict) and value.keys() & MEMBERS):
         return  # another YAML file of the folder

@@ -92,7 +92,7 @@ def request_transcript(
     answer = protocol.ask(ModelListClient(provider, connection, endpoint), model, audio, options)
     try:
         return protocol.read(answer)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError):
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError):
         message = f"{provider.label} did not answer with a transcript. Is {model} a model for recordings?"
         raise ProviderError(Failure.UNUSABLE_RESPONSE.code, message, retryable=False) from None
 

@@ -162,7 +162,7 @@ def _parse_error(body: bytes) -> Mapping[str, Any]:
     text = body.decode("utf-8", "replace").strip()
     try:
         parsed = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {} if text.startswith("<") else {"message": text}
     if isinstance(parsed, list) and parsed:
         parsed = parsed[0]

@@ -45,7 +45,7 @@ def read_deployment_tools(resources: Resources) -> dict[str, DeploymentTool]:
     try:
         value = json.loads(Path(path).read_text())
         entries = value["tools"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         observability.log_warning("tools.file_unreadable", path=path, reason=f"{type(error).__name__}: {error}"[:200])
         return {}
     by_name: dict[str, DeploymentTool] = {}

@@ -54,5 +54,5 @@ def _read_source(asgi_scope: Mapping[str, Any], headers: Mapping[str, str]) -> s
     """
     try:
         return source_from_context(json.loads(headers[REQUEST_CONTEXT_HEADER]))
-    except (KeyError, ValueError, AttributeError):
+    except (KeyError, ValueError, AttributeError, RecursionError):
         return str((asgi_scope.get("client") or ("",))[0])
