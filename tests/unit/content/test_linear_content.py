@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from fermata.content.change_sets.merge_change_set import MergeRefused
+from fermata.content.change_sets.merge_contents import FieldConflict, list_conflict_views
 from fermata.content.content_model import ContentModel, parse_content_model
-from fermata.content.documents.document import DocumentContent, DocumentVersion
+from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.fields import FieldDefinition, FieldType
 from fermata.content.files.canonical_json import UnreadableFile, parse_canonical_json
 from fermata.content.files.parse_project import parse_project_files
@@ -19,6 +21,7 @@ from fermata.content.page_sections import remove_page_sections
 from fermata.content.publishing.render_html import render_document_html
 from fermata.content.search.lexical_embedding import normalize_words
 from fermata.content.validation.content_problem import MAX_CONTENT_PROBLEMS, limit_problems
+from fermata.content.validation.schema_health import MAX_LISTED_WARNINGS, check_schema
 from fermata.content.validation.tenant_patterns import PatternBudget, PatternTooCostly, contains_match
 from fermata.content.validation.validate_content import validate_content
 from fermata.content.validation.validate_document import validate_document
@@ -218,3 +221,32 @@ def test_markdown_of_one_folder_belongs_to_one_model() -> None:
 def test_a_missing_section_is_not_found() -> None:
     with pytest.raises(NotFound, match=r"There is no section s2\.x"):
         remove_page_sections(DocumentContent(locales={"data": {"sections": EQUAL_SECTIONS}}), ["s1.x", "s2.x"])
+
+
+def test_conflicts_of_large_documents_fit_into_a_response() -> None:
+    """Each of the values may have a megabyte, and Lambda answers with six."""
+    found = tuple(FieldConflict(f"en.f{number}", "a" * 100_000, "b" * 100_000, "c" * 10) for number in range(50))
+    conflicts = {DocumentKey("post", f"p{number}"): found for number in range(50)}
+    views = list_conflict_views(conflicts)
+    assert len(json.dumps(views)) < 5_000_000
+    assert [one["id"] for one in views] == [f"p{number}" for number in range(50)]
+    assert views[0]["fields"][0]["ours"] == "c" * 10
+    assert str(MergeRefused(conflicts)).startswith("Others have changed the same fields of post/p0, post/p1, ")
+    assert "post/p9 and 40 more. Say whose values count." in str(MergeRefused(conflicts))
+
+
+def test_values_of_few_conflicts_are_whole() -> None:
+    conflict = FieldConflict("en.body", "a" * 100_000, None, {"b": [1]})
+    (view,) = list_conflict_views({DocumentKey("post", "p"): (conflict,)})
+    assert view["fields"] == [{"field": "en.body", "base": "a" * 100_000, "theirs": None, "ours": {"b": [1]}}]
+
+
+def test_the_worst_of_many_warnings_about_models_are_listed() -> None:
+    fields = {f"f{number}": {"type": "object", "fields": {"a": {"type": "array"}}} for number in range(190)}
+    nested = {f"g{number}": {"type": "string", "accept": "x"} for number in range(1_000)}
+    model = ContentModel.from_wire(
+        {"id": "a", "kind": "collection", "fields": {"n": {"type": "object", "fields": nested}, **fields}}
+    )
+    report = check_schema({"a": model}, {"a": model})
+    assert len(report["warnings"]) == MAX_LISTED_WARNINGS
+    assert sum(one["severity"] == "error" for one in report["warnings"]) == 190

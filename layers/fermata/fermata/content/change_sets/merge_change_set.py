@@ -14,7 +14,7 @@ from fermata.content.change_sets.change_set_store import (
     read_change_set,
     require_open,
 )
-from fermata.content.change_sets.merge_contents import FieldConflict, Preference
+from fermata.content.change_sets.merge_contents import Conflicts, Preference, list_conflict_views, name_documents
 from fermata.content.change_sets.merge_documents import MergedDocument, merge_documents
 from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey
@@ -50,15 +50,10 @@ class MergeRefused(Conflict):
 
     code = "mergeConflict"
 
-    def __init__(self, conflicts: dict[DocumentKey, tuple[FieldConflict, ...]]) -> None:
-        names = ", ".join(f"{key.model}/{key.id}" for key in conflicts)
+    def __init__(self, conflicts: Conflicts) -> None:
+        names = name_documents(conflicts)
         super().__init__(f"Others have changed the same fields of {names}. Say whose values count.")
-        self.details = {
-            "conflicts": [
-                {"model": key.model, "id": key.id, "fields": [one.to_view() for one in found]}
-                for key, found in conflicts.items()
-            ]
-        }
+        self.details = {"conflicts": list_conflict_views(conflicts)}
 
 
 class MergeOptions(NamedTuple):

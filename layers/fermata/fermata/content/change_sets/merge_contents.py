@@ -3,11 +3,18 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from fermata.content.documents.document import DocumentContent
+from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.page_sections import list_page_sections
+from fermata.domain.json_shortening import shorten_value
 
 Preference = Literal["ours", "theirs"]
 """Whose value counts where both have changed one field: that of the change set, or the one that is stored."""
+MAX_LISTED_CONFLICTS = 2_000
+"""Fields of a response. Documents are named all the same."""
+MAX_CONFLICTS_CHARS = 2_000_000
+"""Of the values of a response together: Lambda answers with 6 MB, and JSON escapes make texts longer."""
+MAX_NAMED_DOCUMENTS = 10
+_MIN_VALUE_CHARS = 200
 OWN_FIELDS = ("slug", "title", "status")
 _META = "meta"
 _WRITERS_MARKS = frozenset({"source", "updated_by", "updated_at", "version"})
@@ -29,9 +36,30 @@ class FieldConflict(NamedTuple):
     theirs: Any
     ours: Any
 
-    def to_view(self) -> dict[str, Any]:
-        """Return the JSON form for people."""
-        return {"field": self.path, "base": self.base, "theirs": self.theirs, "ours": self.ours}
+    def to_view(self, max_chars: int) -> dict[str, Any]:
+        """Return the JSON form for people, with values of about so many characters."""
+        values = {"base": self.base, "theirs": self.theirs, "ours": self.ours}
+        return {"field": self.path, **{name: shorten_value(value, max_chars) for name, value in values.items()}}
+
+
+Conflicts = dict[DocumentKey, tuple[FieldConflict, ...]]
+
+
+def list_conflict_views(conflicts: Conflicts) -> list[dict[str, Any]]:
+    """Return the JSON form of conflicts by document, as large as a response may be: long values are shortened."""
+    listed = [(key, one) for key, found in conflicts.items() for one in found][:MAX_LISTED_CONFLICTS]
+    room = max(_MIN_VALUE_CHARS, MAX_CONFLICTS_CHARS // (3 * max(1, len(listed))))
+    fields: dict[DocumentKey, list[dict[str, Any]]] = {key: [] for key in conflicts}
+    for key, one in listed:
+        fields[key].append(one.to_view(room))
+    return [{"model": key.model, "id": key.id, "fields": found} for key, found in fields.items()]
+
+
+def name_documents(conflicts: Conflicts) -> str:
+    """Return the documents that have conflicts, for a message."""
+    names = ", ".join(f"{key.model}/{key.id}" for key in list(conflicts)[:MAX_NAMED_DOCUMENTS])
+    more = len(conflicts) - MAX_NAMED_DOCUMENTS
+    return f"{names} and {more} more" if more > 0 else names
 
 
 class MergedContent(NamedTuple):

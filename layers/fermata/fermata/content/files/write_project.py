@@ -41,7 +41,7 @@ from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.content.model_changes import check_deleted_models, check_model_change, model_to_content
 from fermata.content.model_store import check_forms_fit_plan, delete_model, put_model
 from fermata.content.space_locales import change_space_locales
-from fermata.content.validation.content_problem import ContentProblem
+from fermata.content.validation.content_problem import ContentProblem, limit_problems
 from fermata.content.validation.validate_document import ContentRefused
 from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable
 
@@ -113,7 +113,11 @@ def _check_project(project: ContentProject) -> None:
         raise InvalidRequest(f"No model can be called {', '.join(sorted(reserved))}. Rename it.")
     states = {name: ModelState(model, 1, 0) for name, model in project.models.items()}
     basis = WriteBasis(ContentSpace(locales=project.locales), states)
-    problems: list[ContentProblem] = []
+    if problems := list(limit_problems(_iter_problems(project, basis))):
+        raise ContentRefused(problems)
+
+
+def _iter_problems(project: ContentProject, basis: WriteBasis) -> Iterator[ContentProblem]:
     for key, content in project.documents.items():
         try:
             check_content(content, key, basis)
@@ -121,9 +125,7 @@ def _check_project(project: ContentProject) -> None:
             place = f"{key.model}/{key.id}"
             for problem in refused.problems:
                 message = f"{place}: {problem.message}"
-                problems.append(problem.model_copy(update={"field": f"{place}.{problem.field}", "message": message}))
-    if problems:
-        raise ContentRefused(problems[:100])
+                yield problem.model_copy(update={"field": f"{place}.{problem.field}", "message": message})
 
 
 def _list_wanted(project: ContentProject) -> dict[DocumentKey, DocumentContent]:

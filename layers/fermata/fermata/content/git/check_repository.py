@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
+from fermata.content.change_sets.merge_contents import Conflicts, list_conflict_views
 from fermata.content.content_space import SpaceKey
 from fermata.content.files.project_files import ContentProject, format_project_files
 from fermata.content.files.read_project import make_project, read_whole_space
 from fermata.content.git.git_remote import GitRemote, read_git_remote
-from fermata.content.git.merge_projects import Conflicts
 from fermata.content.git.sync_repository import (
     RepositoryState,
     fetch_repository_state,
-    list_conflict_views,
     list_outgoing_files,
     merge_with_repository,
     open_git_client,

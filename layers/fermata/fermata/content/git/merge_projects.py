@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fermata.content.change_sets.merge_contents import FieldConflict, Preference
+from fermata.content.change_sets.merge_contents import Conflicts, FieldConflict, Preference
 from fermata.content.change_sets.merge_documents import merge_documents
 from fermata.content.content_model import META_MODEL
 from fermata.content.documents.document import DocumentContent, DocumentKey
@@ -11,7 +11,6 @@ from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.files.project_files import ContentProject
 from fermata.content.files.read_project import VOCABULARY_KEY
 
-Conflicts = dict[DocumentKey, tuple[FieldConflict, ...]]
 _EMPTY_PROJECT = ContentProject(locales=(), config={})
 
 

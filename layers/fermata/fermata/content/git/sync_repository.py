@@ -11,7 +11,7 @@ from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
-from fermata.content.change_sets.merge_contents import Preference
+from fermata.content.change_sets.merge_contents import Conflicts, Preference, list_conflict_views, name_documents
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import ContentAuthor
 from fermata.content.files.canonical_json import parse_json_file
@@ -25,7 +25,7 @@ from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, fetch_br
 from fermata.content.git.git_errors import GitHeadMoved
 from fermata.content.git.git_http_client import GitCredentials, GuardedGitClient
 from fermata.content.git.git_remote import GitRemote, open_git_password, read_git_remote, record_sync
-from fermata.content.git.merge_projects import Conflicts, MergedProject, merge_projects
+from fermata.content.git.merge_projects import MergedProject, merge_projects
 from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
@@ -41,19 +41,11 @@ class SyncConflict(Conflict):
     code = "mergeConflict"
 
     def __init__(self, conflicts: Conflicts) -> None:
-        names = ", ".join(f"{key.model}/{key.id}" for key in list(conflicts)[:10])
+        names = name_documents(conflicts)
         super().__init__(
             f"The repository and the site have changed the same fields of {names}. Say whose values count."
         )
         self.details = {"conflicts": list_conflict_views(conflicts)}
-
-
-def list_conflict_views(conflicts: Conflicts) -> list[dict[str, Any]]:
-    """Return the JSON form of conflicts by document."""
-    return [
-        {"model": key.model, "id": key.id, "fields": [one.to_view() for one in found]}
-        for key, found in conflicts.items()
-    ]
 
 
 @dataclass(frozen=True)

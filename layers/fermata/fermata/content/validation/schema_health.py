@@ -15,6 +15,7 @@ _SIZED_TYPES = NUMBER_TYPES | {
 }  # fmt: skip
 MAX_ADVISED_DEPTH = 2
 MAX_ADVISED_FIELDS = 50
+MAX_LISTED_WARNINGS = 1_000
 
 
 class SchemaWarning(NamedTuple):
@@ -43,11 +44,19 @@ def check_schema(models: Mapping[str, ContentModel], known: Mapping[str, Content
     score = 100 - sum(_COSTS[warning.severity] for warning in warnings)
     return {
         "valid": not broken,
-        "warnings": [warning._asdict() for warning in warnings],
+        "warnings": [warning._asdict() for warning in _select_worst(warnings)],
         "healthScore": max(0, score),
         "modelCount": len(models),
         "validModels": len(models) - len(broken),
     }
+
+
+def _select_worst(warnings: list[SchemaWarning]) -> list[SchemaWarning]:
+    """Return as many warnings as somebody reads, in their order; of more, those that matter least are left out."""
+    if len(warnings) <= MAX_LISTED_WARNINGS:
+        return warnings
+    places = sorted(range(len(warnings)), key=lambda place: -_COSTS[warnings[place].severity])
+    return [warnings[place] for place in sorted(places[:MAX_LISTED_WARNINGS])]
 
 
 def iter_schema_warnings(model: ContentModel, known: Mapping[str, ContentModel]) -> Iterator[SchemaWarning]:
