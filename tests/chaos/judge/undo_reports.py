@@ -19,6 +19,7 @@ def judge_undo_reports(evidence: Evidence) -> Iterator[str]:
                 other for other, its in turns.items() if other != bridge and its.get("undoes") == pinned["undoes"]
             ]
             by_others = {key for other in others for key in read_report(evidence, other)["undone"]}
+            by_others |= list_edits_undone_from_elsewhere(evidence, pinned["undoes"], {bridge, *others})
             problems = judge_report(evidence, bridge, expected, by_others)
             yield from (f"undo {bridge}: {problem}" for problem in problems)
 
@@ -34,6 +35,20 @@ def list_edits(evidence: Evidence, turn: str, oldest: str) -> list[str]:
     chosen = [row for row in rows if not row["sk"].endswith("#u") and row["sk"][2:] >= oldest]
     ordered = sorted(chosen, key=lambda row: str(row["sk"]), reverse=True)
     return [json.loads(row["data"])["effect_key"] for row in ordered]
+
+
+def list_edits_undone_from_elsewhere(evidence: Evidence, turn: str, its_undos: set[str]) -> set[str]:
+    """Return the effect keys of a turn's edits that an undo of another turn has taken back.
+
+    The turn may be a redo. Whoever undoes what it has redone takes its own edits back too.
+    """
+    rows = {
+        str(row["sk"]): json.loads(row["data"])
+        for row in evidence.bridges
+        if turn_of(row) == turn and "j#" in row["sk"]
+    }
+    marks = {key.removesuffix("#u"): mark for key, mark in rows.items() if key.endswith("#u")}
+    return {rows[key]["effect_key"] for key, mark in marks.items() if key in rows and mark["by"] not in its_undos}
 
 
 def judge_report(evidence: Evidence, bridge: str, expected: list[str], by_others: set[str]) -> Iterator[str]:

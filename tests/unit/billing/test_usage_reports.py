@@ -236,6 +236,22 @@ def test_a_late_copy_of_an_attempt_changes_nothing(resources: Resources, receive
     assert queue_of(resources).messages == [], "The other copy has queued the next attempt."
 
 
+def test_a_message_that_comes_again_after_the_next_attempt_was_queued_leaves_one_chain(
+    resources: Resources, receiver: ScriptedToolServer
+) -> None:
+    set_billing_receiver(resources, receiver.url)
+    receiver.answers = []
+    receiver.script_answer({}, 500)
+    use(resources)
+    queue_usage_reports(resources, lambda: True)
+    [(first, _)] = queue_of(resources).messages
+    queue_of(resources).messages.clear()
+    deliver_usage_report(resources, first)
+    deliver_usage_report(resources, first)  # its function had died before the message was deleted
+    [(second, _)] = queue_of(resources).messages
+    assert (len(receiver.calls), second["attempt"]) == (1, 2)
+
+
 def _count_attempt(resources: Resources, message: dict[str, str]) -> None:
     """Count an attempt as another function does that has the same message."""
     [report] = read_workspace_reports(resources, BAKERY).waiting

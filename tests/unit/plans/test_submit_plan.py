@@ -7,6 +7,7 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.plans.apply_operations import apply_operations
+from fermata.plans.draft_session import DraftSession
 from fermata.plans.drafts.draft_history import import_pages, list_history
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
@@ -214,3 +215,25 @@ def test_an_editor_can_switch_structural_changes_off(site: Resources) -> None:
     with pytest.raises(Conflict, match="disabled"):
         submit(site, removal, allows_structure=False)
     assert submit(site, HEADING, allows_structure=False).status == "applied"
+
+
+def submit_step(site: Resources, operation: Any, key: str, **members: Any) -> PlanOutcome:
+    """Submit a plan in a session, which begins a chain of plans or goes on with one."""
+    candidate = {"summary_for_user": "Done.", "ops": [operation]}
+    submission = PlanSubmission(
+        candidate=candidate, effect_key=key, default_slug="/", message="", turn=key[:2], **members
+    )
+    return DraftSession(site, HERE).submit(submission)
+
+
+def test_of_two_turns_that_plan_the_same_step_of_a_chain_the_later_plan_is_refused(site: Resources) -> None:
+    """Both were asked to go on before the first of their plans was accepted."""
+    begun = submit_step(site, HEADING, "t1/1/0", next_steps=("Second", "Third")).continuation
+    assert begun
+    step = {"chain_id": begun["chainId"], "chain_step": 2}
+    second = {**HEADING, "patch": {"heading": "Second"}}
+    first = submit_step(site, second, "t2/1/0", **step)
+    with pytest.raises(Conflict, match="planned by another request"):
+        submit_step(site, second | {"patch": {"heading": "Again"}}, "t3/1/0", **step)
+    assert submit_step(site, second, "t2/1/0", **step) == first
+    assert load_draft(site, HERE).version == 3

@@ -26,6 +26,8 @@ def deliver_usage_report(resources: Resources, message: Mapping[str, Any]) -> No
     report = None if item is None else UsageReport.from_stored(item)
     if report is None or report.state != "waiting" or receiver is None:
         return
+    if 0 < int(message.get("attempt", 0)) <= report.attempts:
+        return  # it was made; if nobody has queued the next one, `queue_usage_reports` does
     secret = open_receiver_secret(resources, receiver)
     payload = report.to_payload(tenant)
     outcome = (
@@ -76,7 +78,7 @@ def _keep_report(resources: Resources, tenant: str, report: UsageReport, outcome
     observability.log_warning("billing.failed", **facts, given_up=wait is None)
     if wait is not None and is_newest:
         # After the attempt is counted: a message that comes twice must not leave two for the next attempt.
-        resources.webhook_queue.send(build_report_message(tenant, report), delay_seconds=wait)
+        resources.webhook_queue.send(build_report_message(tenant, report, report.attempts + 1), delay_seconds=wait)
 
 
 def _change_report(resources: Resources, tenant: str, report: UsageReport, **changes: Any) -> bool:

@@ -45,9 +45,12 @@ def list_tenant_names(resources: Resources) -> Iterator[str]:
             return
 
 
-def build_report_message(tenant: str, report: UsageReport) -> dict[str, Any]:
-    """Return the message that asks for an attempt to deliver a report."""
-    return {"tenant": tenant, "usageReport": report.sort_key}
+def build_report_message(tenant: str, report: UsageReport, made: int) -> dict[str, Any]:
+    """Return the message that asks for the next attempt to deliver a report, of which so many were made.
+
+    It has the number of that attempt, so that messages that come twice leave one chain of attempts (decision 0549).
+    """
+    return {"tenant": tenant, "usageReport": report.sort_key, "attempt": made + 1}
 
 
 def _queue_reports_of(resources: Resources, tenant: str) -> int:
@@ -58,7 +61,7 @@ def _queue_reports_of(resources: Resources, tenant: str) -> int:
     ]
     sent = [*make_usage_reports(resources, tenant, known), *lost]
     for report in sent:
-        resources.webhook_queue.send(build_report_message(tenant, report))
+        resources.webhook_queue.send(build_report_message(tenant, report, report.attempts))
     return len(sent)
 
 

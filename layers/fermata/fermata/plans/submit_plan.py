@@ -10,6 +10,7 @@ from fermata.plans.apply_operations import AppliedOperations, PlanFailed, apply_
 from fermata.plans.destructive_gate import DestructiveReason, find_destructive_reasons
 from fermata.plans.drafts.draft_rows import DraftLocation, StoredDraft
 from fermata.plans.drafts.draft_store import ChangeKind, DraftChange, MadeChange, change_draft, load_draft
+from fermata.plans.drafts.multi_step_request import require_unplanned_step
 from fermata.plans.drafts.pending_plan import (
     BuildClosing,
     BuildListing,
@@ -161,6 +162,7 @@ def _decide(resources: Resources, submission: PlanSubmission, stored: StoredDraf
     prepared = prepare_plan(submission, stored, resources.clock.now_iso())
     if not prepared.plan.ops:
         raise _Answered(prepared.plan)
+    require_unplanned_step(resources, stored.location, submission.chain_id, submission.chain_step)
     if prepared.is_held:
         raise _Held(prepared, stored)
     outcome = PlanOutcome(

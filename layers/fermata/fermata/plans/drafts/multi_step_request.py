@@ -15,6 +15,7 @@ CHAIN_KEY = "d#chain"
 MAX_CHAIN_STEPS = 10
 MAX_STEP_CHARACTERS = 300
 NO_CHAIN = "There is no chain of plans to go on with. It may have expired, or be done."
+PLANNED_STEP = "This step was planned by another request. Go on with the chain to plan the next one."
 OTHER_CHAIN = "Another chain of plans is under way. Look at it first."
 
 
@@ -71,6 +72,23 @@ def require_chain(resources: Resources, location: DraftLocation, chain_id: str) 
     if chain_id and chain_id != chain.id:
         raise Conflict(OTHER_CHAIN)
     return chain
+
+
+def require_unplanned_step(resources: Resources, location: DraftLocation, chain_id: str, step: int) -> None:
+    """Refuse a plan of a step for which another one was accepted since its turn has started.
+
+    Args:
+        resources: Of the process.
+        location: The draft.
+        chain_id: The chain whose step the plan is; empty for none.
+        step: The number of the step.
+
+    Raises:
+        Conflict: The step is planned.
+    """
+    row = _load_row(resources, location) if chain_id else None
+    if row is not None and row["id"] == chain_id and row["step"] >= step:
+        raise Conflict(PLANNED_STEP)
 
 
 def begin_chain(resources: Resources, location: DraftLocation, plan_id: str, steps: Sequence[str]) -> PlanChain | None:
