@@ -1,12 +1,13 @@
 """Messages to the studio's agent count for the plan of their workspace when their turn starts (decision 0481)."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from fermata.conversations.conversation_store import create_conversation
 from fermata.domain.plan_refusals import PlanUpgradeRequired, to_month
-from fermata.domain.workspace_plan import PlanMeter, Subscription
+from fermata.domain.workspace_plan import ALL_MODELS, PlanMeter, Subscription
 from fermata.limits.month_counts import build_months_key, list_month_counts
 from fermata.turns.start.start_turn import start_turn
 from fermata.wire.auth.tenant_store import update_tenant
@@ -92,6 +93,27 @@ def test_a_message_whose_turn_was_cancelled_counts_again(client: StudioClient) -
     for _ in range(2):
         assert client.post("Hello", key).status_code == 200
     assert count_messages(client.stage) == 2
+
+
+def test_of_many_messages_at_once_as_many_are_counted_as_there_is_room_for_and_the_others_leave_nothing(
+    client: StudioClient,
+) -> None:
+    """Each finds room before the others are counted, so START itself refuses those beyond the limit."""
+    choose_plan(client, Subscription(plan="starter", limits={"chatMessages": 3}, models=ALL_MODELS))
+    client.stage.script_replies(*["Hello."] * 3)
+    found: list[int] = []
+
+    def send() -> None:
+        found.append(StudioClient(client.stage, client.requester).post("Hello").status_code)
+
+    senders = [threading.Thread(target=send) for _ in range(8)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    assert sorted(found) == [200] * 3 + [429] * 5
+    assert count_messages(client.stage) == 3
+    assert len(client.get(CONVERSATIONS).json()["conversations"]) == 3
 
 
 def test_a_model_that_the_plan_does_not_include_is_refused_in_words_and_leaves_nothing(client: StudioClient) -> None:

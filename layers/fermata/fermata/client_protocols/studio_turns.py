@@ -13,10 +13,11 @@ from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.content.content_space import SpaceKey
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations.conversation_store import get_conversation
+from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.credentials.scope_defaults import read_default
 from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.errors import ApiError, Conflict, InvalidRequest, NotFound
 from fermata.domain.plan_refusals import check_plan_model
 from fermata.domain.workspace_plan import ALL_MODELS
 from fermata.limits.count_use import UseCounter
@@ -73,6 +74,8 @@ def start_studio_turn(
 ) -> StartedTurn:
     """Start the turn of a message, or join the one that the same request has started.
 
+    A message that is refused leaves nothing: a conversation that was created for it goes again.
+
     Args:
         context: The request.
         project: The project that is worked on.
@@ -87,7 +90,23 @@ def start_studio_turn(
     text = message.text.strip()
     if not text:
         raise InvalidRequest("'message' is empty.")
-    conversation = _open_conversation(context, project, message, month)
+    conversation, is_new = _open_conversation(context, project, message, month)
+    try:
+        return _start_turn(context, project, message, month, conversation, text)
+    except ApiError:
+        if is_new:
+            discard_unused_conversation(context.resources, conversation)
+        raise
+
+
+def _start_turn(
+    context: RequestContext,
+    project: SpaceKey,
+    message: StudioMessage,
+    month: MonthlyMessages,
+    conversation: Conversation,
+    text: str,
+) -> StartedTurn:
     if message.model_id:
         conversation = switch_chat_model(context.resources, context.caller, conversation, message.model_id)
     request = ClientRequest(
@@ -140,20 +159,21 @@ def _list_changes(calls: Sequence[StudioCall]) -> dict[str, Any]:
 
 def _open_conversation(
     context: RequestContext, project: SpaceKey, message: StudioMessage, month: MonthlyMessages
-) -> Conversation:
-    """Return the conversation that a message goes on with, or a new one.
+) -> tuple[Conversation, bool]:
+    """Return the conversation that a message goes on with, or a new one; and whether it is new.
 
     A new one is created only for a message that is within the limits, so that refused ones leave nothing. The same
     request again, by its Idempotency-Key, means the same one.
     """
     if message.conversation_id:
         try:
-            return find_studio_conversation(context, project, message.conversation_id)
+            return find_studio_conversation(context, project, message.conversation_id), False
         except NotFound:
             pass  # one of somebody else, or of another project: a new one begins
     key = context.request.headers.get("idempotency-key", "")
     name = f"{project.name} {hashlib.sha256(key.encode()).hexdigest()[:32]}" if key else new_id()
-    if not find_chat(context.resources, context.caller, STUDIO_SCOPE, name):
+    is_new = find_chat(context.resources, context.caller, STUDIO_SCOPE, name) is None
+    if is_new:
         counter = UseCounter(context.resources, context.caller, context.caller_limits, name)
         counter.require_room(Use(prompts=1, turn=name))
         month.require_room()
@@ -161,7 +181,7 @@ def _open_conversation(
     chat = open_chat(context.resources, context.caller, STUDIO_SCOPE, name, space=project.name)
     if chat.space != project.name:
         raise Conflict("This Idempotency-Key was used for another conversation.")
-    return chat
+    return chat, is_new
 
 
 def _check_model(context: RequestContext, message: StudioMessage, month: MonthlyMessages) -> None:

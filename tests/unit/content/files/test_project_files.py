@@ -6,18 +6,21 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.content.content_space import SpaceKey
-from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentKey
+from fermata.content.content_space import ContentSpace, SpaceKey, forget_deleted_space, mark_space_deleted
+from fermata.content.documents.change_document import create_document
+from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentContent, DocumentKey
 from fermata.content.documents.read_document import read_document
 from fermata.content.files.canonical_json import UnreadableFile, format_canonical_json, parse_canonical_json
 from fermata.content.files.front_matter import format_document_file, parse_document_file
 from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.project_files import format_project_files
-from fermata.content.files.read_project import make_project, read_whole_space
-from fermata.content.files.write_project import write_project
+from fermata.content.files.read_project import make_project, read_cached_space, read_whole_space
+from fermata.content.files.write_project import delete_model_with_documents, write_project
+from fermata.content.model_store import create_space, put_model
 from fermata.content.validation.validate_document import ContentRefused
 from fermata.domain.errors import Conflict, InvalidRequest
-from tests.unit.content.conftest import SPACE
+from tests.resources import TestClock
+from tests.unit.content.conftest import RECIPE, SPACE
 from tests.unit.content.files.project_samples import make_random_tree, make_tree, text_of
 
 IMPORTER = ContentAuthor("ada", "import")
@@ -189,3 +192,34 @@ def test_documents_of_other_writers_say_the_same(text: str) -> None:
 def test_a_text_without_fields_is_a_document() -> None:
     assert parse_document_file("Only text\n", "x") == {"body": "Only text"}
     assert parse_document_file("---\ntitle: A\n---", "x") == {"title": "A"}
+
+
+def test_a_site_that_was_erased_and_made_anew_is_read_anew_by_a_process_that_knew_it(
+    resources: Resources, clock: TestClock
+) -> None:
+    tree = make_tree()
+    [path] = [path for path, text in tree.items() if '"Yes."' in text]
+    other = Resources(resources.settings, clock)
+    for answer in ("Yes.", "No longer."):
+        create_space(resources, SPACE, ContentSpace(locales=("en", "tr")), IMPORTER)
+        changed = tree | {path: tree[path].replace('"Yes."', f'"{answer}"')}
+        write_project(resources, SPACE, parse_project_files(changed), IMPORTER)
+        assert answer in repr(read_cached_space(other, SPACE).versions)
+        mark_space_deleted(resources, SPACE)
+        table = resources.settings.content_table
+        rows = resources.tables.query_items(table, SPACE.pk)
+        resources.tables.batch_delete(table, [(row["pk"], row["sk"]) for row in rows])
+        forget_deleted_space(resources, SPACE)
+        clock.now += 60
+
+
+def test_a_model_that_was_deleted_and_made_anew_is_read_anew(resources: Resources, space: SpaceKey) -> None:
+    other = Resources(resources.settings, resources.clock)
+    key = DocumentKey("bun", "rye")
+    for title in ("Rye", "Wheat", "Spelt"):
+        put_model(resources, space, {**RECIPE, "id": "bun"}, IMPORTER)
+        content = DocumentContent(locales={"data": {"title": title}})
+        create_document(resources, space, "bun", IMPORTER, content, document_id="rye")
+        assert title in repr(read_cached_space(other, space).versions)
+        delete_model_with_documents(resources, space, "bun", IMPORTER)
+        assert key not in read_cached_space(other, space).versions

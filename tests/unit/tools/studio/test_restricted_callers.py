@@ -6,7 +6,7 @@ from fermata.agents.agent_space import AgentSpace
 from fermata.agents.studio.situation import describe_studio_space
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_documents import change_in_change_set
-from fermata.content.change_sets.change_set_store import list_change_sets
+from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.content_space import read_space
 from fermata.content.documents.document import DocumentKey
 from fermata.content.model_store import list_content_models
@@ -19,6 +19,7 @@ from fermata.tools.calls.runner import run_tool
 from fermata.tools.studio.tool_rules import TOOL_RULES
 from fermata.tools.studio.toolset import STUDIO_TOOLSET
 from fermata.wire.auth.conversation_key_store import create_conversation_key
+from tests.resources import TestClock
 from tests.unit.resource_fixtures import clock, resources, shared_resources
 from tests.unit.tools.builders import make_call, make_context
 from tests.unit.tools.studio.test_studio_tools import (
@@ -67,6 +68,20 @@ def test_titles_of_entries_are_in_a_language_of_the_member(agent: StudioAgent) -
     told = describe(agent)
     assert "Taze mi?" in told
     assert "Is it fresh?" not in told
+
+
+def test_the_entries_that_were_changed_last_and_the_titles_of_changes_are_told(
+    agent: StudioAgent, clock: TestClock
+) -> None:
+    for number in range(6):
+        clock.now += 60
+        data = {f"{9 - number}-entry": {"question": f"Question {number}?", "answer": "Yes."}}
+        agent.data("save_content", model="faq", data=data)
+    begin_change_set(agent.resources, SPACE, "Winter hours", AUTHOR)
+    told = describe(agent)
+    assert "faq: 4-entry=Question 5?, 5-entry=Question 4?" in told
+    assert "9-entry" not in told
+    assert "(Winter hours)" in told
 
 
 def test_branches_and_the_last_operation_are_told_as_far_as_they_are_the_members(agent: StudioAgent) -> None:

@@ -12,8 +12,9 @@ from fermata.agents.agent_space import AgentSpace
 from fermata.agents.shorten_prompt_lines import join_first_items, to_single_line
 from fermata.agents.studio.intent import classify_intent
 from fermata.content.change_sets.branch_names import PERMANENT_BRANCH
+from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.content_model import ContentModel
-from fermata.content.documents.document import ContentAuthor
+from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.content.fields import RELATION_TYPES, FieldDefinition
 from fermata.content.files.read_project import VOCABULARY_KEY
 from fermata.content.opened_space import OpenedSpace
@@ -109,7 +110,7 @@ def _describe_intent(text: str, ui: Mapping[str, Any]) -> tuple[tuple[str, list[
 
 def _describe_state(access: StudioAccess) -> Iterator[str]:
     yield f"Phase: {access.phase.value}"
-    branches = [to_single_line(one.branch_name) for one in access.visible_branches if one.branch != PERMANENT_BRANCH]
+    branches = [_name_branch(one) for one in access.visible_branches if one.branch != PERMANENT_BRANCH]
     if branches:
         yield f"Waiting branches ({len(branches)}): {join_first_items(branches, _MAX_BRANCHES)}"
     context = access.whole.settings.get("context")
@@ -118,6 +119,12 @@ def _describe_state(access: StudioAccess) -> Iterator[str]:
         yield f"Last operation: {to_single_line(json.dumps(last, ensure_ascii=False), _MAX_PINNED_CHARS)}"
     entries = sum(len(access.list_entries(model)) for model in access.models.values())
     yield f"Models: {len(access.models)}, entries: {entries}"
+
+
+def _name_branch(branch: ChangeSet) -> str:
+    """Return the name of a branch, with the title that a person has given it."""
+    title = "" if branch.title in ("", branch.branch) else f" ({branch.title})"
+    return to_single_line(f"{branch.branch_name}{title}")
 
 
 def _describe_config(access: StudioAccess, agent_space: AgentSpace) -> Iterator[str]:
@@ -198,7 +205,8 @@ def _describe_permissions(access: StudioAccess) -> Iterator[str]:
 def _describe_index(access: StudioAccess) -> Iterator[str]:
     for model in list(access.models.values())[:_MAX_MODELS]:
         entries = access.list_entries(model)
-        newest = sorted(entries, key=lambda name: name, reverse=True)[:_MAX_TITLES]
+        changed = {name: access.whole.versions[DocumentKey(model.id, name)].at for name in entries}
+        newest = sorted(entries, key=lambda name, at=changed: at[name], reverse=True)[:_MAX_TITLES]
         titles = [f"{name}={to_single_line(entries[name].title, 60)}" for name in newest if entries[name].title]
         if titles:
             yield f"{model.id}: {', '.join(titles)}"

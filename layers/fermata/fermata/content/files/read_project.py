@@ -103,7 +103,8 @@ def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
     record = read_space(resources, space)
     # The marks are read first: what changes behind them is read again by the next one.
     marks = _read_marks(resources, space)
-    if known is None:
+    if known is None or known.record.created_at != record.created_at:
+        # One that was erased, and made anew under its name, counts from one again: its marks tell nothing.
         heads = read_all_heads(resources, space)
         found = _refresh(resources, space, record, heads, WholeSpace(record), marks)
     elif (known.marks, known.record) == (marks, record):
