@@ -22,9 +22,10 @@ class FocalPoint(NamedTuple):
     @classmethod
     def parse(cls, value: Any) -> FocalPoint:
         """Return the point that a field of an asset says; the middle if it says none."""
-        parts = [value.get("x"), value.get("y")] if isinstance(value, Mapping) else []
-        is_point = bool(parts) and all(isinstance(part, int | float) and 0 <= part <= 1 for part in parts)
-        return cls(*map(float, parts)) if is_point else cls()
+        across, down = (value.get("x"), value.get("y")) if isinstance(value, Mapping) else (None, None)
+        if not isinstance(across, int | float) or not isinstance(down, int | float):
+            return cls()
+        return cls(float(across), float(down)) if 0 <= across <= 1 and 0 <= down <= 1 else cls()
 
 
 class PresetSize(NamedTuple):
