@@ -3,7 +3,7 @@
 import functools
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -182,11 +182,9 @@ def test_what_functions_share_has_clients_that_send_directly(monkeypatch: pytest
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     bootstrap.preload_service_models(["dynamodb"])
     assert boto3.DEFAULT_SESSION is not None
-    found: list[Callable[..., Any]] = [
-        handler
-        for handler, _ in boto3.DEFAULT_SESSION.events.emit("before-send.dynamodb.GetItem", request=OtherRequest())
-    ]
-    assert [handler.__self__.__class__.__name__ for handler in found] == ["DirectSender"]  # type: ignore[attr-defined]  # bound
+    answers = boto3.DEFAULT_SESSION.events.emit("before-send.dynamodb.GetItem", request=OtherRequest())
+    senders = [type(getattr(handler, "__self__", None)).__name__ for handler, _ in answers]
+    assert senders.count("DirectSender") == 1, "other handlers are those of test libraries"
 
 
 class OtherRequest:
