@@ -187,8 +187,12 @@ def read_made_change(resources: Resources, space: SpaceKey, effect: dict[str, An
 
 
 def is_effect_in_change_set(effect: Mapping[str, Any]) -> bool:
-    """Return whether a change was stored in a change set, where documents have no versions."""
-    return not json.loads(effect["made"])[0][2]
+    """Return whether a change was stored in a change set, where documents have no versions.
+
+    A write that has stored no document, as a language that is added to an empty site, was not.
+    """
+    made = json.loads(effect["made"])
+    return bool(made) and not made[0][2]
 
 
 def check_content(
