@@ -19,6 +19,7 @@ from fermata.content.search.lexical_embedding import LEXICAL_DIMENSIONS, Vector,
 from fermata.content.search.search_catalogue import forget_catalogues
 from fermata.content.search.search_index import IndexMoved, TextEmbedder, index_documents
 from fermata.content.search.search_space import search_space
+from fermata.domain.errors import ServiceUnavailable
 from fermata.privacy.data_subject import DataSubject
 from fermata.privacy.erase_space import make_space_subject
 from fermata.privacy.erasure import SETTLING_SECONDS
@@ -144,6 +145,17 @@ def test_a_space_is_indexed_with_another_model_although_the_index_of_the_former_
     assert index_documents(bucket, space, pages, HARBOURS) == len(pages)
     assert find(bucket, space, "zzz", HARBOURS) == [key.id for key in sorted(pages)]
     assert len(server.keys) == len(pages)
+
+
+def test_a_search_whose_vectors_are_gone_says_who_brings_them_back(
+    bucket: Resources, space: SpaceKey, pages: list[DocumentKey], server: S3VectorsServer
+) -> None:
+    server.reset()
+    with pytest.raises(ServiceUnavailable, match=f'POST content-index/{space.name} with {{"again": true}}'):
+        find(bucket, space, "rye bread")
+    assert search_space(bucket, space, "rye", None)[0].entry.key.id == "rye", "titles are found without vectors"
+    index_documents(bucket, space, pages, LEXICAL, again=True)
+    assert find(bucket, space, "rye bread")[0] == "rye"
 
 
 def test_more_documents_than_a_page_of_the_answer_are_found(bucket: Resources, space: SpaceKey) -> None:

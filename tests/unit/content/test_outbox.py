@@ -82,3 +82,21 @@ def test_a_consumer_that_fails_or_dies_loses_nothing(
     assert deliver(stream, apply) == 3
     assert sorted(set(done)) == [1, 2, 3]
     assert done[-2:] == [2, 3], "in the order of the document"
+
+
+def test_what_cannot_be_read_is_told_again_alone_and_keeps_nothing_before_it_from_consumers(
+    stream: list[dict[str, Any]],
+) -> None:
+    places = [place for place, record in enumerate(stream) if read_content_change(record)]
+    row = stream[places[1]]["dynamodb"]["NewImage"]
+    stream[places[1]]["dynamodb"]["NewImage"] = row | {"data": {"S": "{}"}}
+    applied: list[int] = []
+    prepared: list[list[int]] = []
+
+    def note(changes: Any) -> None:
+        prepared.append([one.version for one in changes])
+
+    answer = consume_content_changes(stream, lambda one: applied.append(one.version), finish_nothing, note)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": stream[places[1]]["dynamodb"]["SequenceNumber"]}]}
+    assert applied == [1]
+    assert prepared == [[1]], "what is behind it is prepared when it is applied"

@@ -16,14 +16,14 @@ from fermata.content.content_consumers import (
     tell_content_consumers,
 )
 from fermata.content.content_space import ContentSpace, SpaceKey
-from fermata.content.documents.change_document import create_document
+from fermata.content.documents.change_document import create_document, update_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import VERSION_PREFIX
 from fermata.content.model_store import create_space
 from fermata.content.outbox import ContentChange, consume_content_changes
 from fermata.content.search import search_index
 from fermata.content.search.search_catalogue import forget_catalogues
-from fermata.content.search.search_index import IndexSettings, read_index_settings
+from fermata.content.search.search_index import IndexMoved, IndexSettings, read_index_settings
 from fermata.content.search.search_space import search_space
 from fermata.credentials.credential_store import create_credential
 from fermata.domain.errors import InvalidRequest, NotFound, ProviderError
@@ -158,6 +158,28 @@ def test_while_the_model_does_not_answer_changes_are_found_by_title_and_later_by
         with pytest.raises(ProviderError):
             find(process, "oaf")
     index_content_change(process, change)
+    assert find(process, "zzz oaf") == ["rye"]
+
+
+def test_a_change_that_waited_for_the_former_model_leaves_what_the_new_one_has_indexed(
+    process: Resources, server: ModelListServer, credential: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = add_page(process, "rye", "A dark loaf")
+    choose_search_model(process, SPACE, ADA, IndexSettings(credential, "vectors"))
+    index_all(process)
+    answers, chosen = server.respond, IndexSettings(credential, "vectors")
+
+    def fail_after_another_choice(request: Any) -> tuple[int, Any]:
+        monkeypatch.setattr(server, "respond", answers)
+        choose_search_model(process, SPACE, ADA, chosen)  # a manager meanwhile, for whom the model answers again
+        index_all(process, again=True)
+        return 500, {"error": {"message": "out of order"}}
+
+    later = update_document(process, SPACE, change.document, AUTHOR, lambda it: it.model_copy(update={"slug": "loaf"}))
+    monkeypatch.setattr(server, "respond", fail_after_another_choice)
+    with pytest.raises(IndexMoved, match="chosen another model"):
+        index_content_change(process, change._replace(version=later.version.version))
+    index_content_change(process, change._replace(version=later.version.version))
     assert find(process, "zzz oaf") == ["rye"]
 
 

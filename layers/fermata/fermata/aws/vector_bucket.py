@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from fermata.domain.errors import FermataError
+
 MAX_DELETED_VECTORS = 500
 """Vectors that S3 deletes with one request."""
 MAX_PUT_VECTORS = 100
@@ -31,6 +33,10 @@ class NearVector(NamedTuple):
 
     key: str
     cosine: float
+
+
+class VectorIndexGone(FermataError):
+    """Vectors are looked for in an index that is not there: somebody has deleted it, with all that it had."""
 
 
 class VectorBucket:
@@ -59,6 +65,9 @@ class VectorBucket:
             numbers: The vector of the query.
             selection: The values that each attribute of a vector may have.
             limit: The greatest number of vectors, at most MAX_NEAREST.
+
+        Raises:
+            VectorIndexGone: The tenant has no vectors of so many numbers.
         """
         query: dict[str, Any] = {
             "indexArn": self._index_arn(tenant, len(numbers)),
@@ -67,11 +76,16 @@ class VectorBucket:
             "filter": {"$and": [{name: {"$in": list(values)}} for name, values in selection.items()]},
             "returnDistance": True,
         }
-        return [
-            NearVector(found["key"], min(1.0, max(0.0, 1.0 - found["distance"])))
-            for page in _iter_pages(self._client.query_vectors, query)
-            for found in page["vectors"]
-        ]
+        try:
+            return [
+                NearVector(found["key"], min(1.0, max(0.0, 1.0 - found["distance"])))
+                for page in _iter_pages(self._client.query_vectors, query)
+                for found in page["vectors"]
+            ]
+        except ClientError as error:
+            if _read_code(error) != _NOT_FOUND:
+                raise
+            raise VectorIndexGone(f"There is no vector index of {len(numbers)} dimensions.") from error
 
     def delete_vectors(self, tenant: str, dimensions: int, keys: Sequence[str]) -> None:
         """Delete vectors. One that is gone already stays gone, and so do all if their index is gone.

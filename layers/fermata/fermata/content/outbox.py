@@ -5,7 +5,7 @@ of one document in their order.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from fermata.aws import observability
@@ -147,13 +147,13 @@ def consume_content_changes(
     Returns:
         The response to the stream: where it begins again; everything before is done.
     """
-    prepare([told for record in records if (told := read_content_change(record))])
+    prepare(list(_iter_content_changes(records)))
     for record in records:
-        change: OutboxEntry | None = (
-            read_content_change(record) or read_change_set_step(record) or read_submission_step(record)
-        )
-        switched = read_switched_commit(record)
+        change: OutboxEntry | None = None
+        switched: tuple[SpaceKey, str] | None = None
         try:
+            change = read_content_change(record) or read_change_set_step(record) or read_submission_step(record)
+            switched = read_switched_commit(record)
             if change is not None:
                 apply(change)
             elif switched is not None:
@@ -162,6 +162,17 @@ def consume_content_changes(
             observability.log_exception("content.change_failed", **_describe_record(change, switched))
             return {"batchItemFailures": [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]}]}
     return {"batchItemFailures": []}
+
+
+def _iter_content_changes(records: Sequence[Mapping[str, Any]]) -> Iterator[ContentChange]:
+    """Yield the changes of a batch up to a record that cannot be read, behind which nothing is applied."""
+    for record in records:
+        try:
+            change = read_content_change(record)
+        except Exception:  # noqa: BLE001 - logged where the record is applied, for which the batch stops there
+            return
+        if change is not None:
+            yield change
 
 
 def _describe_record(change: OutboxEntry | None, switched: tuple[SpaceKey, str] | None) -> dict[str, Any]:

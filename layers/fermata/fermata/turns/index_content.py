@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 from fermata.aws import observability
@@ -50,14 +51,17 @@ def index_content_change(resources: Resources, change: ContentChange) -> None:
         change: What was stored.
 
     Raises:
-        IndexMoved: Somebody else indexes the document. The change has to be repeated.
+        IndexMoved: Somebody else indexes the document, maybe with a model that was chosen meanwhile. The change has to
+            be repeated.
     """
+    embedder = open_embedder(resources, change.space)
     try:
-        _index_unindexed(resources, change.space, {change.document: change.version})
+        _index_unindexed(resources, change.space, {change.document: change.version}, embedder)
     except (ApiError, ProviderError) as error:
         place = f"{change.space.name}/{change.document.model}/{change.document.id}"
         observability.log_warning("content.indexed_without_vector", document=place, error=error.message)
-        index_documents(resources, change.space, [change.document], WITHOUT_VECTORS)
+        without = replace(WITHOUT_VECTORS, revision=embedder.revision)
+        index_documents(resources, change.space, [change.document], without)
 
 
 def index_changes_together(resources: Resources, changes: Sequence[ContentChange]) -> None:
@@ -76,11 +80,12 @@ def index_changes_together(resources: Resources, changes: Sequence[ContentChange
     for space, versions in newest.items():
         if len(versions) > 1:
             with suppress(ApiError, ProviderError, IndexMoved):
-                _index_unindexed(resources, space, versions)
+                _index_unindexed(resources, space, versions, open_embedder(resources, space))
 
 
-def _index_unindexed(resources: Resources, space: SpaceKey, versions: Mapping[DocumentKey, int]) -> None:
-    embedder = open_embedder(resources, space)
+def _index_unindexed(
+    resources: Resources, space: SpaceKey, versions: Mapping[DocumentKey, int], embedder: TextEmbedder
+) -> None:
     if keys := find_unindexed(resources, space, versions, embedder):
         index_documents(resources, space, keys, embedder)
 

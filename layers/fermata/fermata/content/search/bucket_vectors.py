@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fermata.aws.resources import Resources
-from fermata.aws.vector_bucket import KeyedVector, VectorBucket
+from fermata.aws.vector_bucket import KeyedVector, VectorBucket, VectorIndexGone
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.search.lexical_embedding import Vector
@@ -18,6 +18,12 @@ from fermata.content.search.packed_vector import MAX_DIMENSIONS
 from fermata.content.search.search_entry import SearchEntry
 from fermata.content.search.searchable_text import get_search_type
 from fermata.content.search.vector_store import NEAREST_DOCUMENTS, EmbeddedVersion, MeaningQuery, PlacedVector
+from fermata.domain.errors import ServiceUnavailable
+
+_INDEX_GONE_WORDS = (
+    "The vectors of this space are gone. Somebody who manages it has to index it again, also what is indexed already: "
+    'POST content-index/{space} with {{"again": true}}, and once more with each cursor of its answers.'
+)
 
 
 class BucketVectors:
@@ -68,7 +74,10 @@ class BucketVectors:
         selection = {"space": [query.space.pk], "embedder": [query.embedder]}
         if query.types:
             selection["type"] = sorted(query.types)
-        near = self._bucket.find_nearest(query.space.tenant, numbers, selection, NEAREST_DOCUMENTS)
+        try:
+            near = self._bucket.find_nearest(query.space.tenant, numbers, selection, NEAREST_DOCUMENTS)
+        except VectorIndexGone as error:  # nothing of it is found by meaning, which nobody should take for an answer
+            raise ServiceUnavailable(_INDEX_GONE_WORDS.format(space=query.space.name)) from error
         return {known[one.key]: one.cosine for one in near if one.key in known}
 
 

@@ -6,7 +6,7 @@ Whoever has read the entries until a moment reads only newer ones (decision 0461
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
@@ -32,18 +32,26 @@ EmbedTexts = Callable[[Sequence[str]], list[Vector]]
 
 @dataclass(frozen=True)
 class TextEmbedder:
-    """A model that turns texts into vectors. `name` says which: vectors of different models are never compared."""
+    """A model that turns texts into vectors. `name` says which: vectors of different models are never compared.
+
+    `revision` says by which choice of the space it was opened: what a newer choice has indexed, it does not replace.
+    """
 
     name: str = LEXICAL_MODEL
     embed: EmbedTexts = embed_lexically
+    revision: int = 0
 
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """With which model a space is indexed: a credential and a model of the tenant; the lexical one without them."""
+    """With which model a space is indexed: a credential and a model of the tenant; the lexical one without them.
+
+    `revision` grows with each choice, and is 0 before the first.
+    """
 
     credential: str = ""
     model: str = ""
+    revision: int = field(default=0, compare=False)
 
     @property
     def embedder_name(self) -> str:
@@ -54,7 +62,9 @@ class IndexSettings:
 def read_index_settings(resources: Resources, space: SpaceKey) -> IndexSettings:
     """Return with which model a space is indexed."""
     row = resources.tables.get_item(resources.settings.content_table, space.pk, _SETTINGS_SORT_KEY)
-    return IndexSettings(row.get("credential", ""), row.get("model", "")) if row else IndexSettings()
+    if row is None:
+        return IndexSettings()
+    return IndexSettings(row.get("credential", ""), row.get("model", ""), int(row.get("revision", 0)))
 
 
 def set_index_settings(resources: Resources, space: SpaceKey, settings: IndexSettings) -> None:
@@ -97,6 +107,7 @@ def index_documents(
 
     Raises:
         ProviderError: The embedder failed. Nothing was written.
+        IndexMoved: Somebody else indexes them, or has indexed one with a model that was chosen later.
     """
     table = resources.settings.content_table
     store = open_vector_stores(resources)[0]
@@ -106,6 +117,7 @@ def index_documents(
     for key in keys:
         version = read_newest_version(resources, space, key)
         pointer = pointers.get((space.pk, pointer_sort_key(key)), {})
+        _check_chosen(key, pointer, embedder)
         if version and (again or not _is_current(pointer, version, embedder, store)):
             found.append((version, pointer))
         elif "replaced" in pointer:  # whoever has written the row may have died before it was deleted
@@ -114,7 +126,7 @@ def index_documents(
     placed = store.place_vectors(space, embedded, embedder.name)
     try:
         for (version, pointer), vector in zip(found, placed, strict=True):
-            row = _store_entry(resources, space, version, pointer, vector, store)
+            row = _store_entry(resources, space, version, pointer | {"chosen": embedder.revision}, vector, store)
             replaced += [row["replaced"]] if "replaced" in row else []
     finally:
         store.drop_vectors(space, replaced)
@@ -142,6 +154,12 @@ def find_unindexed(
         or not _is_with_others(pointer, embedder, store)
         or ("replaced" in pointer and int(pointer["version"]) == versions[key])
     ]
+
+
+def _check_chosen(key: DocumentKey, pointer: Item, embedder: TextEmbedder) -> None:
+    """Leave a document to the model with which its space is indexed since an embedder was opened."""
+    if int(pointer.get("chosen", 0)) > embedder.revision:
+        raise IndexMoved(f"Somebody has chosen another model and indexed {key.model}/{key.id} with it.")
 
 
 def _is_with_others(pointer: Item, embedder: TextEmbedder, store: VectorStore) -> bool:
@@ -211,7 +229,7 @@ def build_index_rows(
         resources: Of the process.
         space: The space.
         version: The version, which may be the mark of a deletion.
-        pointer: The row that is replaced; empty for none.
+        pointer: The row that is replaced, empty for none, and under `chosen` the revision of the embedder.
         vector: Where the vector of its text is.
     """
     entry = _build_entry(resources, space, version, pointer.get("entry", "")) | vector.entry
@@ -222,6 +240,7 @@ def build_index_rows(
         "version": version.version,
         "entry": entry["sk"],
         **vector.pointer,
+        **({"chosen": chosen} if (chosen := pointer.get("chosen")) else {}),
     }
     former = pointer.get("vectorKey", "")
     return entry, row | ({"replaced": former} if former and former != vector.key else {})

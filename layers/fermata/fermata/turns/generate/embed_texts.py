@@ -39,13 +39,13 @@ def open_embedder(resources: Resources, space: SpaceKey, caller: Caller | None =
     """
     settings = read_index_settings(resources, space)
     if not settings.model:
-        return TextEmbedder()
+        return TextEmbedder(revision=settings.revision)
     caller = caller or Caller(tenant=space.tenant, user=INDEXING_USER, capabilities=frozenset())
 
     def embed(texts: Sequence[str]) -> list[Vector]:
         return _embed_with_provider(resources, caller, settings, texts)
 
-    return TextEmbedder(settings.embedder_name, embed)
+    return TextEmbedder(settings.embedder_name, embed, settings.revision)
 
 
 def check_embedding_model(resources: Resources, caller: Caller, settings: IndexSettings) -> None:
