@@ -202,6 +202,12 @@ def test_a_failed_turn_is_an_error_event_or_the_status_of_the_whole_answer(clien
     assert (response.status_code, response.json()["error"]["code"]) == (502, "EXTERNAL_SERVICE_ERROR")
 
 
+def test_a_turn_that_uses_up_a_budget_is_told_so_and_not_that_a_provider_has_failed(client: CmsClient) -> None:
+    client.stage.script_replies([make_provider_error("budget_exhausted", retryable=False)])
+    response = client.generate("Hello")
+    assert (response.status_code, response.json()["error"]["code"]) == (402, "BUDGET_EXHAUSTED")
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

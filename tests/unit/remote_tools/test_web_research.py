@@ -116,6 +116,7 @@ def test_a_report_that_takes_longer_is_asked_for_again_by_its_id(
         ("<!-- a > b -->c", "c"),
         ("<p>1<p>2", "1\n2"),
         ("<p", ""),
+        ("<head><title>Rye</title><link rel=x><body><header>Dark</header>bread", "Dark\nbread"),
         ("İ<SCRIPT>x</SCRIPT>y", "İ\ny"),
     ],
 )
@@ -150,6 +151,43 @@ def test_without_a_service_pages_of_named_hosts_are_read(tool_server: ScriptedTo
     assert (refused["status"], "not among the hosts" in refused["error"]) == ("error", True)
     assert "No host may be reached" in fetch_without_key(f"{base}/rye")["error"]
     assert len(tool_server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "page"),
+    [
+        ("text/html; charset=ISO-8859-1", "<p>Größe “1”".encode("cp1252")),
+        ("text/html", '<meta charset="windows-1252"><p>Größe “1”'.encode("cp1252")),
+        ("text/html; charset=utf-8", '<meta charset="windows-1252"><p>Größe “1”'.encode()),
+        ("text/html; charset=punycode", "<p>Größe “1”".encode()),
+        ("text/plain; charset=windows-1252", "Größe “1”".encode("cp1252")),
+    ],
+)
+def test_a_page_is_read_in_the_encoding_that_it_names(
+    tool_server: ScriptedToolServer, base: str, kind: str, page: bytes
+) -> None:
+    tool_server.script_answer(page, headers={"content-type": kind})
+    assert fetch_without_key(f"{base}/size", hosts="127.0.0.1")["text"] == "Größe “1”"
+
+
+def test_a_page_that_has_moved_is_that_of_the_url_that_was_asked_for(tool_server: ScriptedToolServer) -> None:
+    tool_server.script_answer({"results": [{"id": "http://a.example", "url": "https://a.example/", "text": "Rye"}]})
+    (page,) = run("web_fetchContent", {"urls": ["http://a.example"]})["data"]["contents"]
+    assert (page["status"], page["text"]) == ("success", "Rye")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"topic": " "}, "topic is empty"),
+        *(({"topic": "Rye", "researchId": one}, "no researchId") for one in (".", "..")),
+    ],
+)
+def test_research_of_nothing_asks_the_service_nothing(
+    tool_server: ScriptedToolServer, arguments: dict[str, str], words: str
+) -> None:
+    assert words in run("web_deepResearch", arguments)["error"]["message"]
+    assert tool_server.calls == []
 
 
 def test_a_key_is_needed_for_the_service_and_said_so() -> None:

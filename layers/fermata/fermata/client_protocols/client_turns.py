@@ -13,6 +13,8 @@ from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ClientProtocol
+from fermata.domain.errors import ApiError, BadGateway, PaymentRequired, ServiceUnavailable
+from fermata.domain.events import ErrorEvent
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import FileDownloadLimits, OutputFormat
 from fermata.domain.tools import ClientTool, DirectCall
@@ -29,6 +31,7 @@ from fermata.wire.http.when_busy_header import is_interrupting
 
 TURN_ID_CHARS = 21
 MAX_REPEATED_STARTS = 20
+BUDGET_EXHAUSTED_CODE = "budget_exhausted"
 
 
 @dataclass(frozen=True)
@@ -196,3 +199,14 @@ def find_client_turn(
 def read_started_entries(resources: Resources, started: StartedTurn) -> list[LogEntry]:
     """Return the entries that are known of a started turn."""
     return read_whole_log(resources, started.turn.pk) if started.is_joined else [started.entry]
+
+
+def make_failure_error(failure: ErrorEvent) -> ApiError:
+    """Return the error that answers for a turn that has failed, to a client that reads the answer as a whole.
+
+    Args:
+        failure: How the turn has ended.
+    """
+    if failure.code == BUDGET_EXHAUSTED_CODE:  # the workspace's own, which no provider can help with
+        return PaymentRequired(failure.message)
+    return ServiceUnavailable(failure.message) if failure.retryable else BadGateway(failure.message)

@@ -7,13 +7,18 @@ from functools import partial
 from fermata.aws.clock import new_id
 from fermata.client_protocols.chat_conversations import open_chat, switch_chat_model
 from fermata.client_protocols.client_messages import ClientPrompt
-from fermata.client_protocols.client_turns import ClientRequest, read_started_entries, start_client_turn
+from fermata.client_protocols.client_turns import (
+    ClientRequest,
+    make_failure_error,
+    read_started_entries,
+    start_client_turn,
+)
 from fermata.client_protocols.cms_agent_sessions import CMS_SCOPE
 from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.client_protocols.log_response import send_chunks
 from fermata.credentials.model_list import find_list_price
 from fermata.domain.blocks import TextBlock
-from fermata.domain.errors import BadGateway, Conflict, InvalidRequest, NotFound, ServiceUnavailable
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.start.commit_start import StartedTurn
@@ -155,8 +160,6 @@ def _build_whole(context: RequestContext, renderer: CmsAgentRenderer) -> Respons
     """Return the answer, or the error of a turn that has failed."""
     answer = renderer.answer
     if answer.failure is not None:
-        if answer.failure.retryable:
-            raise ServiceUnavailable(answer.failure.message)
-        raise BadGateway(answer.failure.message)
+        raise make_failure_error(answer.failure)
     data = answer.to_wire() | {"approvals": list(answer.approvals.values())}
     return Response(200, build_cms_envelope(data, context.resources.clock.now_iso()))

@@ -5,7 +5,7 @@ from functools import partial
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
-from fermata.client_protocols.client_turns import read_started_entries
+from fermata.client_protocols.client_turns import make_failure_error, read_started_entries
 from fermata.client_protocols.log_response import send_chunks
 from fermata.client_protocols.studio_messages import read_conversation_parameter, read_studio_messages
 from fermata.client_protocols.studio_turns import (
@@ -18,7 +18,7 @@ from fermata.client_protocols.studio_turns import (
 from fermata.content.content_space import SpaceKey, parse_space_name
 from fermata.content.space_access import find_space_for_caller
 from fermata.domain.conversation_key import ConversationKeyRules
-from fermata.domain.errors import BadGateway, Forbidden, ServiceUnavailable, Unauthorized
+from fermata.domain.errors import BadGateway, Forbidden, Unauthorized
 from fermata.domain.events import ErrorEvent
 from fermata.domain.plan_refusals import MODEL_REASON, PlanUpgradeRequired, check_plan_feature
 from fermata.domain.workspace_plan import PlanFeature, Subscription
@@ -112,9 +112,7 @@ def _build_whole(renderer: StudioRenderer) -> Response:
     """Return the answer, or the error of a turn that has failed. With 202 a person has to decide before it goes on."""
     end = renderer.answer.end
     if isinstance(end, ErrorEvent):
-        if end.retryable:
-            raise ServiceUnavailable(end.message)
-        raise BadGateway(end.message)
+        raise make_failure_error(end)
     if end is not None:
         raise BadGateway(STUDIO_CANCELLED_WORDS)
     return Response(202 if renderer.waits_for_person else 200, renderer.answer.to_wire())

@@ -3,7 +3,7 @@
 from html import unescape
 from typing import NamedTuple
 
-_UNREAD = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "nav", "footer", "head"})
+_UNREAD = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "nav", "footer", "title"})
 _BLOCKS = frozenset(
     (
         *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figcaption"),

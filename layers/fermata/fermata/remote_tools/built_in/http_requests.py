@@ -1,6 +1,7 @@
 """Send HTTP requests to public addresses for the model, as far as the administrator allows."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -17,6 +18,13 @@ from fermata.signed_requests.signed_post import MAX_RESPONSE_BYTES, is_transient
 MAX_LOGGED_HOST_CHARS = 253
 MAX_REDIRECTS = 3
 MAX_TEXT_CHARS = 50_000
+_CHARSET = re.compile(r"charset=[\"']?([a-z0-9_-]{1,20})")
+_PAGE_ENCODING = re.compile(
+    r"us-ascii|utf-8|utf-16|iso-8859-(?:[1-9]|1[013456])|windows-125[0-8]|koi8-[ru]|shift_jis|euc-(?:jp|kr)"
+    r"|gbk|gb2312|gb18030|big5"
+)
+_ENCODING_NAMED_WITHIN = 1024
+"""Bytes of a page that may name its encoding."""
 
 
 def get_url(call: BuiltInCall) -> Any:
@@ -97,6 +105,14 @@ def _send(
         ) from error
 
 
+def _get_encoding(description: str) -> str:
+    """Return the encoding that a text is first said to have; UTF-8 for none, and for one that no pages have."""
+    named = _CHARSET.search(description.lower())
+    if named is None or not _PAGE_ENCODING.fullmatch(named[1]):
+        return "utf-8"
+    return "cp1252" if named[1] in ("iso-8859-1", "us-ascii") else named[1]  # as browsers do
+
+
 def _read(call: BuiltInCall, host: str, response: ProviderResponse, *, is_whole_text: bool) -> tuple[str | None, Any]:
     if 300 <= response.status < 400 and response.headers.get("location"):
         return response.headers["location"], None
@@ -105,8 +121,9 @@ def _read(call: BuiltInCall, host: str, response: ProviderResponse, *, is_whole_
         raise call.describe_status(host, response, content)
     if len(content) > MAX_RESPONSE_BYTES:
         raise AttemptFailed(f"{host} answered with more than 1 MB.")
-    text = content.decode("utf-8", "replace")
     kind = response.headers.get("content-type", "")
+    named = content[:_ENCODING_NAMED_WITHIN].decode("ascii", "replace") if "html" in kind else ""
+    text = content.decode(_get_encoding(kind + named), "replace")
     if is_whole_text:
         return None, {"contentType": kind, "body": text}
     try:

@@ -105,7 +105,8 @@ def _fetch_with_exa(call: BuiltInCall, urls: list[str], chars: int) -> Any:
         query = call.arguments.get("summaryQuery")
         body["summary"] = {"query": query} if query else True
     answer = _require_object(call.post_json(_LABEL, f"{_get_base(call)}/contents", body, _build_headers(call)))
-    pages = {str(one.get("url") or one.get("id")): one for one in _list(answer, "results")}
+    results = _list(answer, "results")  # the id is the URL as it was asked for, and the other one where it led to
+    pages = {str(one[name]): one for name in ("url", "id") for one in results if one.get(name)}
     statuses = {str(one.get("id")): one for one in _list(answer, "statuses")}
     contents = []
     for url in urls:
@@ -124,6 +125,8 @@ def research_topic(call: BuiltInCall) -> Any:
     What takes longer is asked for again with its `researchId`.
     """
     research_id = str(call.arguments.get("researchId") or "") or _begin_research(call)
+    if not research_id.strip("."):  # "." and ".." would name other addresses of the service
+        raise AttemptFailed("This is no researchId. Take that of the answer before, or leave it out to begin.")
     seconds = min(max(int(call.arguments.get("maxWaitTime", MAX_RESEARCH_SECONDS)), 1), MAX_RESEARCH_SECONDS)
     url = f"{_get_base(call)}/research/v1/{quote(research_id, safe='')}"
     for _ in range(max(1, int(seconds / POLL_SECONDS))):
@@ -144,7 +147,10 @@ def research_topic(call: BuiltInCall) -> Any:
 
 def _begin_research(call: BuiltInCall) -> str:
     arguments = call.arguments
-    wanted = [str(arguments["topic"]).strip()]
+    topic = str(arguments["topic"]).strip()
+    if not topic:
+        raise AttemptFailed("The topic is empty: say what is to be found out.")
+    wanted = [topic]
     if sections := arguments.get("sections"):
         wanted.append("Write these sections: " + ", ".join(map(str, sections)) + ".")
     if arguments.get("includeStatistics"):
