@@ -9,7 +9,7 @@ from fermata_client import FermataClient
 from local.cloud import LocalCloud
 from local.console_sign_in import make_sign_in_link
 from local.open_studio_example import open_studio_example
-from tests.browser.console_page import ConsolePage
+from tests.browser.console_page import ConsolePage, photograph
 from tests.browser.console_space import Space, open_part, space
 from tests.images import make_image
 
@@ -108,6 +108,7 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     expect(page.get_by_role("alert")).to_contain_text("a whole number from 1 to 10")
     expect(in_a_minute).to_be_focused()
     console.expect_accessible()
+    photograph(page, "studio-form")
     page.set_viewport_size({"width": 360, "height": 720})
     assert page.evaluate("document.querySelector('#page').scrollWidth") == 360
     page.set_viewport_size({"width": 1280, "height": 900})
