@@ -205,8 +205,10 @@ def _describe_permissions(access: StudioAccess) -> Iterator[str]:
 def _describe_index(access: StudioAccess) -> Iterator[str]:
     for model in list(access.models.values())[:_MAX_MODELS]:
         entries = access.list_entries(model)
-        changed = {name: access.whole.versions[DocumentKey(model.id, name)].at for name in entries}
-        newest = sorted(entries, key=lambda name, at=changed: at[name], reverse=True)[:_MAX_TITLES]
+        changed = sorted(
+            ((access.whole.versions[DocumentKey(model.id, name)].at, name) for name in entries), reverse=True
+        )
+        newest = [name for _, name in changed[:_MAX_TITLES]]
         titles = [f"{name}={to_single_line(entries[name].title, 60)}" for name in newest if entries[name].title]
         if titles:
             yield f"{model.id}: {', '.join(titles)}"
