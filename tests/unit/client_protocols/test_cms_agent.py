@@ -10,12 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+from fermata.client_protocols import client_turns
 from fermata.client_protocols.cms_session_log import describe_cms_log
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.content.documents.read_document import find_document_by_slug, read_document
 from fermata.credentials import scope_defaults
+from fermata.domain.errors import TooManyRequests
 from fermata.domain.messages import Message, UsageSoFar
 from fermata.domain.model_io import TextDelta
 from fermata.domain.use_limits import DEFAULT_USER_LIMITS, CallerLimits
@@ -191,6 +193,26 @@ def test_an_approved_call_runs_once_and_a_second_or_unknown_decision_is_invalid(
     for other in (approval_id, "no-such-approval"):
         status, refused = client.decide(other, approved=False)
         assert (status, refused["success"], refused["error"]["code"]) == (400, False, "VALIDATION_ERROR")
+
+
+@pytest.mark.parametrize("members", [{}, {"cmsTarget": {"siteId": "ghost"}}, {"sessionId": "mine", "modelId": "m"}])
+def test_a_refused_prompt_leaves_no_session(client: CmsClient, members: Json, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: Any, **_members: Any) -> Any:
+        raise TooManyRequests("Too many prompts.")
+
+    if "cmsTarget" not in members:
+        monkeypatch.setattr(client_turns, "start_turn", refuse)
+    assert client.generate("Hello", **members).status_code in (404, 429)
+    assert client.send("GET", SESSIONS)[1]["data"] == []
+
+
+def test_a_prompt_that_is_sent_again_under_its_key_has_one_session_and_one_answer(client: CmsClient) -> None:
+    client.stage.script_replies("Hello.")
+    headers = {"Idempotency-Key": "once"}
+    first, again = (client.requester.send("POST", GENERATE, json={"prompt": "Hi"}, headers=headers) for _ in range(2))
+    assert (first.status_code, again.status_code) == (200, 200), again.text
+    assert first.json()["data"]["sessionId"] == again.json()["data"]["sessionId"]
+    assert len(client.send("GET", SESSIONS)[1]["data"]) == 1
 
 
 def test_a_failed_turn_is_an_error_event_or_the_status_of_the_whole_answer(client: CmsClient) -> None:

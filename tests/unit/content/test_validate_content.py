@@ -189,7 +189,7 @@ def test_a_field_keeps_members_that_another_program_has_added() -> None:
 
 SCRIPTS = [
     *("javascript:alert(1)", " JavaScript:alert(1)", "java\n\tscript:alert(1)", "\x01javascript:1"),
-    *("vbscript:x", "data:text/html,<b>"),
+    *("vbscript:x", "data:text/html,<b>", " " * 1000 + "javascript:1", "java" + "\t" * 1000 + "script:1"),
 ]
 ADDRESSES = [
     *("/prices", "#top", "https://a.example/?q=javascript:1", "mailto:a@b.example", "tel:+49", "javascripting"),

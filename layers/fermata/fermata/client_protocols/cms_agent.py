@@ -1,11 +1,12 @@
 """Serve clients of the CMS agent's own protocol: prompts, their answers as named events or whole, and decisions."""
 
+import hashlib
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
 from fermata.aws.clock import new_id
-from fermata.client_protocols.chat_conversations import open_chat, switch_chat_model
+from fermata.client_protocols.chat_conversations import find_chat, open_chat, switch_chat_model
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import (
     ClientRequest,
@@ -16,9 +17,11 @@ from fermata.client_protocols.client_turns import (
 from fermata.client_protocols.cms_agent_sessions import CMS_SCOPE
 from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.client_protocols.log_response import send_chunks
+from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.credentials.model_list import find_list_price
 from fermata.domain.blocks import TextBlock
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.conversation import Conversation
+from fermata.domain.errors import ApiError, Conflict, InvalidRequest, NotFound
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.start.commit_start import StartedTurn
@@ -107,10 +110,28 @@ def decide_cms_approval(context: RequestContext) -> Response:
 
 
 def _start(context: RequestContext, body: CmsPromptBody) -> StartedTurn:
+    """Start the turn of a prompt, or join that of the same request. One that is refused leaves no session behind."""
     prompt = body.prompt.strip()
     if not prompt:
         raise InvalidRequest("'prompt' is empty.")
-    conversation = open_chat(context.resources, context.caller, CMS_SCOPE, body.session_id or new_id())
+    resources, name = context.resources, body.session_id or _name_new_session(context)
+    found = find_chat(resources, context.caller, CMS_SCOPE, name)
+    conversation = found or open_chat(resources, context.caller, CMS_SCOPE, name)
+    try:
+        return _start_in(context, body, prompt, conversation)
+    except ApiError:
+        if found is None:
+            discard_unused_conversation(resources, conversation)
+        raise
+
+
+def _name_new_session(context: RequestContext) -> str:
+    """Return the name of a session that begins: the same for the same request sent again, by its Idempotency-Key."""
+    key = context.request.headers.get("idempotency-key", "")
+    return f"request {hashlib.sha256(key.encode()).hexdigest()[:32]}" if key else new_id()
+
+
+def _start_in(context: RequestContext, body: CmsPromptBody, prompt: str, conversation: Conversation) -> StartedTurn:
     if body.model_id:
         conversation = switch_chat_model(context.resources, context.caller, conversation, body.model_id)
     request = ClientRequest(

@@ -9,14 +9,12 @@ from fermata.content.validation.content_problem import ContentProblem
 _LINK_MEMBER = "href"
 _SCRIPT = re.compile(r"(?:javascript|vbscript|data):", re.IGNORECASE)
 _UNREAD_BY_BROWSERS = re.compile(r"[\x00-\x20\x7f]")
-_LONGEST_BEGINNING = 200
 _LONGEST_NAME = 60
 
 
 def runs_script(address: str) -> bool:
     """Return whether a browser that follows an address would run what it says, or show it as a page of its own."""
-    beginning = _UNREAD_BY_BROWSERS.sub("", address[:_LONGEST_BEGINNING])
-    return _SCRIPT.match(beginning) is not None
+    return _SCRIPT.match(_UNREAD_BY_BROWSERS.sub("", address)) is not None
 
 
 def describe_script_address(path: str) -> ContentProblem:
