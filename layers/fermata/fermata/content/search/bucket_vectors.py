@@ -22,7 +22,7 @@ from fermata.domain.errors import ServiceUnavailable
 
 _INDEX_GONE_WORDS = (
     "The vectors of this space are gone. Somebody who manages it has to index it again, also what is indexed already: "
-    'POST content-index/{space} with {{"again": true}}, and once more with each cursor of its answers.'
+    "`fermata content reindex {space} --again`, or POST content-index/{space} with `again`."
 )
 
 
