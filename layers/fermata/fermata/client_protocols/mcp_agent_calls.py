@@ -16,16 +16,19 @@ from fermata.domain.events import (
     ApprovalRequestedEvent,
     DoneEvent,
     ErrorEvent,
+    Event,
     RoundRetractedEvent,
+    SubAgentStartedEvent,
     TerminalEvent,
     TextEvent,
     ToolCallEvent,
+    ToolResultEvent,
 )
 from fermata.domain.tools import ToolOutput
 from fermata.limits.reader_leases import ReaderLease
 from fermata.turns.start.plan_messages import PLANNED_SCOPE
 from fermata.turns.start.turn_prompt import no_start_writes
-from fermata.turns.turn import Turn
+from fermata.turns.turn import Turn, build_turn_pk
 from fermata.turns.turn_log import read_entries_from
 from fermata.wire.http.routing import RequestContext
 
@@ -84,17 +87,19 @@ class AgentCall:
 
     Attributes:
         deadline: When the call ends without them, on the monotonic clock.
-        undecided: The approvals that the turn waits for.
+        log: What was read of the turn.
     """
 
     resources: Resources
     turn: Turn
     lease: ReaderLease
     deadline: float
-    next_number: int = 1
     text: str = ""
     end: TerminalEvent | None = None
-    undecided: set[str] = field(default_factory=set)
+    log: "_WatchedLog" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = _WatchedLog(self.turn.tenant, self.turn.id)
 
     def advance(self) -> dict[str, Any] | None:
         """Read the log on. Only the words after the last call of a tool are the answer."""
@@ -112,26 +117,67 @@ class AgentCall:
 
     def _find_reason_to_stop(self) -> str:
         """Return what the client is told of a turn that it should not wait for; empty if it should."""
-        if self.undecided:
+        if self.log.waits_for_person:
             return WAITING_AGENT_MESSAGE
         return SLOW_AGENT_MESSAGE if self.resources.clock.monotonic() >= self.deadline else ""
 
     def _read_on(self) -> None:
-        for entry in read_entries_from(self.resources, self.turn.pk, self.next_number):
-            for event in entry.events:
-                match event:
-                    case TextEvent():
-                        self.text += event.text
-                    case RoundRetractedEvent() | ToolCallEvent():
-                        self.text = ""
-                    case ApprovalRequestedEvent() if not _UNAWAITED_REASONS & {*event.reasons}:
-                        self.undecided.add(event.approval_id)
-                    case ApprovalDecidedEvent():
-                        self.undecided.discard(event.approval_id)
-                    case TerminalEvent():
-                        self.end = event
-            self.next_number = entry.next_number
+        for event in self.log.read_on(self.resources):
+            match event:
+                case TextEvent():
+                    self.text += event.text
+                case RoundRetractedEvent() | ToolCallEvent():
+                    self.text = ""
+                case TerminalEvent():
+                    self.end = event
 
     def close(self) -> None:
         """Count the reader no more. The turn goes on by itself."""
         self.resources.clock.start_thread(self.lease.release, "release-reader")
+
+
+@dataclass
+class _WatchedLog:
+    """What was read of a turn's log, and of those of its sub-agents while they work.
+
+    Attributes:
+        undecided: The approvals that the turn waits for.
+        sub_agents: The logs of its sub-agents, by the calls that they answer.
+    """
+
+    tenant: str
+    turn_id: str
+    next_number: int = 1
+    undecided: set[str] = field(default_factory=set)
+    sub_agents: "dict[str, _WatchedLog]" = field(default_factory=dict)
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether it, or an agent that works for it, goes on only when a person has decided."""
+        return bool(self.undecided) or any(one.waits_for_person for one in self.sub_agents.values())
+
+    def read_on(self, resources: Resources) -> list[Event]:
+        """Return the turn's next events."""
+        events: list[Event] = []
+        for entry in read_entries_from(resources, build_turn_pk(self.tenant, self.turn_id), self.next_number):
+            events += entry.events
+            self.next_number = entry.next_number
+        for event in events:
+            self._note(event)
+        for one in self.sub_agents.values():
+            one.read_on(resources)
+        return events
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case ApprovalRequestedEvent() if not _UNAWAITED_REASONS & {*event.reasons}:
+                self.undecided.add(event.approval_id)
+            case ApprovalDecidedEvent():
+                self.undecided.discard(event.approval_id)
+            case SubAgentStartedEvent():
+                self.sub_agents[event.tool_call_id] = _WatchedLog(self.tenant, event.bridge_id)
+            case ToolResultEvent():
+                self.sub_agents.pop(event.tool_call_id, None)
+            case TerminalEvent():
+                self.undecided.clear()
+                self.sub_agents.clear()

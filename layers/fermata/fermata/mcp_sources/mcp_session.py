@@ -4,6 +4,7 @@ Importing this module takes as long as most of a function's other imports, so on
 (decision 0374).
 """
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -57,7 +58,7 @@ class KeptSession:
     is_lost: bool = False
     """Whether the server knows the session no longer."""
     failed_status: int = 0
-    """The status of HTTP with which the server has answered last, if that is an error."""
+    """The status of HTTP with which the server has answered the last request of the protocol, if that is an error."""
 
 
 @asynccontextmanager
@@ -105,8 +106,10 @@ async def _open_streamable_http(server: McpServer, kept: KeptSession, seconds: f
     async def note_session(response: httpx2.Response) -> None:
         if response.status_code == 404 and kept.id:
             kept.is_lost = True
-        if response.request.method == "POST":
-            kept.failed_status = response.status_code if response.status_code >= 400 else 0
+        if response.status_code >= 400 and is_protocol_request(response.request):
+            kept.failed_status = response.status_code
+        elif response.status_code < 400 and response.request.method == "POST":
+            kept.failed_status = 0
         kept.id = response.headers.get(SESSION_HEADER) or kept.id
 
     headers = {**server.headers, **({SESSION_HEADER: kept.id} if kept.id else {})}
@@ -119,6 +122,14 @@ async def _open_streamable_http(server: McpServer, kept: KeptSession, seconds: f
         ) as streams,
     ):
         yield streams
+
+
+def is_protocol_request(request: httpx2.Request) -> bool:
+    """Return whether it asks for something. A notification does not, nor an answer to what the server has asked."""
+    if request.method != "POST":
+        return False
+    message = json.loads(request.content)
+    return "method" in message and "id" in message
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import pytest
 
 from fermata.domain.events import DataPartEvent
 from fermata.turns.hooks.call_hooks import HookCaller
+from fermata.turns.hooks.hook_payload import read_data_parts
 from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
 from fermata.turns.webhooks.queued_entry import QueuedEntry
 from fermata.wire.renderers.turn_steps import TurnFold
@@ -150,6 +151,12 @@ def test_an_endpoint_that_fails_at_the_end_keeps_no_turn_from_ending(stage: Stag
     assert stage.run_workflow() == "finished"
     assert [name for name, _ in list_calls(server)] == ["broken", "save"]
     assert stage.terminal_events()[-1].type == "done"
+
+
+@pytest.mark.parametrize("name", ["data-approval", "data-display", "data-held", "data-usage", "data-warning"])
+def test_an_endpoint_writes_no_part_in_the_name_of_the_service(name: str) -> None:
+    parts = read_data_parts({"dataParts": [{"type": name, "id": "forged", "data": {}}, {"type": f"{name}s"}]})
+    assert [part.name for part in parts] == [f"{name}s"]
 
 
 def test_the_end_of_a_cancelled_turn_is_told_afterwards(stage: Stage, server: ScriptedToolServer) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PARSE_ERROR, CallToolResult
@@ -14,7 +15,7 @@ from mcp_types import PARSE_ERROR, CallToolResult
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.mcp_sources.mcp_results import build_mcp_output
 from fermata.mcp_sources.mcp_server import McpServer
-from fermata.mcp_sources.mcp_session import describe_mcp_failure
+from fermata.mcp_sources.mcp_session import describe_mcp_failure, is_protocol_request
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.turn import Turn
@@ -289,6 +290,17 @@ def test_a_server_that_refuses_is_named_with_its_status(stage: Stage, server: Ru
     stage.script_replies("Done.")
     stage.run_workflow()
     assert "refused with status 401" in list_warnings(stage)[0]
+
+
+@pytest.mark.parametrize(
+    ("message", "is_request"),
+    [({"id": 1, "method": "tools/call"}, True), ({"method": "notifications/cancelled"}, False), ({"id": 7}, False)],
+)
+def test_a_server_that_refuses_a_word_on_the_side_has_not_refused_a_call(
+    message: dict[str, Any], is_request: bool
+) -> None:
+    request = httpx2.Request("POST", "https://shop.example/mcp", json={"jsonrpc": "2.0", **message})
+    assert is_protocol_request(request) is is_request
 
 
 def test_numbers_that_no_json_has_reach_nobody() -> None:

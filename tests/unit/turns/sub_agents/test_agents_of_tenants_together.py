@@ -7,7 +7,7 @@ from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.agents.files.bundle_store import PushedFile, store_bundle
 from fermata.agents.tool_sources.mcp_tools import McpPin
 from fermata.domain.blocks import ToolResultBlock
-from fermata.domain.events import DoneEvent, ToolRequestEvent, ToolResultEvent
+from fermata.domain.events import DoneEvent, ToolRequestEvent, ToolResultEvent, WarningEvent
 from fermata.domain.page_context import AgentContext
 from fermata.mcp_sources.tool_listing import ListedSources
 from fermata.turns.turn_toolset import open_turn_toolset
@@ -63,7 +63,7 @@ def test_servers_are_asked_once_for_all_sub_agents_that_start_together(family: F
 
     def list_nothing(_resources: Any, _tenant: str, definition: AgentDefinition, **_members: Any) -> ListedSources:
         asked.append(definition.id)
-        return ListedSources(McpPin())
+        return ListedSources(McpPin(), ("Tools are missing in this turn.",))
 
     monkeypatch.setattr("fermata.mcp_sources.tool_listing.list_sources", list_nothing)
     monkeypatch.setitem(MARKS, "boss", "I am the boss.")
@@ -76,6 +76,8 @@ def test_servers_are_asked_once_for_all_sub_agents_that_start_together(family: F
     family.run()
     assert len(family.children(turn)) == 3
     assert asked == ["helper"]
+    warned = [event.message for event in family.events(turn) if isinstance(event, WarningEvent)]
+    assert warned == ["helper: Tools are missing in this turn."], "whoever asked does not follow the sub-agent's log"
 
 
 def test_a_sub_agent_without_a_task_reads_the_input_as_json(family: Family, monkeypatch: Any) -> None:

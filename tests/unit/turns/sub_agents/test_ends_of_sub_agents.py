@@ -1,13 +1,17 @@
 """However a sub-agent's turn ends, its call is answered once, and nothing goes on running."""
 
+import math
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from fermata.client_protocols.mcp_agent_calls import AgentCall
 from fermata.domain.events import CancelledEvent, DoneEvent, ErrorEvent, ToolResultEvent
+from fermata.domain.use_limits import CallerLimits
 from fermata.drivers.registry import get_model_traits
+from fermata.limits.reader_leases import ReaderLease
 from fermata.tools.tool import Access, Approval, Execution, NoInput, Tool
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
@@ -315,9 +319,16 @@ def test_calls_of_a_sub_agent_can_wait_for_a_person(family: Family) -> None:
     )
     (waiting,) = list_waiting_approvals(family.resources, caller, "", 10).approvals
     assert (waiting.place.turn, waiting.conversation) == (child.id, family.stage.conversation.id)
+    assistant = AgentCall(
+        family.resources, family.stage.turn, ReaderLease.take(family.resources, caller, CallerLimits()), math.inf
+    )
+    told = assistant.advance()
+    assert told is not None, "an assistant does not wait for a person whom an agent of its agent waits for"
+    assert "waits until a person has decided" in str(told)
     family.time_out(family.stage.turn.id)
     family.stage.pass_time(3 * 86_400)
     decide_approval(family.resources, caller, waiting.id, ApprovalAnswer(True))
+    assert assistant.advance() is None
     family.run()
     assert isinstance(family.end(), DoneEvent)
     assert results(family)[0].ok

@@ -13,6 +13,8 @@ MAX_DATA_PARTS = 50
 MAX_DATA_PARTS_BYTES = 100_000
 """Of all parts of a turn. They are part of the log entry that ends it."""
 DATA_PART_PREFIX = "data-"
+_OWN_PART_NAMES = frozenset({"data-approval", "data-display", "data-held", "data-usage", "data-warning"})
+"""Of parts by which clients learn from the service itself what waits, what it costs and what went wrong."""
 
 
 def build_context_fields(turn: Turn) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def build_finish_payload(
 
 
 def read_data_parts(response: Any) -> list[DataPartEvent]:
-    """Return the parts that the response of an endpoint names; what is no part is left out."""
+    """Return the parts that the response of an endpoint names; what is no part, or one of the service, is left out."""
     parts = response.get("dataParts") if isinstance(response, dict) else None
     return [
         DataPartEvent(
@@ -85,4 +87,6 @@ def limit_data_parts(events: Sequence[DataPartEvent]) -> list[DataPartEvent]:
 
 
 def _is_part_name(name: Any) -> bool:
-    return isinstance(name, str) and name.startswith(DATA_PART_PREFIX) and len(name) > len(DATA_PART_PREFIX)
+    if not isinstance(name, str) or name in _OWN_PART_NAMES:
+        return False
+    return name.startswith(DATA_PART_PREFIX) and len(name) > len(DATA_PART_PREFIX)

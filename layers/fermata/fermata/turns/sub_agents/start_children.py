@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fermata.aws.dynamodb_items_and_writes import Write
-from fermata.domain.events import SubAgentStartedEvent
+from fermata.domain.events import SubAgentStartedEvent, WarningEvent
 from fermata.domain.tools import ToolOutput
 from fermata.turns.call_transitions import Transition
 from fermata.turns.pause import Pause
@@ -79,6 +79,7 @@ def start_children(context: TurnContext, transition: Transition) -> StartedChild
         requested = {"state": "requested", "child_turn": child.turn.id, "deadline": pause.deadline_limit, "input": None}
         pause = pause.with_call(call.model_copy(update=requested))
         events.append(_build_event(call, child.turn))
+        events += [warning for warning in _list_warnings(child.turn) if warning not in events]
     pause = pause.with_token(context.invocation.token, context.invocation.epoch)
     return StartedChildren(
         replace(transition, pause=pause, events=tuple(events)),
@@ -122,6 +123,12 @@ def _build_event(call: RoundCall, turn: Turn) -> SubAgentStartedEvent:
         agent=turn.agent.partition("@")[0],
         bridge_id=turn.id,
     )
+
+
+def _list_warnings(turn: Turn) -> list[WarningEvent]:
+    """Return which tools a sub-agent goes without. Whoever asked follows the log of the turn that asks only."""
+    agent = turn.agent.partition("@")[0]
+    return [WarningEvent(message=f"{agent}: {message}") for message in turn.mcp_warnings]
 
 
 def commit_children(context: TurnContext, pause: Pause) -> bool:
