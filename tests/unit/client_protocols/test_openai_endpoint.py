@@ -352,6 +352,13 @@ def test_what_an_answer_could_not_have_is_refused_before_a_turn_starts(
     assert not stage.driver.requests
 
 
+def test_a_response_that_could_not_have_its_probabilities_is_refused(stage: Stage, requester: Requester) -> None:
+    body = {"model": "site", "input": "Hello", "top_logprobs": 3}
+    status, _, message = read_error(requester.send("POST", "/v1/responses", json=body))
+    assert (status, "'top_logprobs' must be" in message) == (400, True)
+    assert not stage.driver.requests
+
+
 def test_members_without_a_value_are_left_out(stage: Stage, requester: Requester) -> None:
     stage.script_replies("Hi.")
     left_out = {"logprobs": False, "functions": None, "modalities": ["text"], "stream_options": {"include_usage": None}}

@@ -39,23 +39,24 @@ def run_agui(context: RequestContext) -> Response:
     """Answer a run."""
     body = context.parse_body(AguiRunBody)
     scope = find_agent_scope(context.caller, context.path_parameters["agentId"])
-    conversation = open_chat(context.resources, context.caller, scope, body.thread_id)
     answers = _read_answers(body)
     is_prompt = not body.resume and bool(body.messages) and body.messages[-1].get("role") == "user"
     if answers and not is_prompt:
-        return _go_on(context, body, conversation, answers)
+        return _go_on(context, body, open_chat(context.resources, context.caller, scope, body.thread_id), answers)
     if not is_prompt:
         raise InvalidRequest("There is nothing new: neither a message of the user, nor results, nor decisions.")
-    return _start(context, body, conversation)
+    return _start(context, body, scope)
 
 
-def _start(context: RequestContext, body: AguiRunBody, conversation: Conversation) -> Response:
+def _start(context: RequestContext, body: AguiRunBody, scope: str) -> Response:
+    prompt = defer_downloads(read_agui_prompt, body.messages[-1])  # refused before there is a conversation
+    client_tools = build_client_tools(body.tools)
     request = ClientRequest(
         protocol="agui",
-        conversation=conversation,
-        prompt=defer_downloads(read_agui_prompt, body.messages[-1]),
+        conversation=open_chat(context.resources, context.caller, scope, body.thread_id),
+        prompt=prompt,
         request_key=body.run_id,
-        client_tools=build_client_tools(body.tools),
+        client_tools=client_tools,
         agent_context=AgentContext(shared_state=body.state if isinstance(body.state, dict) and body.state else None),
         notes=_build_notes(body),
     )

@@ -151,12 +151,13 @@ def open_exchange(context: RequestContext, asked: AskedAnswer) -> Exchange:
     if decisions := read_written_decisions(prompt):
         turn = _find_turn(context, {decision.turn for decision in decisions})
         return _continue_turn(context, asked, turn, lambda _: [decision.answer for decision in decisions])
-    conversation = _open_conversation(context, scope, asked)
+    read_prompt = prompt.to_prompt()  # refused before there is a conversation, as are the tools
+    client_tools = build_client_tools(read_client_tools(asked.body.tools, asked.body.tool_choice))
     request = ClientRequest(
         protocol="openai",
-        conversation=conversation,
-        prompt=prompt.to_prompt(),
-        client_tools=build_client_tools(read_client_tools(asked.body.tools, asked.body.tool_choice)),
+        conversation=_open_conversation(context, scope, asked),
+        prompt=read_prompt,
+        client_tools=client_tools,
         notes=transcript.instructions,
         output=asked.output,
     )

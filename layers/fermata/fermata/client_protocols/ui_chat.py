@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fermata.aws.clock import new_id
 from fermata.client_protocols.chat_conversations import find_agent_scope, find_chat, open_chat
 from fermata.client_protocols.client_messages import (
+    ClientPrompt,
     build_client_tools,
     defer_downloads,
     find_last_message,
@@ -87,11 +88,13 @@ def _answer_chat(context: RequestContext, agent_id: str, page: str) -> Response:
     scope = find_agent_scope(context.caller, agent_id)
     if not body.messages:
         raise InvalidRequest("'messages' is empty.")
-    conversation = open_chat(context.resources, context.caller, scope, _choose_name(context, body, page))
+    name = _choose_name(context, body, page)
     is_text = not page and body.trigger is None and EVENT_STREAM not in context.request.headers.get("accept", "")
     if body.messages[-1].get("role") == "assistant":
-        return _go_on(context, body, conversation)
-    return _start(context, body, conversation, page, is_text=is_text)
+        return _go_on(context, body, open_chat(context.resources, context.caller, scope, name))
+    prompt = _read_prompt(body)  # refused before there is a conversation
+    conversation = open_chat(context.resources, context.caller, scope, name)
+    return _start(context, body, prompt, conversation, page, is_text=is_text)
 
 
 def _choose_name(context: RequestContext, body: UiChatBody, page: str) -> str:
@@ -115,17 +118,26 @@ def _make_request_key(context: RequestContext, body: UiChatBody) -> str:
     return context.request.headers.get("idempotency-key", "")[:180]
 
 
-def _start(
-    context: RequestContext, body: UiChatBody, conversation: Conversation, page: str, *, is_text: bool
-) -> Response:
+def _read_prompt(body: UiChatBody) -> ClientPrompt:
     index = find_last_message(body.messages, "user")
     if index != len(body.messages) - 1:
         raise InvalidRequest("The last message must be the user's, or the assistant's with results of its calls.")
-    message = body.messages[index]
+    return defer_downloads(read_ui_prompt, body.messages[index])
+
+
+def _start(
+    context: RequestContext,
+    body: UiChatBody,
+    prompt: ClientPrompt,
+    conversation: Conversation,
+    page: str,
+    *,
+    is_text: bool,
+) -> Response:
     request = ClientRequest(
         protocol="ui",
         conversation=conversation,
-        prompt=defer_downloads(read_ui_prompt, message),
+        prompt=prompt,
         request_key=_make_request_key(context, body),
         client_tools=None if body.tools is None else build_client_tools(body.tools),
         has_browser_tools=body.browser_tools and not is_text,
@@ -135,7 +147,7 @@ def _start(
             shared_state=body.shared_state or None,
             shared_state_read_only=body.shared_state_read_only,
         ),
-        cut_after=_find_last_kept_turn(context, body, conversation, index),
+        cut_after=_find_last_kept_turn(context, body, conversation, len(body.messages) - 1),
         runs_confirmed_tools=is_text,
     )
     started = start_client_turn(context, body, request)

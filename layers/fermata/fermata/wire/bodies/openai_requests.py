@@ -84,3 +84,4 @@ class ResponseBody(OpenAIRequestBody):
     previous_response_id: Annotated[str | None, Field(alias="previous_response_id", max_length=120)] = None
     text: ResponseTextBody | None = None
     background: bool | None = False
+    top_logprobs: Annotated[Literal[0] | None, Field(alias="top_logprobs")] = None
