@@ -1,6 +1,8 @@
 """boto3 asks the emulator over plain connections, and notices nothing of it: responses, errors, retries, streams."""
 
+import fcntl
 import functools
+import resource
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -111,6 +113,22 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
         client = make_client(emulator.url)
         read_item(client)
         assert read_item(client)["Item"]["pk"] == {"S": "one"}
+
+
+def test_a_process_with_many_files_keeps_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    connect = socket.create_connection
+
+    def connect_late(*arguments: Any) -> socket.socket:
+        with connect(*arguments) as early:
+            return socket.socket(fileno=fcntl.fcntl(early.fileno(), fcntl.F_DUPFD_CLOEXEC, 1500))
+
+    monkeypatch.setattr(socket, "create_connection", connect_late)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    try:
+        test_requests_follow_each_other_on_one_connection()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_connection_that_the_emulator_will_close_is_not_used_again() -> None:

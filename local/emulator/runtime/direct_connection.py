@@ -1,13 +1,12 @@
 """Send the requests of boto3 to the emulator over plain connections of this machine (decision 0556).
 
 The HTTP of boto3 is made for any server: it takes a third of what boto3 takes for a call. All else stays: signing,
-retries, the errors it raises, and what observes its calls. Standard library and botocore only, because function
-processes load this file by its path.
+retries, the errors it raises, and what observes its calls. Standard library and what botocore needs only, because
+function processes load this file by its path.
 """
 
 import io
 import os
-import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
+from urllib3.util.wait import wait_for_read
 
 CALLS = ("dynamodb", "sfn", "kms", "s3.PutObject")
 """The services, or calls, whose bodies are in memory. Objects that are read come as streams, which boto3 does."""
@@ -107,7 +107,7 @@ class DirectConnection:
 
     def is_dropped(self) -> bool:
         """Return whether the emulator has closed it, or has sent what nobody asked for."""
-        return bool(select.select([self._socket], [], [], 0)[0])
+        return wait_for_read(self._socket, 0)
 
     def exchange(self, message: bytes) -> tuple[int, dict[str, str], bytes]:
         """Send a request, and return the status, the headers by name in lower case, and the body of its response.

@@ -4,6 +4,8 @@ import pytest
 
 from fermata.tools.studio.phase_guard import derive_project_phase, refuse_in_phase
 from fermata.tools.studio.tool_rules import TOOL_RULES, ProjectPhase, list_offered_tools
+from fermata.tools.studio.toolset import STUDIO_TOOLSET
+from local.seed import CAPABILITIES
 
 SINCE_21_TOOLS = {"update_status", "update_media", "delete_media", "branch_health", "relation_expand"} | {
     "vocabulary",
@@ -85,3 +87,9 @@ def test_no_tool_is_offered_that_would_be_refused(phase: ProjectPhase) -> None:
 
 def test_the_table_has_all_29_tools() -> None:
     assert len(TOOL_RULES) == 29
+
+
+def test_g032_the_model_is_told_nothing_of_phases_and_workflows() -> None:
+    specs = STUDIO_TOOLSET.build_tool_specs(frozenset(CAPABILITIES), "studio")
+    assert {spec.name for spec in specs} == set(TOOL_RULES)
+    assert {member for spec in specs for member in spec.model_dump()} == {"name", "description", "input_schema"}
