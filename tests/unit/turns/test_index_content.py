@@ -183,6 +183,25 @@ def test_a_change_that_waited_for_the_former_model_leaves_what_the_new_one_has_i
     assert find(process, "zzz oaf") == ["rye"]
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_space_is_indexed_while_what_has_changed_just_now_is_indexed_too(
+    process: Resources, server: ModelListServer, credential: str, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    change = add_page(process, "rye", "A dark loaf")
+    choose_search_model(process, SPACE, ADA, IndexSettings(credential, "vectors"))
+    answers = server.respond
+
+    def answer_after_the_outbox(request: Any) -> tuple[int, Any]:
+        if "oaf" in str(request.body):
+            monkeypatch.setattr(server, "respond", answers)
+            index_content_change(process, change)
+        return answers(request)
+
+    monkeypatch.setattr(server, "respond", answer_after_the_outbox)
+    assert index_all(process, again=again)[0] == 7
+    assert find(process, "zzz oaf") == ["rye"]
+
+
 @pytest.mark.parametrize("cursor", ["nothing", "page.!", "x" * 500])
 def test_a_cursor_that_is_none_is_refused(process: Resources, cursor: str) -> None:
     with pytest.raises(InvalidRequest):

@@ -5,9 +5,17 @@ from collections.abc import Callable
 import pytest
 
 from fermata.aws.dynamodb_items_and_writes import Item, Put
-from fermata.conversations.conversation_store import create_conversation, delete_conversation, update_conversation
+from fermata.conversations.conversation_store import (
+    create_conversation,
+    delete_conversation,
+    get_conversation,
+    update_conversation,
+)
+from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.conversations.message_store import conversation_partition, message_sort_key
 from fermata.domain.blocks import TextBlock
+from fermata.domain.conversation import Conversation
+from fermata.domain.errors import NotFound
 from tests.late_writes import WriteRecorder, read_rows, repeat_single_writes
 from tests.unit.turns import invariants
 from tests.unit.turns.editor import PAGE, Editor
@@ -86,6 +94,27 @@ def test_no_change_of_a_conversation_returns_when_it_lands_again(
     check_copies()
     delete_conversation(stage.resources, stage.caller, conversation.id)
     check_copies()
+
+
+def test_no_write_of_a_conversation_that_was_discarded_brings_it_back_and_its_id_begins_anew(
+    stage: Stage, check_copies: Callable[[], None]
+) -> None:
+    def begin() -> Conversation:
+        stage.pass_time(1)
+        create_conversation(stage.resources, stage.caller, "site", None, None, "", conversation_id="chat")
+        check_copies()
+        return get_conversation(stage.resources, stage.caller, "chat")
+
+    for _ in range(3):
+        discard_unused_conversation(stage.resources, begin())
+        check_copies()
+        with pytest.raises(NotFound):
+            get_conversation(stage.resources, stage.caller, "chat")
+    begin()
+    delete_conversation(stage.resources, stage.caller, "chat")
+    check_copies()
+    with pytest.raises(NotFound):
+        begin()  # who deletes a chat does not want it back
 
 
 def test_a_conversation_that_is_used_before_its_creation_is_answered_stays_in_use(

@@ -101,11 +101,28 @@ def create_conversation(
         created_at=now,
         updated_at=now,
     )
-    put = Put(resources.settings.conversations_table, to_conversation_item(conversation), if_absent=True)
-    # The id is new. A row that is stored under it was created by a copy of this write, and may be in use already.
-    with contextlib.suppress(ConditionFailed):
-        resources.tables.write_items(put)
+    _store_new_row(resources, to_conversation_item(conversation))
     return conversation
+
+
+def _store_new_row(resources: Resources, row: Item) -> None:
+    """Store a row unless its id is in use: then a copy of this write has created it, and it may have messages already.
+
+    One that was discarded, because its first prompt was refused, makes room. It is counted how often, so that no late
+    copy of a write takes the place of a later one.
+    """
+    table = resources.settings.conversations_table
+    try:
+        resources.tables.write_items(Put(table, row, if_absent=True))
+    except ConditionFailed as refused:
+        if refused.item is None or "discarded" not in refused.item:
+            return
+        discards = {"discards": refused.item["discards"]}
+        condition = "attribute_exists(discarded) AND discards = :discards"
+        with contextlib.suppress(ConditionFailed):
+            resources.tables.write_items(
+                Put(table, row | discards, condition=condition, values={":discards": refused.item["discards"]})
+            )
 
 
 def build_conversation_key(resources: Resources, tenant: str, conversation_id: str) -> ItemKey:

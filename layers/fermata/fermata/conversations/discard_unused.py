@@ -2,21 +2,35 @@
 
 import contextlib
 
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
-from fermata.conversations.conversation_store import build_conversation_key
+from fermata.conversations.conversation_store import bin_partition_of_conversation, build_conversation_key
 from fermata.domain.conversation import Conversation
 
 
 def discard_unused_conversation(resources: Resources, conversation: Conversation) -> None:
-    """Delete a conversation in which nothing was said. One that a turn has claimed meanwhile stays. Idempotent.
+    """Move a conversation in which nothing was said into the bin. One that a turn has claimed stays. Idempotent.
+
+    Its row stays, so that a late copy of the write that created it finds it. The next prompt of its id begins anew.
 
     Args:
         resources: Of the process.
         conversation: As it was created.
     """
-    key = build_conversation_key(resources, conversation.tenant, conversation.id)
-    unused = "attribute_not_exists(claim) AND next_position = :first AND created_at = :created"
-    values = {":first": conversation.next_position, ":created": conversation.created_at}
+    now = resources.clock.now_iso()
+    move = Update(
+        *build_conversation_key(resources, conversation.tenant, conversation.id),
+        "SET deleted_at = :now, gpk = :bin, gsk = :now, discarded = :yes ADD discards :one",
+        {
+            ":now": now,
+            ":bin": bin_partition_of_conversation(conversation.id),
+            ":yes": True,
+            ":one": 1,
+            ":first": conversation.next_position,
+            ":created": conversation.created_at,
+        },
+        condition="attribute_not_exists(deleted_at) AND attribute_not_exists(claim) AND next_position = :first "
+        "AND created_at = :created",
+    )
     with contextlib.suppress(ConditionFailed):  # it is used, or gone
-        resources.tables.write_items(Delete(*key, condition=unused, values=values))
+        resources.tables.write_items(move)

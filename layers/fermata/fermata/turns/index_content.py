@@ -27,6 +27,8 @@ from fermata.domain.errors import ApiError, InvalidRequest, ProviderError
 from fermata.turns.generate.embed_texts import check_embedding_model, open_embedder
 
 INDEXED_AT_ONCE = 50
+INDEX_ATTEMPTS = 5
+"""How often a step begins again because one of its documents was indexed by others meanwhile."""
 _CURSOR_SEPARATOR = "."
 WITHOUT_VECTORS = TextEmbedder("none", lambda texts: [[] for _ in texts])
 """Makes entries that are found by their titles and slugs only."""
@@ -125,6 +127,7 @@ def index_space_part(
         InvalidRequest: The cursor is none.
         NotFound: There is no such space.
         ProviderError: The model does not answer. Nothing of this step was written.
+        IndexMoved: Others have indexed documents of this step in each of several attempts.
     """
     read_space(resources, space)
     models = [META_MODEL, *(state.model.id for state in list_content_models(resources, space))]
@@ -133,7 +136,17 @@ def index_space_part(
         raise InvalidRequest("'cursor' must be that of the response before. Begin again without one.")
     page = list_documents(resources, space, model, limit=INDEXED_AT_ONCE, after=after)
     keys = [DocumentKey(head.model, head.id) for head in page.documents]
-    written = index_documents(resources, space, keys, open_embedder(resources, space, caller), again=again)
+    written = _index_beside_others(resources, space, caller, keys, again=again)
     following = models[models.index(model) + 1 :]
     next_cursor = f"{model}{_CURSOR_SEPARATOR}{page.after}" if page.after else following[0] if following else ""
     return IndexedPart(len(keys), written, next_cursor)
+
+
+def _index_beside_others(
+    resources: Resources, space: SpaceKey, caller: Caller, keys: Sequence[DocumentKey], *, again: bool
+) -> int:
+    """Index documents although the outbox may index one of them at the same moment, because it has changed just now."""
+    for _ in range(INDEX_ATTEMPTS - 1):
+        with suppress(IndexMoved):
+            return index_documents(resources, space, keys, open_embedder(resources, space, caller), again=again)
+    return index_documents(resources, space, keys, open_embedder(resources, space, caller), again=again)
