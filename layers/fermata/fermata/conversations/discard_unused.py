@@ -11,7 +11,8 @@ from fermata.domain.conversation import Conversation
 def discard_unused_conversation(resources: Resources, conversation: Conversation) -> None:
     """Move a conversation in which nothing was said into the bin. One that a turn has claimed stays. Idempotent.
 
-    Its row stays, so that a late copy of the write that created it finds it. The next prompt of its id begins anew.
+    Its row stays, so that a late copy of the write that created it finds it (decision 0599). The next prompt of its id
+    begins anew.
 
     Args:
         resources: Of the process.
