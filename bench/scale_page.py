@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from bench import aws_prices
 from bench.aws_quotas import NEW_ACCOUNT_CONCURRENCY, QUOTAS, Quota
+from bench.background_scale import describe_content_outbox, describe_image_function, describe_usage_reports
 from bench.scaling_limits import (
     CELL_TURNS,
     INSTANCES,
@@ -34,6 +35,9 @@ CONTENT_WRITES = 3
 """Items in the transaction of a change to one document without unique values."""
 UNITS_OF_TRANSACTED_WRITE = 2
 TABLE_WRITE_UNITS = next(quota.value for quota in QUOTAS if quota.key == "write_units")
+CONCURRENCY = next(quota.value for quota in QUOTAS if quota.key == "concurrency")
+CHANGES_OF_SPACE = KEY_WRITE_UNITS // (CONTENT_WRITES * UNITS_OF_TRANSACTED_WRITE)
+"""Changes a second that a space takes, while it is one partition."""
 MARK_WRITES_PER_EVENT = 2
 """An event that waits for webhooks is marked in the index `open`, and the mark is removed."""
 SCALE_PAGE_PATH = ROOT / "docs" / "scale.md"
@@ -111,6 +115,7 @@ readers that one serves was tried.
 
 def render_scale_page() -> str:
     rates = read_turn_rates()
+    resources = template.load_template()["Resources"]
     readers = compute_reader_prices(FunctionMemory.from_template(template.load_template()))
     parts = (
         INTRODUCTION,
@@ -133,6 +138,10 @@ def render_scale_page() -> str:
         _describe_webhooks(rates),
         "## The content store\n",
         _describe_content(),
+        _wrap(describe_content_outbox(resources, CHANGES_OF_SPACE)),
+        _wrap(describe_image_function(CONCURRENCY)),
+        "## Billing\n",
+        _wrap(describe_usage_reports(resources, RECEIVER_SECONDS)),
         "## Cells\n",
         _describe_cells(rates),
         CELLS,
@@ -215,7 +224,7 @@ def _describe_content() -> str:
         f"A change of a small document writes {CONTENT_WRITES} items in one transaction, each at "
         f"{UNITS_OF_TRANSACTED_WRITE} units: its version, its head, and the row of its model, which counts it. A space "
         f"is one partition key. While it is one partition it takes {KEY_WRITE_UNITS:,} write units a second, which are "
-        f"{KEY_WRITE_UNITS // units:,} changes, fewer of documents above 1 KB; under lasting load DynamoDB may split "
+        f"{CHANGES_OF_SPACE:,} changes, fewer of documents above 1 KB; under lasting load DynamoDB may split "
         f"it. The row of a model is never split: {KEY_WRITE_UNITS // UNITS_OF_TRANSACTED_WRITE:,} changes a second of "
         f"one model are the most. Readers take half a unit for 4 KB of {KEY_READ_UNITS:,} units a second. Spaces do "
         f"not slow each other down, up to the write units of a table: "

@@ -34,6 +34,7 @@ from tests.unit.privacy.filled_tenant import (
     list_objects,
     list_rows,
     make_caller,
+    read_row,
 )
 from tests.unit.privacy.saved_tenant import SavedTenant
 from tests.unit.turns.stage import Stage
@@ -137,6 +138,20 @@ def test_one_conversation_is_erased_and_the_others_stay(resources: Resources, st
     assert find_traces(resources, "title-of-ada") == []
     assert not [key for key in list_objects(resources) if titled["id"] in key]
     assert {row["user"] for row in list_rows(resources, "usage") if "gsk" in row} == {USER, BEN.user}
+
+
+def test_the_conversation_of_a_session_is_gone_with_the_chats_that_wait_in_it(
+    resources: Resources, stage: Stage, clock: TestClock
+) -> None:
+    conversations = [row for row in list_rows(resources, "conversations") if row["sk"] == "meta"]
+    session = next(row["id"] for row in conversations if row["scope"] == "planner")
+
+    def list_partitions() -> list[str]:
+        return [row["pk"] for row in list_rows(resources) if session in read_row(row)]
+
+    assert [pk for pk in list_partitions() if "plan-chats" in pk]
+    erase(resources, clock, "conversation", session)
+    assert list_partitions() == []
 
 
 def test_a_tenant_is_gone_with_all_that_it_had_and_its_ledger_goes_on_under_a_pseudonym(

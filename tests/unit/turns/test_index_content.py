@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -27,9 +28,13 @@ from fermata.content.search.search_index import IndexMoved, IndexSettings, read_
 from fermata.content.search.search_space import search_space
 from fermata.credentials.credential_store import create_credential
 from fermata.domain.errors import InvalidRequest, NotFound, ProviderError
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import PriceCatalogue, PricedModel
+from fermata.pricing.token_cost import Price
 from fermata.turns import index_content
 from fermata.turns.generate.embed_texts import open_embedder
 from fermata.turns.index_content import choose_search_model, index_content_change, index_space_part
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.resources import resources_of_new_process
 from tests.strict.model_lists import ModelListServer, run_model_list_server
 from tests.unit.resource_fixtures import clock, resources, shared_resources
@@ -132,6 +137,14 @@ def test_a_space_is_searched_with_the_model_of_a_credential_which_is_accounted_f
     rows = list_ledger(process)
     assert {(row["user"], row["prompt"], row["billable"]) for row in rows} == {(ADA.user, 1000, True)}
     assert len(rows) == len([request for request in server.requests if request.path == "/v1/embeddings"])
+
+
+def test_a_budget_is_asked_for_no_answer_that_vectors_do_not_have(process: Resources, credential: str) -> None:
+    dear_answers = PricedModel(price=Price(input_per_mtok=Decimal(1), output_per_mtok=Decimal(1_000_000)))
+    catalogue.store_catalogue(process, PriceCatalogue(refreshed_at=1, priced_models={"vectors": dear_answers}))
+    set_budgets(process, ADA, Budgets(tenant=BudgetLimits(daily_usd=Decimal("0.01"))))
+    choose_search_model(process, SPACE, ADA, IndexSettings(credential, "vectors"))
+    assert [row["outcome"] for row in list_ledger(process)] == ["ok"]
 
 
 def test_a_model_that_does_not_answer_is_not_chosen(process: Resources, credential: str) -> None:

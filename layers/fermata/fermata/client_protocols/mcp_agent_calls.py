@@ -1,16 +1,20 @@
 """Ask an agent for an MCP client: the last words of its turn are the result of the call (decision 0378)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
 from fermata.client_protocols.mcp_calls import McpCall, SettledCall, build_call_counts, build_mcp_result
 from fermata.conversations.conversation_store import create_conversation
+from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.blocks import TextBlock
+from fermata.domain.conversation import Conversation
+from fermata.domain.errors import ApiError
 from fermata.domain.events import (
     ApprovalDecidedEvent,
     ApprovalRequestedEvent,
@@ -64,21 +68,32 @@ def ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any],
     resources, caller = context.resources, context.caller
     counts = no_start_writes if scope == PLANNED_SCOPE else lambda _turn: build_call_counts(context)
     counts("")  # refuses before a conversation is there
-    conversation = create_conversation(resources, caller, scope, None, None, "", space=space)
+    lease = ReaderLease.take(resources, caller, context.caller_limits)
+    with lease.released_on_failure():
+        conversation = create_conversation(resources, caller, scope, None, None, "", space=space)
+        turn = _start_turn(context, conversation, prompt.strip(), counts)
+    deadline = resources.clock.monotonic() + resources.settings.reader_seconds
+    return AgentCall(resources, turn, lease, deadline)
+
+
+def _start_turn(
+    context: RequestContext, conversation: Conversation, prompt: str, build_counts: Callable[[str], Sequence[Write]]
+) -> Turn:
+    """Start the turn. A prompt that is refused leaves no conversation."""
     request = ClientRequest(
         protocol="mcp",
         conversation=conversation,
-        prompt=ClientPrompt((TextBlock(text=prompt.strip()),)),
+        prompt=ClientPrompt((TextBlock(text=prompt),)),
         client_tools=(),
         has_browser_tools=False,
         runs_confirmed_tools=True,
-        build_start_writes=counts,
+        build_start_writes=build_counts,
     )
-    lease = ReaderLease.take(resources, caller, context.caller_limits)
-    with lease.released_on_failure():
-        started = start_client_turn(context, None, request)
-    deadline = resources.clock.monotonic() + resources.settings.reader_seconds
-    return AgentCall(resources, started.turn, lease, deadline)
+    try:
+        return start_client_turn(context, None, request).turn
+    except ApiError:
+        discard_unused_conversation(context.resources, conversation)
+        raise
 
 
 @dataclass

@@ -103,11 +103,15 @@ def _open_editor_call(context: RequestContext, found: EditorTool, arguments: Map
     is_run_here = admitted.tool.execution is Execution.SERVER
     if editor is None and not is_run_here:
         return SettledCall(ToolOutput.failure(NO_EDITOR_MESSAGE.format(found.scope)))
-    use = _make_call_use(context)
-    reserve_metered_use(context.resources, context.caller.tenant, context.tenant.subscription, use)
     if editor is None or is_run_here:
+        _count_call(context)
         return SettledCall(_run_here(context, found, admitted, editor))
     return EditorToolCall.start(context, editor, admitted)
+
+
+def _count_call(context: RequestContext) -> None:
+    use = _make_call_use(context)
+    reserve_metered_use(context.resources, context.caller.tenant, context.tenant.subscription, use)
 
 
 def _make_call_use(context: RequestContext) -> MeteredUse:
@@ -184,11 +188,12 @@ class EditorToolCall:
 
     @classmethod
     def start(cls, context: RequestContext, editor: OpenEditor, admitted: AdmittedCall) -> McpCall:
-        """Send the call to the editor."""
+        """Send the call to the editor. One that a limit refuses does not count for the plan."""
         tool, resources = admitted.tool, context.resources
         lease = ReaderLease.take(resources, context.caller, context.caller_limits)
         vision = {tool.vision_flag: True} if tool.vision_flag else {}
         with lease.released_on_failure():
+            _count_call(context)
             call = request_editor_call(
                 resources,
                 editor,

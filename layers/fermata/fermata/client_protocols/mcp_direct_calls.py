@@ -14,13 +14,15 @@ from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
-from fermata.client_protocols.chat_conversations import open_chat
+from fermata.client_protocols.chat_conversations import find_chat, open_chat
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, find_client_turn, start_client_turn
 from fermata.client_protocols.mcp_calls import build_call_counts, build_mcp_result
+from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.conversations.message_store import read_newest_messages
 from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
+from fermata.domain.errors import ApiError
 from fermata.domain.events import (
     ApprovalDecidedEvent,
     ApprovalRequestedEvent,
@@ -66,7 +68,9 @@ def open_direct_call(context: RequestContext, direct: DirectTool, arguments: Map
 
 def _find_or_start(context: RequestContext, direct: DirectTool, arguments: dict[str, Any], text: str) -> Turn:
     digest = hashlib.sha256(f"{direct.tool.name} {text}".encode()).hexdigest()[:32]
-    conversation = open_chat(context.resources, context.caller, direct.scope, f"mcp {digest}")
+    name = f"mcp {digest}"
+    is_new = find_chat(context.resources, context.caller, direct.scope, name) is None
+    conversation = open_chat(context.resources, context.caller, direct.scope, name)
     if waiting := _find_earlier_call(context, conversation):
         return waiting
     words = f"Call of {direct.tool.name}: {shorten_text(text, MAX_SHOWN_INPUT_CHARS)}"
@@ -79,7 +83,12 @@ def _find_or_start(context: RequestContext, direct: DirectTool, arguments: dict[
         direct_call=DirectCall(tool_name=direct.tool.name, input=arguments),
         build_start_writes=lambda _turn: build_call_counts(context),
     )
-    return start_client_turn(context, None, request).turn
+    try:
+        return start_client_turn(context, None, request).turn
+    except ApiError:
+        if is_new:
+            discard_unused_conversation(context.resources, conversation)
+        raise
 
 
 def _find_earlier_call(context: RequestContext, conversation: Conversation) -> Turn | None:

@@ -27,7 +27,7 @@ from fermata.planner_api.sessions import (
 )
 from fermata.plans.chat_forecast import forecast_chat
 from fermata.plans.drafts import draft_history
-from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.plans.drafts.draft_rows import DraftLocation, measure_pages
 from fermata.plans.drafts.draft_store import MadeChange, load_draft
 from fermata.plans.drafts.pending_plan import PendingPlan, load_pending_plan
 from fermata.plans.drafts.repeated_request import make_request_effect_key
@@ -59,9 +59,10 @@ def start_chat(context: RequestContext) -> Response:
     if len(context.request.body) > MAX_CHAT_BYTES:
         raise PayloadTooLarge("Request body too large")
     body = context.parse_body(PlannerChatBody)
-    location = open_counted_session(context, body.session, body.site_id)
+    size = len(context.request.body)
+    location = open_counted_session(context, body.session, body.site_id, first_bytes=size)
     stored = body.model_dump(mode="json", by_alias=True, exclude_none=True)
-    count_bytes(context, len(context.request.body))
+    count_bytes(context, size)
     chat = store_chat(context.resources, context.caller, location.conversation, stored, context.request.origin)
     return Response(200, {"streamId": chat.id})
 
@@ -218,10 +219,10 @@ def list_draft_slugs(context: RequestContext) -> Response:
 def bootstrap_draft(context: RequestContext) -> Response:
     """Begin a draft with the pages of a site."""
     body = context.parse_body(BootstrapBody)
-    location = open_counted_session(context, body.session, body.site_id)
     pages = tuple(page for raw in body.pages if (page := _read_page(raw)))
     if not pages:
         raise InvalidRequest("No valid pages to bootstrap.")
+    location = open_counted_session(context, body.session, body.site_id, first_bytes=measure_pages(pages))
     stored = draft_history.import_pages(context.resources, location, pages, overwrite=body.overwrite)
     if stored is None:
         slugs = list(load_draft(context.resources, location).draft.slugs)

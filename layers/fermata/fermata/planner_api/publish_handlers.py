@@ -6,6 +6,7 @@ from fermata.planner_api.handlers import locate_by_query
 from fermata.planner_api.sessions import make_site_key, open_counted_session, read_name, read_slug
 from fermata.plans.drafts import publishing
 from fermata.plans.drafts.draft_history import import_pages
+from fermata.plans.drafts.draft_rows import measure_pages
 from fermata.wire.bodies.planner_requests import PublishBody, RestoreEditionBody
 from fermata.wire.http.messages import Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
@@ -71,9 +72,9 @@ def show_published_page(context: RequestContext) -> Response:
 def restore_edition(context: RequestContext) -> Response:
     """Make the pages of an edition those of the draft, by changes that can be undone."""
     body = context.parse_body(RestoreEditionBody)
-    location = open_counted_session(context, body.session, body.site_id)
     site = make_site_key(body.site_id)
     pages = publishing.read_kept_edition(context.resources, context.caller.tenant, site, body.number)
+    location = open_counted_session(context, body.session, body.site_id, first_bytes=measure_pages(pages))
     stored = import_pages(context.resources, location, pages, overwrite=True)
     assert stored is not None
     return Response(200, {"status": "restored", "previewVersion": stored.version, "slugs": list(stored.draft.slugs)})

@@ -13,7 +13,7 @@ from fermata.conversations.conversation_store import create_conversation, get_co
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Gone, InvalidRequest, NotFound
-from fermata.limits.count_use import count_single_use
+from fermata.limits.count_use import UseCounter, count_single_use
 from fermata.limits.usage_counters import Use
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.page_model import HOME_SLUG
@@ -95,17 +95,24 @@ def read_session_key(caller: Caller, conversation: Conversation) -> tuple[str, s
     return session, make_site_key(site)
 
 
-def open_counted_session(context: RequestContext, session: str, site: str | None) -> DraftLocation:
+def open_counted_session(
+    context: RequestContext, session: str, site: str | None, *, first_bytes: int = 0
+) -> DraftLocation:
     """Return where the draft of a session is. What the request changes counts as bytes that its caller stores.
 
     Args:
         context: The request.
         session: As `open_session` takes it.
         site: As `open_session` takes it.
+        first_bytes: What the request stores in a session that it begins. One that has no room for it is not begun.
 
     Raises:
         Gone, Forbidden: As `open_session`.
+        TooManyRequests, PayloadTooLarge: There is no room for the first bytes.
     """
+    if first_bytes and find_session(context.resources, context.caller, session, site) is None:
+        counter = UseCounter(context.resources, context.caller, context.caller_limits, new_id())
+        counter.require_room(Use(stored_bytes=first_bytes))
     location = open_session(context.resources, context.caller, session, site)
     return replace(location, count_bytes=partial(count_bytes, context))
 

@@ -13,9 +13,9 @@ from fermata.conversations.message_store import conversation_partition
 from fermata.domain.errors import NotFound
 from fermata.domain.events import CancelledEvent
 from fermata.limits.count_use import delete_empty_counts
+from fermata.privacy.find_subject_rows import list_user_rows_of_conversation
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.prompt_queue.queued_prompt import queue_partition
-from fermata.turns.start.idempotency import build_transcript_prefix, idempotency_partition
 from fermata.turns.turn import build_turn_pk, load_turn
 
 ERASED_TURN = CancelledEvent(reason="Its data is being erased.")
@@ -51,7 +51,7 @@ def erase_conversation(resources: Resources, tenant: str, conversation: str, own
     Args:
         tenant: The tenant's name.
         conversation: The id of the conversation.
-        owner: The user whose snapshots and transcripts for this conversation are deleted; nobody's by default.
+        owner: The user whose snapshots, transcripts and chats for this conversation are deleted; nobody's by default.
     """
     table, pk = resources.settings.conversations_table, conversation_partition(tenant, conversation)
     objects = resources.blobs.erase_folder(conversation_folder(tenant, conversation))
@@ -60,9 +60,8 @@ def erase_conversation(resources: Resources, tenant: str, conversation: str, own
         objects += resources.blobs.erase_folder(f"{snapshots_folder(tenant, owner)}/{conversation}")
     bridges = resources.settings.bridges_table
     rows = erase_partition(resources, bridges, queue_partition(tenant, conversation))
-    if owner:
-        prefix = build_transcript_prefix(conversation)
-        rows += erase_partition(resources, bridges, idempotency_partition(tenant, owner), prefix=prefix)
+    for partition, prefix in list_user_rows_of_conversation(tenant, conversation, owner):
+        rows += erase_partition(resources, bridges, partition, prefix=prefix)
     rows += erase_partition(resources, table, pk, lambda sort_key: sort_key != "meta")
     had_row = erase_partition(resources, table, pk)
     return Counter(conversations=int(had_row > 0), rows=rows + had_row, objects=objects)

@@ -33,6 +33,7 @@ from fermata.privacy.find_subject_rows import (
     iter_settings_by_user,
     list_bridges_partitions_of_user,
     list_turns_of_conversation,
+    list_user_rows_of_conversation,
 )
 from fermata.privacy.privacy_job import DeletionCause, HasTime, PrivacyJob, list_open_jobs, save_privacy_job
 from fermata.privacy.trail_names import iter_trail_entries_of
@@ -125,6 +126,7 @@ def iter_export_lines(resources: Resources, subject: DataSubject) -> Iterator[Li
             folder = snapshots_folder(subject.tenant, conversation["user"])
             for sent_for in (conversation["id"], *of_conversation):
                 yield from _iter_blobs(resources, f"{folder}/{sent_for}")
+            yield from _iter_user_rows_of(resources, conversation)
     for row in iter_ledger_rows(resources, subject):
         turns[row["turn"]] = None
         yield _to_line("usage", row)
@@ -142,6 +144,15 @@ def _iter_conversation(resources: Resources, tenant: str, conversation: str) -> 
     yield from (_to_line("bridges", row) for row in waiting)
     yield from _iter_blobs(resources, conversation_folder(tenant, conversation))
     yield from _iter_blobs(resources, earlier_prompts_folder(tenant, conversation))
+
+
+def _iter_user_rows_of(resources: Resources, conversation: Item) -> Iterator[Line]:
+    places = list_user_rows_of_conversation(conversation["tenant"], conversation["id"], conversation["user"])
+    for partition, prefix in places:
+        rows = resources.tables.query_items(
+            resources.settings.bridges_table, partition, min_sk=prefix, max_sk=f"{prefix}~"
+        )
+        yield from (_to_line("bridges", row) for row in rows)
 
 
 def _iter_turn(resources: Resources, tenant: str, turn: str) -> Iterator[Line]:

@@ -19,7 +19,7 @@ from fermata.editor_bridge.open_editors import editor_partition
 from fermata.limits.limit_keys import user_limits_partition
 from fermata.planner_api.chat_store import chats_partition
 from fermata.privacy.data_subject import DataSubject
-from fermata.turns.start.idempotency import idempotency_partition
+from fermata.turns.start.idempotency import build_transcript_prefix, idempotency_partition
 from fermata.usage.budgets.budget_accounts import BudgetAccount
 from fermata.usage.ledger.ledger_store import FIRST_LEDGER_MONTH, read_ledger_rows
 
@@ -86,6 +86,20 @@ def list_bridges_partitions_of_user(subject: DataSubject) -> list[str]:
         chats_partition(subject.tenant, subject.id),
         editor_partition(subject.tenant, subject.id),
     ]
+
+
+def list_user_rows_of_conversation(tenant: str, conversation: str, user: str) -> list[tuple[str, str]]:
+    """Return where a user's own partitions have rows of one conversation: each with what their sort keys begin with.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The id of the conversation.
+        user: Whose it is; empty if nobody knows, for none.
+    """
+    if not user:
+        return []
+    transcripts = idempotency_partition(tenant, user), build_transcript_prefix(conversation)
+    return [transcripts, (chats_partition(tenant, user), f"{conversation}.")]
 
 
 def iter_settings_by_user(resources: Resources, subject: DataSubject) -> Iterator[Item]:

@@ -46,7 +46,7 @@ def commit_with_budget_hold(
 
     Args:
         commit: As for `reserve_budget_and_commit`.
-        answer_tokens: The limit of the answer, where it is not the deployment's.
+        answer_tokens: The limit of the answer, where it is not the deployment's; 0 for a request without one.
 
     Raises:
         PaymentRequired: A budget does not cover it.
@@ -83,8 +83,9 @@ def _compute_max_cost(
     if price is None:
         return None
     thinking_tokens = get_model_traits(turn.provider).thinking_allowance(turn.model, turn.thinking_tokens)
-    completion_tokens = (answer_tokens or resources.settings.max_answer_tokens) + thinking_tokens
-    return max(compute_max_cost(price, prompt_tokens, completion_tokens), MIN_HOLD_USD)
+    if answer_tokens is None:
+        answer_tokens = resources.settings.max_answer_tokens
+    return max(compute_max_cost(price, prompt_tokens, answer_tokens + thinking_tokens), MIN_HOLD_USD)
 
 
 def build_turn_outcome(resources: Resources, turn: Turn, terminal: TerminalEvent, state: TurnState) -> TurnOutcome:

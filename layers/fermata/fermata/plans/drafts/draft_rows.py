@@ -178,6 +178,11 @@ def dump_page(page: Page) -> str:
     return json.dumps(page.to_wire(), separators=(",", ":"), ensure_ascii=False)
 
 
+def measure_pages(pages: Sequence[Page]) -> int:
+    """Return how many bytes pages take, as they are stored."""
+    return sum(len(dump_page(page).encode()) for page in pages)
+
+
 def load_page(text: Any) -> Page | None:
     """Return the page that a text of JSON holds; None without one."""
     return Page.from_wire(json.loads(text)) if isinstance(text, str) else None
