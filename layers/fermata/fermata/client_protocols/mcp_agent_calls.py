@@ -8,7 +8,13 @@ from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
-from fermata.client_protocols.mcp_calls import McpCall, SettledCall, build_call_counts, build_mcp_result
+from fermata.client_protocols.mcp_calls import (
+    McpCall,
+    SettledCall,
+    build_call_counts,
+    build_mcp_result,
+    require_room_for_prompt,
+)
 from fermata.conversations.conversation_store import create_conversation
 from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.domain.approval_reasons import ApprovalReason
@@ -70,6 +76,7 @@ def ask_agent(context: RequestContext, scope: str, arguments: Mapping[str, Any],
     counts("")  # refuses before a conversation is there
     lease = ReaderLease.take(resources, caller, context.caller_limits)
     with lease.released_on_failure():
+        require_room_for_prompt(context)
         conversation = create_conversation(resources, caller, scope, None, None, "", space=space)
         turn = _start_turn(context, conversation, prompt.strip(), counts)
     deadline = resources.clock.monotonic() + resources.settings.reader_seconds

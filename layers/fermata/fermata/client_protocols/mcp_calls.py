@@ -17,8 +17,10 @@ from fermata.domain.tools import ToolOutput
 from fermata.domain.workspace_plan import PlanMeter
 from fermata.editor_bridge.editor_call import EditorCall, read_editor_call, request_editor_call
 from fermata.editor_bridge.open_editors import OpenEditor, list_open_editors, read_editor
+from fermata.limits.count_use import UseCounter
 from fermata.limits.metered_uses import MeteredUse, build_use_counts, reserve_metered_use
 from fermata.limits.reader_leases import ReaderLease
+from fermata.limits.usage_counters import Use
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call, apply_result_policy, get_timeout_seconds
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import Access, Execution, ToolContext
@@ -131,6 +133,20 @@ def build_call_counts(context: RequestContext) -> Sequence[Update]:
     """
     subscription = context.tenant.subscription
     return build_use_counts(context.resources, context.caller.tenant, subscription, _make_call_use(context))
+
+
+def require_room_for_prompt(context: RequestContext) -> None:
+    """Return if its limits let the caller send a prompt now. It is asked before a conversation begins for one.
+
+    Args:
+        context: The request of the client.
+
+    Raises:
+        TooManyRequests: A limit is reached.
+    """
+    name = new_id()
+    counter = UseCounter(context.resources, context.caller, context.caller_limits, name)
+    counter.require_room(Use(prompts=1, turn=name))
 
 
 def _get_listed_name(found: EditorTool) -> str:

@@ -17,7 +17,7 @@ from fermata.aws.resources import Resources
 from fermata.client_protocols.chat_conversations import find_chat, open_chat
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, find_client_turn, start_client_turn
-from fermata.client_protocols.mcp_calls import build_call_counts, build_mcp_result
+from fermata.client_protocols.mcp_calls import build_call_counts, build_mcp_result, require_room_for_prompt
 from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.conversations.message_store import read_newest_messages
 from fermata.domain.blocks import TextBlock
@@ -70,6 +70,8 @@ def _find_or_start(context: RequestContext, direct: DirectTool, arguments: dict[
     digest = hashlib.sha256(f"{direct.tool.name} {text}".encode()).hexdigest()[:32]
     name = f"mcp {digest}"
     is_new = find_chat(context.resources, context.caller, direct.scope, name) is None
+    if is_new:
+        require_room_for_prompt(context)
     conversation = open_chat(context.resources, context.caller, direct.scope, name)
     if waiting := _find_earlier_call(context, conversation):
         return waiting
