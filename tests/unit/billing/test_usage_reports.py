@@ -8,17 +8,18 @@ import pytest
 from click.testing import CliRunner
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import TransactionCanceled
+from fermata.aws.dynamodb_items_and_writes import Delete, Put, TransactionCanceled
 from fermata.aws.message_queue import MAX_DELAY_SECONDS
 from fermata.aws.resources import Resources
 from fermata.billing.billing_receiver import remove_billing_receiver, set_billing_receiver
 from fermata.billing.deliver_usage_report import deliver_usage_report, retry_failed_reports
 from fermata.billing.make_usage_reports import make_usage_reports
 from fermata.billing.queue_usage_reports import queue_usage_reports
-from fermata.billing.usage_report import UsageReport, read_workspace_reports
+from fermata.billing.usage_report import UsageReport, build_report_key, read_workspace_reports
 from fermata.domain.errors import AddressRefused
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
+from fermata.limits.month_counts import months_partition
 from fermata.signed_requests.signature import verify_request
 from fermata.webhooks.send_event import MAX_AGE_SECONDS
 from fermata.wire.auth.tenant_store import update_tenant
@@ -272,6 +273,35 @@ def test_a_run_that_ends_early_is_gone_on_with_where_it_ended(
         queue_usage_reports(resources, lambda: False)
     queue_of(resources).deliver(resources)
     assert [call.body["data"]["tenant"] for call in receiver.calls] == ["atelier", BAKERY, "cinema"]
+
+
+def test_a_workspace_whose_reports_cannot_be_read_keeps_no_other_from_being_reported(
+    resources: Resources, receiver: ScriptedToolServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_billing_receiver(resources, receiver.url)
+    make_tenant(resources, "cinema")
+    use(resources, 2)
+    use(resources, 1, tenant="cinema")
+    key = build_report_key(resources, BAKERY, "open#damaged")
+    resources.tables.write_items(Put(key.table, {"pk": key.pk, "sk": key.sk, "id": 7}))
+    assert run(resources) == 1
+    assert [call.body["data"]["tenant"] for call in receiver.calls] == ["cinema"]
+    assert "billing.workspace_failed" in caplog.text
+    resources.tables.write_items(Delete(*key))
+    assert run(resources) == 1
+    assert told(receiver)[-1] == ("ai_messages", 2, 2)
+
+
+def test_a_mark_of_what_is_reported_outlives_what_was_counted(
+    resources: Resources, receiver: ScriptedToolServer
+) -> None:
+    """Expired rows go in any order within days: a month without its mark would be reported again."""
+    set_billing_receiver(resources, receiver.url)
+    use(resources, 2)
+    run(resources)
+    [counted] = resources.tables.query_items(resources.settings.bridges_table, months_partition(BAKERY))
+    [mark] = read_workspace_reports(resources, BAKERY).reported.values()
+    assert mark["ttl"] >= counted["ttl"] + 30 * 86_400
 
 
 def test_an_address_within_the_network_is_no_receiver(shared_resources: Resources) -> None:

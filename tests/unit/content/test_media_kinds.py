@@ -21,7 +21,7 @@ from fermata.content.media.media_room import count_media_bytes, list_asset_files
 from fermata.content.media.redraw_image import redraw_image
 from fermata.content.media.variant_presets import FocalPoint, draw_preset
 from fermata.content.working_documents import WorkingDocuments
-from fermata.domain.check_image_header import InvalidImageError
+from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 from tests.images import make_image, open_image
 from tests.unit.content.conftest import ADA
@@ -60,7 +60,9 @@ def read_shared_fields(version: DocumentVersion) -> dict[str, object]:
         (make_svg(""), "image/svg+xml"),
         (b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- drawn -->" + make_svg(""), "image/svg+xml"),
         (PDF, "application/pdf"),
+        (b"\xef\xbb\xbf\r\n" + PDF, "application/pdf"),
         (MP4, "video/mp4"),
+        (MP4.replace(b"isom", b"MSNV"), "video/mp4"),
         (WEBM, "video/webm"),
     ],
 )
@@ -77,9 +79,10 @@ def test_a_file_is_known_by_its_bytes(raw: bytes, media_type: str) -> None:
         WEBM.replace(b"webm", b"mkv1"),
         MP4.replace(b"moov", b"free"),
         PDF.replace(b"%%EOF", b""),
+        b"<!doctype html><script>alert(1)</script>" + PDF,
         b"MZ" + bytes(100),
     ],
-    ids=["html", "heic", "quicktime", "matroska", "cut video", "cut pdf", "program"],
+    ids=["html", "heic", "quicktime", "matroska", "cut video", "cut pdf", "html before a pdf", "program"],
 )
 def test_what_is_no_kind_of_media_is_refused(raw: bytes) -> None:
     with pytest.raises(InvalidImageError):
@@ -131,6 +134,22 @@ def test_an_avif_that_moves_or_is_cut_off_is_refused() -> None:
             redraw_image(whole[:length])
 
 
+@pytest.mark.parametrize("flags", [1, 3, 255])
+def test_a_grid_of_an_avif_counts_with_all_its_pixels_whatever_its_flags_say(flags: int) -> None:
+    grid = struct.pack(">BBBBII", 0, flags, 1, 1, 9_000, 9_000)
+    entry = make_box(b"infe", struct.pack(">IHH", 2 << 24, 1, 0) + b"grid\0")
+    boxes = (
+        make_box(b"iinf", struct.pack(">IH", 0, 1) + entry),
+        # version 1, sizes of 4 bytes; one item, in `idat`, of one part
+        make_box(b"iloc", struct.pack(">IBBHHHHHII", 1 << 24, 0x44, 0, 1, 1, 1, 0, 1, 0, len(grid))),
+        make_box(b"idat", grid),
+        make_box(b"iprp", make_box(b"ipco", make_box(b"ispe", struct.pack(">III", 0, 30, 20)))),
+    )
+    raw = make_box(b"ftyp", b"avif" + bytes(4)) + make_box(b"meta", bytes(4) + b"".join(boxes))
+    with pytest.raises(ImageTooLargeError, match="9,000 by 9,000"):
+        check_avif_header(raw)
+
+
 @pytest.mark.parametrize(
     "inside",
     [
@@ -148,6 +167,11 @@ def test_an_avif_that_moves_or_is_cut_off_is_refused() -> None:
         '<html:script xmlns:html="http://www.w3.org/1999/xhtml">alert(1)</html:script>',
         '<?xml-stylesheet href="//elsewhere.example/x.css"?>',
         "<metadata>Ada, Camera alert(1)</metadata><!-- alert(1) -->",
+        """<g xmlns:z='aria-x="1"' z:onclick="alert`1`"/>""",
+        """<g xmlns:z='aria-x="1"&gt;&lt;script&gt;alert`1`&lt;/script&gt;&lt;g' z:id="a"/>""",
+        "<style>/* */@/**/import '//elsewhere.example/x'</style>",
+        "<style>a{fill:ur/* */l(//elsewhere.example/x)}</style>",
+        "<style>a{fill:red} /* alert</style>",
     ],
 )
 def test_an_svg_keeps_nothing_that_runs_or_is_fetched(inside: str) -> None:
@@ -168,6 +192,25 @@ def test_an_svg_keeps_its_drawing() -> None:
     assert (drawing.width, drawing.height) == (40, 30)
     for part in ('<stop offset="0" stop-color="#fff">', ".b{fill:url(#g)}", 'd="M0 0L9 9Z"', "Rye &amp; spelt &lt;"):
         assert part in drawing.data.decode()
+
+
+def test_a_style_keeps_what_is_beside_its_comments() -> None:
+    inside = "<style><![CDATA[/* <![CDATA[ */.a{fill:red}/*/ one /* two */.b>c{fill:url(#g)}/**/]]></style>"
+    kept = clean_svg(make_svg(inside)).data.decode()
+    assert ".a{fill:red}" in kept
+    assert ".b&gt;c{fill:url(#g)}" in kept
+    assert not any(word in kept for word in ("/*", "*/", "one", "two"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "shift_jis", "hex", "idna", "no-such-one"])
+def test_an_svg_in_an_encoding_that_is_not_read_is_refused(encoding: str) -> None:
+    with pytest.raises(InvalidImageError, match="save it in UTF-8"):
+        clean_svg(f'<?xml version="1.0" encoding="{encoding}"?>'.encode() + make_svg("<title>+ADw-script+AD4-</title>"))
+
+
+def test_an_svg_in_an_old_encoding_is_written_in_utf_8() -> None:
+    raw = '<?xml version="1.0" encoding="windows-1254"?>' + make_svg("<title>şeker</title>").decode()
+    assert "<title>şeker</title>" in clean_svg(raw.encode("cp1254")).data.decode()
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,7 @@ def test_an_approved_submission_becomes_a_draft_in_the_language_of_its_visitor(s
     assert site.decide(found["id"], "approved").body["submission"]["entryId"] == entry
     document = site.manager.send("GET", f"shop/main/documents/contact/{entry}").body["document"]
     assert (document["status"], document["locales"]) == ("draft", {"de": SENT})
+    assert document["meta"] == {"de": {"source": "human"}}, "An erasure finds no name of a moderator in content."
     assert [one["id"] for one in site.list("approved")] == [found["id"]]
     assert site.list() == []
     late = site.decide(found["id"], "rejected")

@@ -17,6 +17,8 @@ from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.month_counts import MONTH_PREFIX, MONTH_ROW_SECONDS, months_partition, read_month_count
 
+_MARK_SECONDS = MONTH_ROW_SECONDS + 60 * 86_400
+"""Longer than what was counted: expired rows are deleted in any order, and a use without its mark is reported again."""
 _MONTHS = 2
 """The last months with uses that are looked at. What is counted behind midnight is of the month before."""
 
@@ -92,7 +94,7 @@ def _build_mark(
 ) -> Update:
     """Build the write that says how much is reported. It fails if another one has said so since."""
     mark = CountRowUpdate(build_report_key(resources, tenant, f"{REPORTED_PREFIX}{month}"))
-    mark.set("ttl", now + MONTH_ROW_SECONDS)
+    mark.set("ttl", now + _MARK_SECONDS)
     for meter, total in changed.items():
         mark.set(meter.value, total)
     mark.require_as_read(reported, [meter.value for meter in changed])

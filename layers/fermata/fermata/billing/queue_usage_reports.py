@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.billing.billing_receiver import read_billing_receiver
@@ -31,7 +32,10 @@ def queue_usage_reports(resources: Resources, has_time: Callable[[], bool]) -> i
         if number and not has_time():
             _store_position(resources, tenant)
             return queued
-        queued += _queue_reports_of(resources, tenant)
+        try:
+            queued += _queue_reports_of(resources, tenant)
+        except Exception:  # noqa: BLE001 - logged with its traceback; the others are reported, and the next run tries again
+            observability.log_exception("billing.workspace_failed", tenant=tenant)
     return queued
 
 

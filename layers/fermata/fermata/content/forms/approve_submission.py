@@ -22,21 +22,20 @@ def make_entry_key(space: SpaceKey, submission: Submission) -> DocumentKey:
     return DocumentKey(submission.model, digest[:12])
 
 
-def build_entry(
-    submission: Submission, model: ContentModel, locales: Sequence[str], approved_by: str
-) -> DocumentContent:
+def build_entry(submission: Submission, model: ContentModel, locales: Sequence[str]) -> DocumentContent:
     """Return what the entry of a submission says: in the language of its visitor, if the model is translated.
+
+    It does not name who has approved it. Its version and the submission do, where an erasure finds the name.
 
     Args:
         submission: The submission.
         model: Its model.
         locales: Those of the space, the default one first.
-        approved_by: Who approves it.
     """
     locale = submission.locale if submission.locale in locales else locales[0]
     place = locale if model.i18n else DEFINITION_LOCALE
     content = DocumentContent(status=ContentStatus.DRAFT).with_fields(place, dict(submission.data))
-    content = content.model_copy(update={"meta": {place: {"source": "human", "approved_by": approved_by}}})
+    content = content.model_copy(update={"meta": {place: {"source": "human"}}})
     return content.model_copy(update={"title": derive_title(model, content, locales[0])[:500]})
 
 
@@ -59,7 +58,7 @@ def approve_submission(
     if submission.entry_id:
         return submission
     locales = read_space(resources, space).locales
-    content = build_entry(submission, read_model(resources, space, submission.model).model, locales, author.user)
+    content = build_entry(submission, read_model(resources, space, submission.model).model, locales)
     key = make_entry_key(space, submission)
 
     def decide_too() -> list[Write]:

@@ -90,7 +90,7 @@ def _iter_coded_sizes(raw: bytes, meta: list[Box]) -> Iterator[tuple[int, int]]:
         if kinds.get(item) == b"av01":
             yield from _iter_frame_sizes(content)
         elif kinds.get(item) == b"grid":
-            width = 4 if content[1:2] == b"\1" else 2
+            width = 4 if content[1:2] and content[1] & 1 else 2  # whatever else its flags say
             yield (
                 int.from_bytes(content[4 : 4 + width], "big"),
                 int.from_bytes(content[4 + width : 4 + 2 * width], "big"),

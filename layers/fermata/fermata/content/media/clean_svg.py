@@ -26,6 +26,8 @@ _MAX_ELEMENTS, _MAX_DEPTH, _MAX_DRAWN = 20_000, 100, 100_000
 _UNWRAPPED = frozenset({"a", "switch"})
 """What is in them is kept, and they are not."""
 _REFERENCE = re.compile(r"#[A-Za-z_][\w.:-]{0,200}")
+_ARIA_NAME = re.compile(r"aria-[a-z]{1,40}")
+"""All of a name: one from a namespace begins with its address, which may be any text."""
 _NAME_LETTERS = f"{string.ascii_letters}{string.digits}_-"
 _BRACKET = re.compile(r"\(")
 _MAX_FUNCTION_CHARS, _MAX_FUNCTIONS = 40, 5_000
@@ -69,6 +71,8 @@ def clean_svg(raw: bytes) -> SvgDrawing:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
         raise InvalidImageError(f"is a damaged SVG: {error}") from error
+    except (LookupError, ValueError) as error:  # what Python's expat says of an encoding that it cannot read
+        raise InvalidImageError("is an SVG in an encoding that is not read; save it in UTF-8") from error
     return writer.finish()
 
 
@@ -134,7 +138,7 @@ class _SvgWriter:
         name = self._open.pop()
         self._ids.pop()
         if name == "style":
-            text, self._style = "".join(self._style or ()), None
+            text, self._style = _cut_comments("".join(self._style or ())), None
             if _is_plain_style(text):
                 self._written.append(f"<style>{escape(text)}</style>")
         elif name:
@@ -191,13 +195,20 @@ def _keep_attributes(attributes: Mapping[str, str]) -> list[tuple[str, str]]:
         name = "href" if given == _XLINK_HREF else _XML_NAMES.get(given, given)
         if name == "href":
             is_kept = _REFERENCE.fullmatch(value) is not None
-        elif name not in SVG_ATTRIBUTES and name not in _XML_NAMES.values() and not name.startswith("aria-"):
+        elif name not in SVG_ATTRIBUTES and name not in _XML_NAMES.values() and not _ARIA_NAME.fullmatch(name):
             is_kept = False
         else:
             is_kept = _is_plain_style(value)
         if is_kept:
             kept.append((name, value))
     return kept
+
+
+def _cut_comments(css: str) -> str:
+    """Return a style without its comments, as CSS reads them: one that does not end is all of the rest."""
+    first, *others = css.split("/*")
+    parts = (part.partition("*/") for part in others)
+    return " ".join([first, *(rest for _, end, rest in parts if end)])
 
 
 def _is_plain_style(text: str) -> bool:

@@ -20,7 +20,7 @@ MAX_MEDIA_BYTES = {
 }
 _MP4_BRANDS = frozenset({
     b"isom", b"iso2", b"iso3", b"iso4", b"iso5", b"iso6", b"iso7", b"iso8", b"iso9", b"mp41", b"mp42", b"avc1",
-    b"M4V ", b"M4VH", b"M4VP", b"mmp4", b"dash", b"msdh",
+    b"M4V ", b"M4VH", b"M4VP", b"mmp4", b"dash", b"msdh", b"cmfc", b"MSNV", b"XAVC",
 })  # fmt: skip
 _MAX_BRAND_BYTES = 256
 _MAX_BOXES = 10_000
@@ -30,7 +30,7 @@ _EBML_HEADER_BYTES = 64
 _PDF_START, _PDF_END, _PDF_END_BYTES = b"%PDF-", b"%%EOF", 2048
 _XML_STARTS = (b"<svg", b"<?xml", b"<!--", b"<!DOCTYPE svg")
 _SVG_NAME = b"<svg"
-_SVG_START_BYTES = 4096
+_START_BYTES = 4096
 
 
 class Box(NamedTuple):
@@ -67,9 +67,9 @@ def _find_type(raw: bytes) -> str:
         return _find_type_of_brands(raw)
     if raw.startswith(_EBML):
         return WEBM if _WEBM_DOCTYPE in raw[:_EBML_HEADER_BYTES] else ""
-    if raw.startswith(_PDF_START):
+    start = raw[:_START_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()  # servers write such before a PDF, too
+    if start.startswith(_PDF_START):
         return PDF
-    start = raw[:_SVG_START_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     return SVG if start.startswith(_XML_STARTS) and _SVG_NAME in start else ""
 
 

@@ -39,7 +39,7 @@ def approve_studio_submission(arguments: dict[str, Any], access: StudioAccess) -
     if submission.entry_id:
         return _describe(submission, f"It was approved before, as the entry {submission.entry_id}.", access)
     model, key = access.require_model(submission.model), make_entry_key(access.opened.space, submission)
-    content = build_entry(submission, model, access.whole.record.locales, access.opened.author.user)
+    content = build_entry(submission, model, access.whole.record.locales)
     [place] = content.locales
 
     def add_entry(before: DocumentContent | None) -> DocumentContent:
