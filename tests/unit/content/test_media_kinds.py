@@ -172,6 +172,9 @@ def test_a_grid_of_an_avif_counts_with_all_its_pixels_whatever_its_flags_say(fla
         "<style>/* */@/**/import '//elsewhere.example/x'</style>",
         "<style>a{fill:ur/* */l(//elsewhere.example/x)}</style>",
         "<style>a{fill:red} /* alert</style>",
+        "<style>@media screen{a{fill:red}}@import '//elsewhere.example/x'</style>",
+        "<style>@@mediaimport '//elsewhere.example/x'</style>",
+        "<style>@media screen{a{fill:url(//elsewhere.example/x)}}</style>",
     ],
 )
 def test_an_svg_keeps_nothing_that_runs_or_is_fetched(inside: str) -> None:
@@ -200,6 +203,11 @@ def test_a_style_keeps_what_is_beside_its_comments() -> None:
     assert ".a{fill:red}" in kept
     assert ".b&gt;c{fill:url(#g)}" in kept
     assert not any(word in kept for word in ("/*", "*/", "one", "two"))
+
+
+def test_a_style_keeps_its_rules_for_dark_pages() -> None:
+    style = "<style>#a{fill:black}@media (prefers-color-scheme: dark){#a{fill:white}}@media(max-width:9px){}</style>"
+    assert style in clean_svg(make_svg(style)).data.decode()
 
 
 @pytest.mark.parametrize("encoding", ["utf-7", "shift_jis", "hex", "idna", "no-such-one"])

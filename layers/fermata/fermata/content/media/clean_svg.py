@@ -28,6 +28,7 @@ _UNWRAPPED = frozenset({"a", "switch"})
 _REFERENCE = re.compile(r"#[A-Za-z_][\w.:-]{0,200}")
 _ARIA_NAME = re.compile(r"aria-[a-z]{1,40}")
 """All of a name: one from a namespace begins with its address, which may be any text."""
+_MEDIA_RULE = "@media"
 _NAME_LETTERS = f"{string.ascii_letters}{string.digits}_-"
 _BRACKET = re.compile(r"\(")
 _MAX_FUNCTION_CHARS, _MAX_FUNCTIONS = 40, 5_000
@@ -35,7 +36,7 @@ _FUNCTIONS = frozenset({
     "", "rgb", "rgba", "hsl", "hsla", "matrix", "translate", "translatex", "translatey", "scale", "scalex", "scaley",
     "rotate", "skewx", "skewy", "calc", "min", "max", "clamp", "var", "polygon", "circle", "ellipse", "inset",
     "blur", "brightness", "contrast", "drop-shadow", "grayscale", "hue-rotate", "invert", "opacity", "saturate",
-    "sepia", "cubic-bezier", "not", "nth-child", "nth-of-type",
+    "sepia", "cubic-bezier", "media", "not", "nth-child", "nth-of-type",
 })  # fmt: skip
 _LENGTH = re.compile(r"\s*([0-9]{1,7}(?:\.[0-9]{0,9})?)(?:px)?\s*")
 _BOX_SIZE = re.compile(r"\s*[-+\d.eE]+[\s,]+[-+\d.eE]+[\s,]+([0-9]{1,7}(?:\.\d*)?)[\s,]+([0-9]{1,7}(?:\.\d*)?)\s*")
@@ -214,10 +215,10 @@ def _cut_comments(css: str) -> str:
 def _is_plain_style(text: str) -> bool:
     r"""Return whether a text of CSS, or of an attribute, fetches nothing and hides nothing behind escapes.
 
-    Rules that begin with @ are none that a drawing needs. Functions are those of an allowed list, and `url` with a
-    part of the same file.
+    Of rules that begin with @, those for dark pages and for print are kept. Functions are those of an allowed list,
+    and `url` with a part of the same file.
     """
-    if "\\" in text or "@" in text or "/*" in text or text.count("(") > _MAX_FUNCTIONS:
+    if "\\" in text or "@" in text.replace(_MEDIA_RULE, "") or "/*" in text or text.count("(") > _MAX_FUNCTIONS:
         return False
     return all(_is_plain_function(text, found.start()) for found in _BRACKET.finditer(text))
 
