@@ -134,20 +134,38 @@ def test_an_avif_that_moves_or_is_cut_off_is_refused() -> None:
             redraw_image(whole[:length])
 
 
+def make_avif(kind: bytes, content: bytes) -> bytes:
+    """Make an AVIF of one item, in boxes that say 30 by 20 pixels."""
+    entry = make_box(b"infe", struct.pack(">IHH", 2 << 24, 1, 0) + kind + b"\0")
+    boxes = (
+        make_box(b"iinf", struct.pack(">IH", 0, 1) + entry),
+        # version 1, with sizes of 4 bytes; one item in `idat`, of one part
+        make_box(b"iloc", struct.pack(">IBBHHHHHII", 1 << 24, 0x44, 0, 1, 1, 1, 0, 1, 0, len(content))),
+        make_box(b"idat", content),
+        make_box(b"iprp", make_box(b"ipco", make_box(b"ispe", struct.pack(">III", 0, 30, 20)))),
+    )
+    return make_box(b"ftyp", b"avif" + bytes(4)) + make_box(b"meta", bytes(4) + b"".join(boxes))
+
+
 @pytest.mark.parametrize("flags", [1, 3, 255])
 def test_a_grid_of_an_avif_counts_with_all_its_pixels_whatever_its_flags_say(flags: int) -> None:
     grid = struct.pack(">BBBBII", 0, flags, 1, 1, 9_000, 9_000)
-    entry = make_box(b"infe", struct.pack(">IHH", 2 << 24, 1, 0) + b"grid\0")
-    boxes = (
-        make_box(b"iinf", struct.pack(">IH", 0, 1) + entry),
-        # version 1, sizes of 4 bytes; one item, in `idat`, of one part
-        make_box(b"iloc", struct.pack(">IBBHHHHHII", 1 << 24, 0x44, 0, 1, 1, 1, 0, 1, 0, len(grid))),
-        make_box(b"idat", grid),
-        make_box(b"iprp", make_box(b"ipco", make_box(b"ispe", struct.pack(">III", 0, 30, 20)))),
-    )
-    raw = make_box(b"ftyp", b"avif" + bytes(4)) + make_box(b"meta", bytes(4) + b"".join(boxes))
     with pytest.raises(ImageTooLargeError, match="9,000 by 9,000"):
-        check_avif_header(raw)
+        check_avif_header(make_avif(b"grid", grid))
+
+
+@pytest.mark.parametrize(("size_bits", "is_taken"), [(5, True), (16, False)])
+def test_a_frame_of_an_avif_that_may_say_a_larger_size_than_its_sequence_counts_with_that(
+    size_bits: int, is_taken: bool
+) -> None:
+    """Decoders take what a frame says behind a header that is not reduced, if the bits of a size have room for it."""
+    header = f"0001{0:025b}{size_bits - 1:04b}{size_bits - 1:04b}{29:0{size_bits}b}{19:0{size_bits}b}"
+    sequence = b"\x08" + int(header.ljust(80, "0"), 2).to_bytes(10, "big")
+    if is_taken:
+        assert check_avif_header(make_avif(b"av01", sequence))[1:] == (30, 20)
+    else:
+        with pytest.raises(ImageTooLargeError, match="32,768 by 32,768"):
+            check_avif_header(make_avif(b"av01", sequence))
 
 
 @pytest.mark.parametrize(

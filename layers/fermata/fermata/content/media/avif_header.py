@@ -167,14 +167,20 @@ def _read_size(part: bytes, at: int) -> tuple[int, int]:
 
 
 def _read_frame_size(bits: _Bits) -> tuple[int, int]:
-    """Return the greatest width and height of the frames behind a sequence header."""
+    """Return the greatest width and height of the frames behind a sequence header.
+
+    Behind one that is not reduced, a frame may say another size, as large as the bits of a size can say, and a decoder
+    takes it. Encoders use no more bits than the size needs, and then half of that is no more than the size.
+    """
     bits.read(4)  # profile, still picture
-    if bits.read(1):  # a reduced header
+    is_reduced = bits.read(1)
+    if is_reduced:
         bits.read(5)
     else:
         _skip_operating_points(bits)
     width_bits, height_bits = bits.read(4) + 1, bits.read(4) + 1
-    return bits.read(width_bits) + 1, bits.read(height_bits) + 1
+    width, height = bits.read(width_bits) + 1, bits.read(height_bits) + 1
+    return (width, height) if is_reduced else (max(width, 1 << width_bits - 1), max(height, 1 << height_bits - 1))
 
 
 def _skip_operating_points(bits: _Bits) -> None:
