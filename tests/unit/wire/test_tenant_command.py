@@ -210,3 +210,6 @@ def test_a_tenant_is_given_a_plan_with_a_limit_of_its_own(resources: Resources, 
     for wrong in ("chatMessages=-1", "messages=1", "chatMessages="):
         refused = run("plan", "bakery", "starter", "--limit", wrong, *at_stack)
         assert (refused.exit_code, "is none of NAME=NUMBER" in refused.output) == (2, True)
+    for wrong in ("", "*a*b*c*d*"):
+        refused = run("plan", "bakery", "starter", "--model", wrong, *at_stack)
+        assert (refused.exit_code, "names of 1 to 200 characters" in " ".join(refused.output.split())) == (2, True)

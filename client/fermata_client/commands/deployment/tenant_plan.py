@@ -34,12 +34,18 @@ def choose_plan(
     region: str | None,
 ) -> None:
     """Give the tenant NAME the plan PLAN, in place of the one before with all of its options."""
+    from pydantic import ValidationError
+
     from fermata.domain.workspace_plan import Subscription
     from fermata.wire.auth.tenant_store import update_tenant
 
     ends = int(until.replace(tzinfo=UTC).timestamp()) if until else None
     chosen = dict(map(_parse_plan_limit, limits))
-    subscription = Subscription(plan=plan, state=state, until=ends, overage=overage, limits=chosen, models=models)
+    try:
+        subscription = Subscription(plan=plan, state=state, until=ends, overage=overage, limits=chosen, models=models)
+    except ValidationError as error:  # the other options were checked one by one
+        first = error.errors(include_url=False)[0]
+        raise click.BadParameter(first["msg"].removeprefix("Value error, "), param_hint="--model") from error
     changed = update_tenant(open_operator_resources(stack, region), name, subscription=subscription)
     click.echo(json.dumps(changed.to_operator_view(), indent=2))
 
