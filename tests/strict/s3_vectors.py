@@ -127,6 +127,10 @@ class S3VectorsServer(ThreadedServer):
             index.vectors.pop(key, None)
         return {}
 
+    def _get_vectors(self, body: Json) -> Json:
+        vectors = self._find_index(body).vectors
+        return {"vectors": [{"key": key} for key in body["keys"] if key in vectors]}
+
     def _list_vectors(self, body: Json) -> Json:
         page, following = take_page(sorted(self._find_index(body).vectors), body)
         return {"vectors": [{"key": key} for key in page]} | following

@@ -158,6 +158,43 @@ def test_a_search_whose_vectors_are_gone_says_who_brings_them_back(
     assert find(bucket, space, "rye bread")[0] == "rye"
 
 
+def test_an_index_that_a_change_has_created_anew_is_not_taken_for_the_whole_space(
+    bucket: Resources, space: SpaceKey, pages: list[DocumentKey], server: S3VectorsServer
+) -> None:
+    server.reset()
+    update_document(bucket, space, pages[0], ADA, lambda it: it.model_copy(update={"title": "Rye and bread"}))
+    assert index_documents(bucket, space, pages, LEXICAL) == 1
+    with pytest.raises(ServiceUnavailable, match=f"reindex {space.name} --again`"):
+        find(bucket, space, "rye bread")
+    index_documents(bucket, space, pages, LEXICAL, again=True)
+    assert {"about", "rye"} <= set(find(bucket, space, "rye bread"))
+    assert "GetVectors" not in server.operations[-2:], "Nothing is looked for where nothing is missed."
+
+
+def test_another_space_of_the_tenant_does_not_hide_that_the_vectors_of_one_are_gone(
+    bucket: Resources, space: SpaceKey, pages: list[DocumentKey], server: S3VectorsServer
+) -> None:
+    other = space._replace(site="blog")
+    create_space(bucket, other, ContentSpace(), ADA)
+    server.reset()
+    index_documents(bucket, other, [add_page(bucket, other, "rye", "Rye")], LEXICAL)
+    assert find(bucket, other, "rye") == ["rye"]
+    with pytest.raises(ServiceUnavailable, match=f"reindex {space.name} --again`"):
+        find(bucket, space, "rye bread")
+
+
+def test_vectors_that_a_query_misses_although_they_are_there_are_left_out(
+    bucket: Resources,
+    space: SpaceKey,
+    pages: list[DocumentKey],
+    server: S3VectorsServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "_query_vectors", lambda _body: {"vectors": [], "distanceMetric": "cosine"})
+    assert find(bucket, space, "Rye bread")[0] == "rye", "It is found by its title."
+    assert server.operations[-2:] == ["QueryVectors", "GetVectors"]
+
+
 def test_more_documents_than_a_page_of_the_answer_are_found(bucket: Resources, space: SpaceKey) -> None:
     keys = [add_page(bucket, space, f"port-{number}", f"Harbour {number}") for number in range(8)]
     index_documents(bucket, space, keys, HARBOURS)

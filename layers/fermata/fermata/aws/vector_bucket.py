@@ -87,6 +87,17 @@ class VectorBucket:
                 raise
             raise VectorIndexGone(f"There is no vector index of {len(numbers)} dimensions.") from error
 
+    def find_stored_keys(self, tenant: str, dimensions: int, keys: Sequence[str]) -> set[str]:
+        """Return which of some keys have a vector, with one request.
+
+        Args:
+            tenant: Whose they are.
+            dimensions: How many numbers each of them has. The tenant has such vectors.
+            keys: At most 100 of them.
+        """
+        found = self._client.get_vectors(indexArn=self._index_arn(tenant, dimensions), keys=list(keys))
+        return {one["key"] for one in found["vectors"]}
+
     def delete_vectors(self, tenant: str, dimensions: int, keys: Sequence[str]) -> None:
         """Delete vectors. One that is gone already stays gone, and so do all if their index is gone.
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fermata.client_protocols.chat_conversations import find_agent_scope, open_chat
+from fermata.client_protocols.chat_conversations import find_agent_scope, opened_chat
 from fermata.client_protocols.client_messages import (
     ClientAnswer,
     build_client_tools,
@@ -42,7 +42,8 @@ def run_agui(context: RequestContext) -> Response:
     answers = _read_answers(body)
     is_prompt = not body.resume and bool(body.messages) and body.messages[-1].get("role") == "user"
     if answers and not is_prompt:
-        return _go_on(context, body, open_chat(context.resources, context.caller, scope, body.thread_id), answers)
+        with opened_chat(context.resources, context.caller, scope, body.thread_id) as conversation:
+            return _go_on(context, body, conversation, answers)
     if not is_prompt:
         raise InvalidRequest("There is nothing new: neither a message of the user, nor results, nor decisions.")
     return _start(context, body, scope)
@@ -51,16 +52,19 @@ def run_agui(context: RequestContext) -> Response:
 def _start(context: RequestContext, body: AguiRunBody, scope: str) -> Response:
     prompt = defer_downloads(read_agui_prompt, body.messages[-1])  # refused before there is a conversation
     client_tools = build_client_tools(body.tools)
-    request = ClientRequest(
-        protocol="agui",
-        conversation=open_chat(context.resources, context.caller, scope, body.thread_id),
-        prompt=prompt,
-        request_key=body.run_id,
-        client_tools=client_tools,
-        agent_context=AgentContext(shared_state=body.state if isinstance(body.state, dict) and body.state else None),
-        notes=_build_notes(body),
-    )
-    started = start_client_turn(context, None, request)
+    with opened_chat(context.resources, context.caller, scope, body.thread_id) as conversation:
+        request = ClientRequest(
+            protocol="agui",
+            conversation=conversation,
+            prompt=prompt,
+            request_key=body.run_id,
+            client_tools=client_tools,
+            agent_context=AgentContext(
+                shared_state=body.state if isinstance(body.state, dict) and body.state else None
+            ),
+            notes=_build_notes(body),
+        )
+        started = start_client_turn(context, None, request)
     entries = read_started_entries(context.resources, started)
     return _send(context, body, started.turn, entries, is_returning=started.is_joined)
 

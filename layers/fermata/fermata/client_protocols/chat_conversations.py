@@ -4,13 +4,16 @@ A name that is the id of one of the caller's conversations means that one, so th
 protocol. Any other name is the user's own: it means a conversation with an id that follows from it.
 """
 
+import contextlib
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 
 from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import create_conversation, get_conversation, update_conversation
+from fermata.conversations.discard_unused import discarded_if_refused
 from fermata.credentials.scope_defaults import read_default
 from fermata.domain.agent_ids import AGENT_ID_PATTERN, SCOPES, make_agent_scope, read_agent_id
 from fermata.domain.caller import Caller
@@ -79,8 +82,22 @@ def open_chat(resources: Resources, caller: Caller, scope: str, name: str, *, sp
         NotFound: The tenant has no such agent, or the caller may not ask it.
         Gone: The chat was deleted.
     """
-    if found := find_chat(resources, caller, scope, name):
-        return found
+    return find_chat(resources, caller, scope, name) or _begin_chat(resources, caller, scope, name, space)
+
+
+@contextlib.contextmanager
+def opened_chat(resources: Resources, caller: Caller, scope: str, name: str) -> Iterator[Conversation]:
+    """Open the conversation of a chat for a request. One that begins with it goes again if the request is refused.
+
+    Its arguments, and what it raises, are those of `open_chat`.
+    """
+    found = find_chat(resources, caller, scope, name)
+    conversation = found or _begin_chat(resources, caller, scope, name)
+    with discarded_if_refused(resources, conversation, is_new=found is None):
+        yield conversation
+
+
+def _begin_chat(resources: Resources, caller: Caller, scope: str, name: str, space: str = "") -> Conversation:
     if agent_id := read_agent_id(scope):
         from fermata.agents.definitions.definition_store import (
             find_entry_for_caller,

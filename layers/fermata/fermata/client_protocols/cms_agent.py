@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import partial
 
 from fermata.aws.clock import new_id
-from fermata.client_protocols.chat_conversations import find_chat, open_chat, switch_chat_model
+from fermata.client_protocols.chat_conversations import opened_chat, switch_chat_model
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import (
     ClientRequest,
@@ -17,11 +17,10 @@ from fermata.client_protocols.client_turns import (
 from fermata.client_protocols.cms_agent_sessions import CMS_SCOPE
 from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.client_protocols.log_response import send_chunks
-from fermata.conversations.discard_unused import discard_unused_conversation
 from fermata.credentials.model_list import find_list_price
 from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import ApiError, Conflict, InvalidRequest, NotFound
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval
 from fermata.turns.start.commit_start import StartedTurn
@@ -115,14 +114,8 @@ def _start(context: RequestContext, body: CmsPromptBody) -> StartedTurn:
     if not prompt:
         raise InvalidRequest("'prompt' is empty.")
     resources, name = context.resources, body.session_id or _name_new_session(context)
-    found = find_chat(resources, context.caller, CMS_SCOPE, name)
-    conversation = found or open_chat(resources, context.caller, CMS_SCOPE, name)
-    try:
+    with opened_chat(resources, context.caller, CMS_SCOPE, name) as conversation:
         return _start_in(context, body, prompt, conversation)
-    except ApiError:
-        if found is None:
-            discard_unused_conversation(resources, conversation)
-        raise
 
 
 def _name_new_session(context: RequestContext) -> str:

@@ -44,14 +44,12 @@ def open_transcript_conversation(
         resources: Of the process.
         caller: Whose conversation it is.
         scope: The agent's.
-        earlier: What was said before the prompt, as the client has it.
+        earlier: What was said before the prompt, as the client has it: one message at least.
 
     Raises:
         NotFound: The tenant has no such agent, or the caller may not ask it.
         InvalidRequest: There are too many messages to begin with.
     """
-    if not earlier:
-        return open_chat(resources, caller, scope, new_id())
     found = _find_conversation(resources, caller, scope, earlier)
     return found or _import_messages(resources, caller, scope, earlier)
 
@@ -105,12 +103,12 @@ def _import_messages(
         raise InvalidRequest(
             f"A conversation that is not known here may begin with {MAX_IMPORTED_MESSAGES} messages at most."
         )
+    contents = [_build_content(sent) for sent in messages]  # refused before there is a conversation
     conversation = open_chat(resources, caller, scope, new_id())
     position, turn, names = 0, new_id(), dict[str, str]()
-    for sent in messages:
+    for sent, content in zip(messages, contents, strict=True):
         turn = new_id() if sent.role == "user" else turn
         names |= {call.call_id: call.tool_name for call in sent.calls}
-        content = _build_content(sent)
         if not content:
             continue
         message = Message(

@@ -1,12 +1,13 @@
 """Find the turn that answers a request of an OpenAI client: a new one, or one that it goes on with (decision 0385)."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
-from fermata.client_protocols.chat_conversations import find_agent_scope, open_chat
+from fermata.client_protocols.chat_conversations import find_agent_scope, opened_chat
 from fermata.client_protocols.client_messages import ClientAnswer, build_client_tools, parse_tool_content
 from fermata.client_protocols.client_turns import ClientRequest, read_started_entries, start_client_turn
 from fermata.client_protocols.continue_turn import ClientTurn, make_turn_fold
@@ -153,15 +154,16 @@ def open_exchange(context: RequestContext, asked: AskedAnswer) -> Exchange:
         return _continue_turn(context, asked, turn, lambda _: [decision.answer for decision in decisions])
     read_prompt = prompt.to_prompt()  # refused before there is a conversation, as are the tools
     client_tools = build_client_tools(read_client_tools(asked.body.tools, asked.body.tool_choice))
-    request = ClientRequest(
-        protocol="openai",
-        conversation=_open_conversation(context, scope, asked),
-        prompt=read_prompt,
-        client_tools=client_tools,
-        notes=transcript.instructions,
-        output=asked.output,
-    )
-    started = start_client_turn(context, None, request)
+    with _open_conversation(context, scope, asked) as conversation:
+        request = ClientRequest(
+            protocol="openai",
+            conversation=conversation,
+            prompt=read_prompt,
+            client_tools=client_tools,
+            notes=transcript.instructions,
+            output=asked.output,
+        )
+        started = start_client_turn(context, None, request)
     entries = read_started_entries(context.resources, started)
     return make_exchange(
         context.resources,
@@ -174,18 +176,23 @@ def open_exchange(context: RequestContext, asked: AskedAnswer) -> Exchange:
     )
 
 
-def _open_conversation(context: RequestContext, scope: str, asked: AskedAnswer) -> Conversation:
-    """Return the conversation of a prompt: the one that the client names, or that its messages are of."""
+def _open_conversation(context: RequestContext, scope: str, asked: AskedAnswer) -> AbstractContextManager[Conversation]:
+    """Open the conversation of a prompt: the one that the client names, or that its messages are of.
+
+    One that begins with a prompt that is refused goes again, unless it has copies of earlier messages.
+    """
     resources, caller, body = context.resources, context.caller, asked.body
     if asked.previous_response:
         request_key = context.request.headers.get("idempotency-key", "")[:180]
-        return find_response_conversation(resources, caller, scope, asked.previous_response, request_key or new_id())
+        found = find_response_conversation(resources, caller, scope, asked.previous_response, request_key or new_id())
+        return nullcontext(found)
     if body.conversation_name:
-        return open_chat(resources, caller, scope, body.conversation_name)
+        return opened_chat(resources, caller, scope, body.conversation_name)
+    if asked.transcript.earlier:
+        return nullcontext(open_transcript_conversation(resources, caller, scope, asked.transcript.earlier))
     key = context.request.headers.get("idempotency-key", "")
-    if key and not asked.transcript.earlier:
-        return open_chat(resources, caller, scope, f"request {key[:180]}")  # the same for the request sent again
-    return open_transcript_conversation(resources, caller, scope, asked.transcript.earlier)
+    name = f"request {key[:180]}" if key else new_id()  # the same for the request sent again
+    return opened_chat(resources, caller, scope, name)
 
 
 def _take_results(context: RequestContext, asked: AskedAnswer) -> Exchange:

@@ -13,11 +13,11 @@ from fermata.client_protocols.continue_turn import make_turn_fold
 from fermata.content.content_space import SpaceKey
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations.conversation_store import get_conversation
-from fermata.conversations.discard_unused import discard_unused_conversation
+from fermata.conversations.discard_unused import discarded_if_refused
 from fermata.credentials.scope_defaults import read_default
 from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import ApiError, Conflict, InvalidRequest, NotFound
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.plan_refusals import check_plan_model
 from fermata.domain.workspace_plan import ALL_MODELS
 from fermata.limits.count_use import UseCounter
@@ -91,12 +91,8 @@ def start_studio_turn(
     if not text:
         raise InvalidRequest("'message' is empty.")
     conversation, is_new = _open_conversation(context, project, message, month)
-    try:
+    with discarded_if_refused(context.resources, conversation, is_new=is_new):
         return _start_turn(context, project, message, month, conversation, text)
-    except ApiError:
-        if is_new:
-            discard_unused_conversation(context.resources, conversation)
-        raise
 
 
 def _start_turn(

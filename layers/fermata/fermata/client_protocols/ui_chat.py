@@ -4,7 +4,7 @@ import queue
 from collections.abc import Mapping, Sequence
 
 from fermata.aws.clock import new_id
-from fermata.client_protocols.chat_conversations import find_agent_scope, find_chat, open_chat
+from fermata.client_protocols.chat_conversations import find_agent_scope, find_chat, opened_chat
 from fermata.client_protocols.client_messages import (
     ClientPrompt,
     build_client_tools,
@@ -91,10 +91,11 @@ def _answer_chat(context: RequestContext, agent_id: str, page: str) -> Response:
     name = _choose_name(context, body, page)
     is_text = not page and body.trigger is None and EVENT_STREAM not in context.request.headers.get("accept", "")
     if body.messages[-1].get("role") == "assistant":
-        return _go_on(context, body, open_chat(context.resources, context.caller, scope, name))
+        with opened_chat(context.resources, context.caller, scope, name) as conversation:
+            return _go_on(context, body, conversation)
     prompt = _read_prompt(body)  # refused before there is a conversation
-    conversation = open_chat(context.resources, context.caller, scope, name)
-    return _start(context, body, prompt, conversation, page, is_text=is_text)
+    with opened_chat(context.resources, context.caller, scope, name) as conversation:
+        return _start(context, body, prompt, conversation, page, is_text=is_text)
 
 
 def _choose_name(context: RequestContext, body: UiChatBody, page: str) -> str:

@@ -1,11 +1,30 @@
 """Discard a conversation that was created for a prompt which was refused."""
 
 import contextlib
+from collections.abc import Iterator
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import bin_partition_of_conversation, build_conversation_key
 from fermata.domain.conversation import Conversation
+from fermata.domain.errors import ApiError
+
+
+@contextlib.contextmanager
+def discarded_if_refused(resources: Resources, conversation: Conversation, *, is_new: bool = True) -> Iterator[None]:
+    """Delete a conversation that is new if what is asked in it is refused before anything was said.
+
+    Args:
+        resources: Of the process.
+        conversation: As it was created.
+        is_new: Whether it was created for this request. Any other one stays.
+    """
+    try:
+        yield
+    except ApiError:
+        if is_new:
+            discard_unused_conversation(resources, conversation)
+        raise
 
 
 def discard_unused_conversation(resources: Resources, conversation: Conversation) -> None:

@@ -7,10 +7,10 @@ says which of its vectors counts, and what a process has left behind that died, 
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fermata.aws.resources import Resources
-from fermata.aws.vector_bucket import KeyedVector, VectorBucket, VectorIndexGone
+from fermata.aws.vector_bucket import KeyedVector, NearVector, VectorBucket, VectorIndexGone
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.search.lexical_embedding import Vector
@@ -24,6 +24,8 @@ _INDEX_GONE_WORDS = (
     "The vectors of this space are gone. Somebody who manages it has to index it again, also what is indexed already: "
     "`fermata content reindex {space} --again`, or POST content-index/{space} with `again`."
 )
+_CHECKED_VECTORS = 10
+"""How many vectors that a query has not found are looked for by their keys. Those that were indexed first are."""
 
 
 class BucketVectors:
@@ -76,9 +78,25 @@ class BucketVectors:
             selection["type"] = sorted(query.types)
         try:
             near = self._bucket.find_nearest(query.space.tenant, numbers, selection, NEAREST_DOCUMENTS)
+            self._check_most_are_there(query.space, near, known, len(numbers))
         except VectorIndexGone as error:  # nothing of it is found by meaning, which nobody should take for an answer
             raise ServiceUnavailable(_INDEX_GONE_WORDS.format(space=query.space.name)) from error
         return {known[one.key]: one.cosine for one in near if one.key in known}
+
+    def _check_most_are_there(
+        self, space: SpaceKey, near: Sequence[NearVector], known: Collection[str], dimensions: int
+    ) -> None:
+        """Tell an index that a change has created anew, after all vectors were gone, from one of which S3 misses some.
+
+        Raises:
+            VectorIndexGone: Most vectors were not found, and none of those that are looked for is there.
+        """
+        found = {one.key for one in near}
+        unseen = [key for key in known if key not in found and key.endswith(f"#{dimensions}")]
+        if len(near) >= NEAREST_DOCUMENTS or len(unseen) <= len(near):
+            return
+        if not self._bucket.find_stored_keys(space.tenant, dimensions, unseen[:_CHECKED_VECTORS]):
+            raise VectorIndexGone("The vector index has only what was indexed since it was deleted.")
 
 
 def build_vector_key(space: SpaceKey, version: DocumentVersion, embedder: str, dimensions: int) -> str:
