@@ -32,6 +32,7 @@ CLOSED_QUERY = {
         ({"type": ["string", "null"]}, 5, "$"),
         ({"type": "integer"}, 1.5, "$"),
         ({"type": "integer"}, float("inf"), "$"),
+        ({"required": [["a"], {}, None, 7, "a"]}, {}, "$.a"),
         ({"properties": {"a": {"items": {"required": ["b"]}}}}, {"a": [{"b": 1}, {}]}, "$.a[1].b"),
     ],
 )

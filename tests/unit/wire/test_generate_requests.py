@@ -19,6 +19,8 @@ def parse(body: dict[str, Any]) -> Any:
         {"prompt": "x", "messages": [{"role": "user", "content": "x"}]},
         {"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": "x"}]},
         {"allowSystemInMessages": True, "messages": [{"role": "system", "content": "x"}]},
+        {"prompt": " "},
+        {"messages": [{"role": "assistant", "content": "x"}, {"role": "user", "content": "\n"}]},
         {"questions": {"a": {"yesno": "?"}}},
         {"prompt": "x", "state": "y"},
         {"state": "y", "questions": {"a": {"yesno": "?"}}, "schema": {}},

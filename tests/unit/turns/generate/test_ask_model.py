@@ -7,7 +7,7 @@ import pytest
 
 from fermata.domain.errors import BadGateway, InvalidRequest, PaymentRequired, ServiceUnavailable, Unprocessable
 from fermata.domain.model_decisions import DecisionQuestion
-from fermata.domain.model_io import SamplingSettings
+from fermata.domain.model_io import FinishReason, SamplingSettings
 from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.turns.generate import ask_model
@@ -126,3 +126,11 @@ def test_decide_01_a_model_that_answers_outside_the_options_has_not_answered(sta
     decided = decide(stage, [], questions)
     assert decided["x"] == {"choice": None, "confidence": None, "probabilities": None}
     assert len(stage.driver.requests) == 1
+
+
+@pytest.mark.parametrize("stop", [FinishReason.MAX_TOKENS, FinishReason.REFUSAL])
+def test_a_model_that_is_cut_off_or_refuses_has_not_decided(stage: Stage, stop: FinishReason) -> None:
+    stage.script_replies(reply_with_text('{"x": {"choi', stop))
+    decided = decide(stage, [], {"x": DecisionQuestion(choice="x", options=("a", "b"))})
+    assert decided["x"] == {"choice": None, "confidence": None, "probabilities": None}
+    assert decided["usage"]["totalTokens"] == 15

@@ -13,9 +13,10 @@ from fermata.content.working_documents import WorkingDocuments
 from fermata.credentials.known_capabilities import KnownCapabilities
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.errors import InvalidRequest, NotFound, Unprocessable
+from fermata.domain.model_io import FinishReason
 from fermata.turns.generate import ask_model, describe_asset
 from tests.images import make_image
-from tests.unit.turns.stage import ADA, Stage
+from tests.unit.turns.stage import ADA, Stage, reply_with_text
 
 SPACE, AUTHOR = SpaceKey(ADA.tenant, "shop"), ContentAuthor(ADA.user)
 FOUND = {"alt": "A  loaf\nof rye", "description": "Dark bread.", "tags": ["bread", " bread ", "rye", ""]}
@@ -74,3 +75,10 @@ def test_a_wrong_answer_and_a_missing_image_store_nothing(stage: Stage) -> None:
         describe(stage, asset, {"alt": 7}, {"alt": 7})
     with pytest.raises(NotFound):
         describe(stage, "gone")
+
+
+def test_an_answer_that_was_cut_off_stores_nothing(stage: Stage) -> None:
+    asset = add_image(stage)
+    stage.script_replies(reply_with_text('{"alt": "A lo', FinishReason.MAX_TOKENS))
+    with pytest.raises(Unprocessable, match="ended with maxTokens"):
+        describe(stage, asset)

@@ -84,7 +84,7 @@ class _Validation:
     ) -> Iterator[SchemaViolation]:
         required = schema.get("required")
         for name in required if isinstance(required, list) else ():
-            if name not in value:
+            if isinstance(name, str) and name not in value:
                 yield _report(_Place(place, name), "is required")
         properties = schema.get("properties")
         known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}

@@ -52,8 +52,9 @@ def decide_questions(
         asked, system=_SYSTEM, messages=(("user", prompt),), output=OutputFormat(json_schema=_build_schema(questions))
     )
     answer = generate_answer(resources, caller, request, connection)
+    found = answer.value or {}  # there is none if the model was cut off, or has refused to answer
     return {
-        **{name: read_decision(question, answer.value.get(name)) for name, question in questions.items()},
+        **{name: read_decision(question, found.get(name)) for name, question in questions.items()},
         RESERVED_QUESTION_ID: answer.usage,
     }
 

@@ -17,13 +17,13 @@ from fermata.credentials.known_capabilities import get_choice_capabilities
 from fermata.credentials.model_choice import resolve_model_choice
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
-from fermata.domain.errors import InvalidRequest
+from fermata.domain.errors import InvalidRequest, Unprocessable
 from fermata.domain.image_header import IMAGE_MIME_TYPES
 from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.domain.run_settings import OutputFormat
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.generate.answer_request import MAX_GENERATE_SECONDS
-from fermata.turns.generate.ask_model import generate_answer
+from fermata.turns.generate.ask_model import GeneratedAnswer, generate_answer
 
 DESCRIBED_SIZE = "medium"
 """Large enough to see what an image shows, and small enough that no provider shrinks it."""
@@ -117,7 +117,7 @@ def _ask(
     resources: Resources, caller: Caller, asked: GenerateRequest, connection: ProviderConnection | None
 ) -> dict[str, Any]:
     if connection is not None:
-        return dict(generate_answer(resources, caller, asked, connection).value)
+        return _read_object(generate_answer(resources, caller, asked, connection))
     from fermata.drivers.transport.http_connection import HttpConnection  # functions that send nothing load no httpx
 
     own = HttpConnection(
@@ -126,7 +126,13 @@ def _ask(
         guard=base_urls.make_url_guard(resources.settings),
     )
     with closing(own), own.call_scope():
-        return dict(generate_answer(resources, caller, asked, own).value)
+        return _read_object(generate_answer(resources, caller, asked, own))
+
+
+def _read_object(answer: GeneratedAnswer) -> dict[str, Any]:
+    if answer.value is None:  # it was cut off, or the model has refused to answer
+        raise Unprocessable(f"The model has not described the image: its answer has ended with {answer.finish_reason}.")
+    return dict(answer.value)
 
 
 def _read_texts(found: dict[str, Any]) -> dict[str, Any]:

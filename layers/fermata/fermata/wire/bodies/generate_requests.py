@@ -91,6 +91,8 @@ class GenerateBody(StrictBody):
         kinds = [kind for kind in (self.prompt, self.messages, self.questions) if kind is not None]
         if len(kinds) != 1:
             raise InvalidRequest("Send exactly one of prompt, messages and questions.")
+        if self.prompt is not None and not _is_said(self.prompt):
+            raise InvalidRequest("'prompt' is empty.")
         if (self.questions is None) != (self.state is None):
             raise InvalidRequest("Questions are about a state, and a state needs questions.")
         if self.questions is None and self.backend is not None:
@@ -100,7 +102,7 @@ class GenerateBody(StrictBody):
         listed = self.messages or ()
         if not self.allow_system_in_messages and any(message.role == "system" for message in listed):
             raise InvalidRequest("System messages are refused: use system, or set allowSystemInMessages.")
-        if self.messages is not None and all(message.role == "system" for message in listed):
+        if self.messages is not None and not any(_is_said(one.content) and one.role == "user" for one in listed):
             raise InvalidRequest("Send a message of a user.")
 
     def _build_output(self) -> OutputFormat | None:
@@ -111,6 +113,10 @@ class GenerateBody(StrictBody):
             description=self.schema_description or "",
             json_schema=self.output_schema,
         )
+
+
+def _is_said(text: str) -> bool:
+    return bool(text.strip())
 
 
 def _parse_question(name: str, question: dict[str, Any]) -> DecisionQuestion:
