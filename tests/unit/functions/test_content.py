@@ -299,6 +299,27 @@ def test_changes_of_writers_wait_in_change_sets_where_the_workflow_is_review(
     assert writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"}).status == 200
 
 
+def test_changes_of_others_that_wait_are_discarded_by_who_may_merge_them(
+    client: ContentClient, resources: Resources
+) -> None:
+    store_workflow(resources, "review")
+    writer = ContentClient(client.signer, ["ai.content.write"])
+    bob = client.signer.bearer_headers("bob", writer.capabilities)
+    reviewer = client.signer.bearer_headers("bob", [*writer.capabilities, "ai.content.review"])
+
+    def begin() -> str:
+        return f"shop/main/change-sets/{writer.send('POST', 'shop/main/change-sets', {}).body['changeSet']['id']}"
+
+    waiting = begin()
+    refused = writer.send("DELETE", waiting, **bob)
+    assert (refused.status, "are discarded by who has ai.content.review" in refused.body["error"]) == (403, True)
+    assert writer.send("GET", waiting).body["changeSet"]["status"] == "open"
+    assert writer.send("DELETE", waiting, **reviewer).status == 200
+    assert writer.send("DELETE", begin()).status == 200, "It is her own."
+    store_workflow(resources, "auto-merge")
+    assert writer.send("DELETE", begin(), **bob).status == 200, "Nothing waits for a review here."
+
+
 def test_images_of_writers_wait_in_a_change_set_where_the_workflow_is_review(
     client: ContentClient, resources: Resources
 ) -> None:

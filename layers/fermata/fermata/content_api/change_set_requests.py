@@ -59,8 +59,11 @@ def show_change_set(context: RequestContext) -> Response:
 
 
 def discard_space_change_set(context: RequestContext) -> Response:
-    """Discard a change set."""
-    discard_change_set(context.resources, locate_space(context), context.path_parameters["changeSet"])
+    """Discard a change set: one's own, or one about which the caller may decide."""
+    space, name = locate_space(context), context.path_parameters["changeSet"]
+    if read_change_set(context.resources, space, name).change_set.user != context.caller.user:
+        _check_may_decide(context, space, "changes of others that wait for a review are discarded by who")
+    discard_change_set(context.resources, space, name)
     return Response(200, {"ok": True})
 
 
@@ -92,21 +95,27 @@ def merge_space_change_set(context: RequestContext) -> Response:
     """Merge a change set."""
     body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
     space, name = locate_space(context, writer_role="reviewer"), context.path_parameters["changeSet"]
-    _check_may_merge(context, space)
+    _check_may_decide(context, space, "changes of this space are merged by who")
     options = MergeOptions(body.prefer, body.allow_breaking, partial(count_content_bytes, context))
     merged = merge_change_set(context.resources, space, name, make_author(context), options)
     return Response(200, {"changeSet": merged.to_view()})
 
 
-def _check_may_merge(context: RequestContext, space: SpaceKey) -> None:
-    """Check that the caller may merge where changes wait for a review, as in the studio.
+def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> None:
+    """Check that the caller may merge or reject where changes wait for a review, as in the studio.
+
+    Args:
+        context: The request.
+        space: The space.
+        who: Begins the words about who may.
 
     Raises:
         Forbidden: Somebody else has to.
     """
     if not is_reviewed(context.caller) or context.caller.has_capability(Capability.REVIEW_CONTENT):
         return
-    if require_membership(context.resources, space, context.caller) is not None:  # a reviewer, or there is no way here
+    member = require_membership(context.resources, space, context.caller)
+    if member is not None and member.role == "reviewer":
         return
     if waits_for_review(context.resources, space, read_write_basis(context.resources, space, [])):
-        raise Forbidden(f"Forbidden: changes of this space are merged by who has {Capability.REVIEW_CONTENT}.")
+        raise Forbidden(f"Forbidden: {who} has {Capability.REVIEW_CONTENT}.")
