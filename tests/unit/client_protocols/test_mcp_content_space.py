@@ -7,6 +7,7 @@ import pytest
 
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.read_document import find_document_by_slug
+from fermata.conversations.conversation_store import list_conversations
 from fermata.credentials import scope_defaults
 from fermata.domain.errors import NotFound
 from fermata.wire.auth.mcp_connector_store import create_connector
@@ -91,6 +92,8 @@ def test_a_space_that_is_none_answers_with_words(spaces: Stage, editor: Requeste
     ok, words = McpClient(editor, f"/mcp?space={name.replace('#', '%23')}").ask_cms("Hi")
     assert not ok
     assert "no site" in words or "lower-case" in words
+    listed = list_conversations(spaces.resources, spaces.caller, "cms", limit=1)
+    assert not listed.conversations, "A refused task leaves no conversation."
 
 
 def test_a_connector_without_a_right_on_content_is_not_offered_the_agents(spaces: Stage, editor: Requester) -> None:

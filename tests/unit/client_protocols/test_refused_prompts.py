@@ -8,7 +8,6 @@ from fermata.client_protocols import client_turns
 from fermata.conversations.conversation_store import list_conversations
 from fermata.domain.errors import PaymentRequired
 from tests.unit.client_protocols.conftest import Requester
-from tests.unit.client_protocols.test_mcp_direct_calls import ask
 from tests.unit.turns.stage import Stage
 
 EMPTY_AGUI = {"threadId": "t", "runId": "r", "tools": [], "context": [], "forwardedProps": {}, "state": {}}
@@ -101,12 +100,3 @@ def test_a_conversation_that_was_there_stays_when_its_prompt_is_refused(
     body = {"id": stage.conversation.id, "messages": messages}
     assert requester.send("POST", "/api/agent/home/site", json=body).status_code == 402
     assert stage.conversation.id in list_ids(stage)
-
-
-def test_a_task_of_an_assistant_that_is_refused_leaves_no_conversation(
-    stage: Stage, requester: Requester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = list_ids(stage)
-    monkeypatch.setattr(client_turns, "start_turn", refuse_for_budget)
-    ask(requester, "tools/call", name="ask_site", arguments={"prompt": "Hi"})
-    assert list_ids(stage) == before
