@@ -54,6 +54,10 @@ def test_a_prompt_that_says_nothing_begins_no_conversation(
         ),
         ("/v1/chat/completions", {"model": "site", "messages": [{"role": "user", "content": "Hi"}]}),
         ("/v1/responses", {"model": "site", "input": "Hi"}),
+        (
+            "/v1/chat/completions",
+            {"model": "site", "messages": [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]},
+        ),
         ("/agui/site", EMPTY_AGUI | {"messages": [{"id": "m", "role": "user", "content": "Hi"}]}),
     ],
 )

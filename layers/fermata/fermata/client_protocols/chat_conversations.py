@@ -93,8 +93,8 @@ def opened_chat(resources: Resources, caller: Caller, scope: str, name: str) -> 
     """
     found = find_chat(resources, caller, scope, name)
     conversation = found or _begin_chat(resources, caller, scope, name)
-    with discarded_if_refused(resources, conversation, is_new=found is None):
-        yield conversation
+    with discarded_if_refused(resources, conversation, is_new=found is None) as opened:
+        yield opened
 
 
 def _begin_chat(resources: Resources, caller: Caller, scope: str, name: str, space: str = "") -> Conversation:

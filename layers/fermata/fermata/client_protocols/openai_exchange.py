@@ -18,6 +18,7 @@ from fermata.client_protocols.openai_transcript import (
     TranscriptMessage,
     read_client_tools,
 )
+from fermata.conversations.discard_unused import discarded_if_refused
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.run_settings import OutputFormat
@@ -179,7 +180,7 @@ def open_exchange(context: RequestContext, asked: AskedAnswer) -> Exchange:
 def _open_conversation(context: RequestContext, scope: str, asked: AskedAnswer) -> AbstractContextManager[Conversation]:
     """Open the conversation of a prompt: the one that the client names, or that its messages are of.
 
-    One that begins with a prompt that is refused goes again, unless it has copies of earlier messages.
+    One that begins with a prompt that is refused goes again, unless it is a copy that the same request finds again.
     """
     resources, caller, body = context.resources, context.caller, asked.body
     if asked.previous_response:
@@ -189,7 +190,8 @@ def _open_conversation(context: RequestContext, scope: str, asked: AskedAnswer) 
     if body.conversation_name:
         return opened_chat(resources, caller, scope, body.conversation_name)
     if asked.transcript.earlier:
-        return nullcontext(open_transcript_conversation(resources, caller, scope, asked.transcript.earlier))
+        known = open_transcript_conversation(resources, caller, scope, asked.transcript.earlier)
+        return discarded_if_refused(resources, known, is_new=not known.next_position)  # it has only copies
     key = context.request.headers.get("idempotency-key", "")
     name = f"request {key[:180]}" if key else new_id()  # the same for the request sent again
     return opened_chat(resources, caller, scope, name)

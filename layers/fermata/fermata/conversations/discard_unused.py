@@ -11,8 +11,10 @@ from fermata.domain.errors import ApiError
 
 
 @contextlib.contextmanager
-def discarded_if_refused(resources: Resources, conversation: Conversation, *, is_new: bool = True) -> Iterator[None]:
-    """Delete a conversation that is new if what is asked in it is refused before anything was said.
+def discarded_if_refused(
+    resources: Resources, conversation: Conversation, *, is_new: bool = True
+) -> Iterator[Conversation]:
+    """Discard a conversation that is new if what is asked in it is refused before anything was said.
 
     Args:
         resources: Of the process.
@@ -20,7 +22,7 @@ def discarded_if_refused(resources: Resources, conversation: Conversation, *, is
         is_new: Whether it was created for this request. Any other one stays.
     """
     try:
-        yield
+        yield conversation
     except ApiError:
         if is_new:
             discard_unused_conversation(resources, conversation)
