@@ -142,6 +142,16 @@ def test_keys_that_the_service_does_not_know_are_no_fault_of_the_visitor(site: F
     assert site.submit(SOLVED).status == 503
 
 
+def test_codes_of_the_service_are_logged_and_its_words_are_not(
+    site: FormSite, service: CaptchaServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    codes = ["invalid-input-secret", f"no such secret: {KEYS['secret']}", {"secret": KEYS["secret"]}]
+    service.body = json.dumps({"success": False, "error-codes": codes}).encode()
+    assert site.submit(SOLVED).status == 503
+    [reason] = [record.reason for record in caplog.records if record.message == "form.captcha_not_checked"]
+    assert reason == "invalid-input-secret"
+
+
 def test_a_form_whose_site_has_no_captcha_is_not_ready(site: FormSite) -> None:
     assert set_captcha(site, "DELETE").status == 200
     assert set_captcha(site, "GET").body == {"captcha": None}

@@ -252,6 +252,19 @@ def test_a_submission_is_approved_by_itself_where_form_and_plan_say_so(site: For
     assert len(site.list("approved")) == len(site.list("pending")) == 1
 
 
+def test_a_submission_that_cannot_be_an_entry_waits_and_its_words_are_in_no_log(
+    site: FormSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    fields = FIELDS | {"email": {"type": "email", "unique": True}}
+    model = {"kind": "collection", "i18n": True, "fields": fields, "form": FORM | {"autoApprove": True}}
+    assert site.manager.send("PUT", "shop/main/models/contact", model).status == 200
+    for _ in range(2):
+        assert site.submit().status == 201
+    assert len(site.list("approved")) == len(site.list("pending")) == 1
+    [refused] = [record for record in caplog.records if record.message == "form.not_approved"]
+    assert SENT["email"] not in str(vars(refused))
+
+
 @pytest.mark.parametrize(
     ("form", "words"),
     [

@@ -159,13 +159,19 @@ def test_a_model_that_does_not_answer_is_not_chosen(process: Resources, credenti
 
 
 def test_while_the_model_does_not_answer_changes_are_found_by_title_and_later_by_meaning(
-    process: Resources, server: ModelListServer, credential: str, monkeypatch: pytest.MonkeyPatch
+    process: Resources,
+    server: ModelListServer,
+    credential: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     choose_search_model(process, SPACE, ADA, IndexSettings(credential, "vectors"))
     change = add_page(process, "rye", "A dark loaf")
     with monkeypatch.context() as broken:
-        broken.setattr(server, "respond", lambda _request: (500, {"error": {"message": "out of order"}}))
+        broken.setattr(server, "respond", lambda _request: (500, {"error": {"message": "out of order: A dark loaf"}}))
         index_content_change(process, change)
+        assert "content.indexed_without_vector" in caplog.text
+        assert "out of order" not in str([vars(record) for record in caplog.records])
         found = search_space(process, SPACE, "A dark loaf", None)
         assert [(one.entry.key, one.score) for one in found] == [(DocumentKey("page", "rye"), 1.0)]
         with pytest.raises(ProviderError):

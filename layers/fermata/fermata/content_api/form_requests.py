@@ -238,5 +238,7 @@ def _approve_at_once(resources: Resources, opened: _OpenedForm, submission: Subm
     try:
         approve_submission(resources, opened.space, submission, ContentAuthor(f"form:{opened.model.id}", "import"))
     except ApiError as refused:
-        facts = {"form": opened.name, "tenant": opened.space.tenant, "reason": refused.message}
+        # Not its words, which may have what the visitor has sent.
+        reason = refused.code or type(refused).__name__
+        facts = {"form": opened.name, "tenant": opened.space.tenant, "reason": reason}
         observability.log_warning("form.not_approved", **facts)

@@ -61,7 +61,9 @@ def index_content_change(resources: Resources, change: ContentChange) -> None:
         _index_unindexed(resources, change.space, {change.document: change.version}, embedder)
     except (ApiError, ProviderError) as error:
         place = f"{change.space.name}/{change.document.model}/{change.document.id}"
-        observability.log_warning("content.indexed_without_vector", document=place, error=error.message)
+        # No words of the provider: they may quote what it was sent.
+        reason = error.code or type(error).__name__
+        observability.log_warning("content.indexed_without_vector", document=place, reason=reason)
         without = replace(WITHOUT_VECTORS, revision=embedder.revision)
         index_documents(resources, change.space, [change.document], without)
 

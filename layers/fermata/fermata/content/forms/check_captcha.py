@@ -6,6 +6,7 @@ https://developers.google.com/recaptcha/docs/verify.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -39,6 +40,7 @@ _FAULTS_OF_VISITORS = frozenset({
     "expired-input-response", "already-seen-response",
 })  # fmt: skip
 """Codes of the services. Any other one is a fault of the keys, or of the service."""
+_ERROR_CODE = re.compile(r"[a-z]+(?:-[a-z]+){0,6}")
 _UNSOLVED = "The captcha is not solved, or it was solved too long ago. Solve it again."
 _UNCHECKED = "The captcha cannot be checked now. Try again in a minute, or write to the owner of the site."
 
@@ -69,11 +71,16 @@ def check_captcha(resources: Resources, space: SpaceKey, keys: CaptchaKeys, solu
     if answer.get("success") is True:
         return
     codes = answer.get("error-codes")
-    named = [str(code)[:60] for code in codes[:5]] if isinstance(codes, list) else []
+    named = [code for code in codes[:5] if _is_error_code(code)] if isinstance(codes, list) else []
     if set(named) & _FAULTS_OF_VISITORS:
         raise InvalidRequest(_UNSOLVED)
     _log(space, keys, ", ".join(named) or "refused")
     raise ServiceUnavailable(_UNCHECKED, retry_after=60)
+
+
+def _is_error_code(code: Any) -> bool:
+    """Return whether a service has named a code. Words of it are not logged: they may have the secret."""
+    return isinstance(code, str) and _ERROR_CODE.fullmatch(code) is not None
 
 
 def _ask_service(resources: Resources, keys: CaptchaKeys, form: Mapping[str, str]) -> dict[str, Any]:
