@@ -183,6 +183,19 @@ def test_a_removed_key_is_not_accepted_after_five_minutes(
     assert source.find_keys(choose("old")) == []
 
 
+def test_a_process_that_has_no_thread_left_fetches_the_keys_with_the_next_request(
+    source: JwksCache, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(clock, "start_thread", refuse)
+        with pytest.raises(RuntimeError):
+            source.find_keys(choose("old"))
+    assert source.find_keys(choose("old")) == [OLD]
+
+
 def test_a_bug_in_loading_refuses_and_is_not_the_end_of_loading(
     clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

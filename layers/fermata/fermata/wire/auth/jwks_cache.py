@@ -73,9 +73,10 @@ class JwksCache:
             is_current = self._is_fresh() and now - self._started_at < pause
             if is_current or now - self._failed_at < KEY_SET_FAILURE_SECONDS:
                 return None
+            # The thread first, which waits for the lock at its end: nobody waits for one that cannot be started.
+            self._clock.start_thread(self._run_fetch, "key set")
             self._fetch = self._clock.new_event()
             self._started_at = now
-            self._clock.start_thread(self._run_fetch, "key set")
             return self._add_waiter()
 
     def _add_waiter(self) -> threading.Event:
