@@ -13,6 +13,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
+from urllib3.util.wait import wait_for_read
 
 from local.aws_clients import make_session
 from local.emulator.runtime import bootstrap, direct_connection
@@ -52,7 +53,7 @@ class ScriptedEmulator:
 def serve_responses(*connections: Sequence[bytes]) -> Iterator[ScriptedEmulator]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         emulator = ScriptedEmulator(listener, connections)
-        thread = threading.Thread(target=emulator.serve)
+        thread = threading.Thread(target=emulator.serve, daemon=True)  # a test that fails does not wait for it
         thread.start()
         yield emulator
         thread.join()
@@ -108,7 +109,9 @@ def test_an_error_of_the_service_is_one() -> None:
     assert error.value.response["Error"]["Code"] == "ConditionalCheckFailedException"
 
 
-def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
+def test_a_connection_that_was_closed_meanwhile_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The emulator closes it at once. That this has arrived is waited for.
+    monkeypatch.setattr(direct_connection, "wait_for_read", lambda connection, _: wait_for_read(connection, 60))
     with serve_responses([build_response(b"{}")], [build_response(ITEM_FOUND)]) as emulator:
         client = make_client(emulator.url)
         read_item(client)
