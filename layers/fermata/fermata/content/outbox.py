@@ -5,7 +5,7 @@ of one document in their order.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from fermata.aws import observability
@@ -147,32 +147,37 @@ def consume_content_changes(
     Returns:
         The response to the stream: where it begins again; everything before is done.
     """
-    prepare(list(_iter_content_changes(records)))
-    for record in records:
-        change: OutboxEntry | None = None
-        switched: tuple[SpaceKey, str] | None = None
+    batch, unread = _read_batch(records)
+    prepare([change for _, change, _ in batch if isinstance(change, ContentChange)])
+    for record, change, switched in batch:
         try:
-            change = read_content_change(record) or read_change_set_step(record) or read_submission_step(record)
-            switched = read_switched_commit(record)
             if change is not None:
                 apply(change)
             elif switched is not None:
                 finish(*switched)
         except Exception:  # noqa: BLE001 - logged whole, and the stream repeats the change with all behind it
             observability.log_exception("content.change_failed", **_describe_record(change, switched))
-            return {"batchItemFailures": [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]}]}
-    return {"batchItemFailures": []}
+            return _begin_again_at(record)
+    return _begin_again_at(unread) if unread is not None else {"batchItemFailures": []}
 
 
-def _iter_content_changes(records: Sequence[Mapping[str, Any]]) -> Iterator[ContentChange]:
-    """Yield the changes of a batch up to a record that cannot be read, behind which nothing is applied."""
+def _read_batch(
+    records: Sequence[Mapping[str, Any]],
+) -> tuple[list[tuple[Mapping[str, Any], OutboxEntry | None, tuple[SpaceKey, str] | None]], Mapping[str, Any] | None]:
+    """Return what each record reports, up to the first that cannot be read; and that one, if there is one."""
+    batch = []
     for record in records:
         try:
-            change = read_content_change(record)
-        except Exception:  # noqa: BLE001 - logged where the record is applied, for which the batch stops there
-            return
-        if change is not None:
-            yield change
+            change = read_content_change(record) or read_change_set_step(record) or read_submission_step(record)
+            batch.append((record, change, read_switched_commit(record)))
+        except Exception:  # noqa: BLE001 - logged whole, and the stream repeats the record with all behind it
+            observability.log_exception("content.change_failed")
+            return batch, record
+    return batch, None
+
+
+def _begin_again_at(record: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+    return {"batchItemFailures": [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]}]}
 
 
 def _describe_record(change: OutboxEntry | None, switched: tuple[SpaceKey, str] | None) -> dict[str, Any]:
