@@ -121,17 +121,23 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(monkeypatch: pytest.
 def test_a_process_with_many_files_keeps_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     connect = socket.create_connection
+    descriptors: list[int] = []
 
     def connect_late(*arguments: Any) -> socket.socket:
         with connect(*arguments) as early:
-            return socket.socket(fileno=fcntl.fcntl(early.fileno(), fcntl.F_DUPFD_CLOEXEC, 1500))
+            descriptors.append(fcntl.fcntl(early.fileno(), fcntl.F_DUPFD_CLOEXEC, 1500))
+            return socket.socket(fileno=descriptors[-1])
 
     monkeypatch.setattr(socket, "create_connection", connect_late)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
     try:
-        test_requests_follow_each_other_on_one_connection()
+        with serve_responses([build_response(ITEM_FOUND)] * 2) as emulator:
+            client = make_client(emulator.url)
+            assert [read_item(client)["Item"]["pk"] for _ in range(2)] == [{"S": "one"}] * 2
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(descriptors) == 1, "One connection carried both."
+    assert descriptors[0] > 1024
 
 
 def test_a_connection_that_the_emulator_will_close_is_not_used_again() -> None:
