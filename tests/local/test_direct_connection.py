@@ -2,10 +2,12 @@
 
 import fcntl
 import functools
+import hashlib
 import resource
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +19,9 @@ from urllib3.util.wait import wait_for_read
 
 from local.aws_clients import make_session
 from local.emulator.runtime import bootstrap, direct_connection
-from local.request_signature import RunCredentials
+from local.request_signature import HttpRequest, RunCredentials, SignatureRefusedError, read_signature
 
+CREDENTIALS = RunCredentials("FERMATATEST", "secret")
 ITEM_FOUND = b'{"Item":{"pk":{"S":"one"},"data":{"B":"AAE="}}}'
 REFUSED = b'{"__type":"com.amazonaws#ConditionalCheckFailedException","message":"no"}'
 
@@ -34,6 +37,7 @@ class ScriptedEmulator:
     def __init__(self, listener: socket.socket, connections: Sequence[Sequence[bytes]]) -> None:
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self.heads: list[bytes] = []
+        self.bodies: list[bytes] = []
         self._listener = listener
         self._connections = connections
 
@@ -44,7 +48,7 @@ class ScriptedEmulator:
                 for response in responses:
                     head = b"".join(iter(received.readline, b"\r\n"))
                     lengths = [int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length")]
-                    received.read(sum(lengths))
+                    self.bodies.append(received.read(sum(lengths)))
                     self.heads.append(head)
                     connection.sendall(response)
 
@@ -62,7 +66,7 @@ def serve_responses(*connections: Sequence[bytes]) -> Iterator[ScriptedEmulator]
 @functools.cache
 def get_direct_session() -> Any:
     """Get the session of all clients here, which reads the descriptions of services once."""
-    session = make_session(RunCredentials("FERMATATEST", "secret"))
+    session = make_session(CREDENTIALS)
     direct_connection.send_directly(session)
     return session
 
@@ -107,6 +111,49 @@ def test_an_error_of_the_service_is_one() -> None:
     with serve_responses([refused]) as emulator, pytest.raises(ClientError) as error:
         read_item(make_client(emulator.url))
     assert error.value.response["Error"]["Code"] == "ConditionalCheckFailedException"
+
+
+def test_an_item_of_text_is_read_as_boto3_reads_it() -> None:
+    found = build_response(b'{"Item":{"pk":{"S":"one"},"n":{"N":"1"}}}', headers=b"x-amzn-RequestId: r1\r\n")
+    with serve_responses([found], [found]) as emulator:
+        response = read_item(make_client(emulator.url))
+        plain_client = make_session(CREDENTIALS).client("dynamodb", endpoint_url=emulator.url)
+        assert response == read_item(plain_client)
+    assert response["ResponseMetadata"]["RequestId"] == "r1"
+
+
+@pytest.mark.parametrize(("service", "call"), [("dynamodb", read_item), ("sfn", lambda it: it.list_state_machines())])
+def test_a_call_is_signed_as_the_emulator_demands(service: str, call: Callable[[Any], object]) -> None:
+    with serve_responses([build_response(b'{"stateMachines":[]}')]) as emulator:
+        call(make_client(emulator.url, service={"sfn": "stepfunctions"}.get(service, service)))
+    first_line, *lines = emulator.heads[0].decode().split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    method, path, _ = first_line.split()
+    request = HttpRequest(method, path, "", headers)
+    signature = read_signature(request, CREDENTIALS)
+    signature.verify(request, CREDENTIALS, hashlib.sha256(emulator.bodies[0]).hexdigest())
+    assert headers["x-amz-target"].startswith(("DynamoDB_", "AWSStepFunctions."))
+    with pytest.raises(SignatureRefusedError):
+        signature.verify(request, CREDENTIALS, hashlib.sha256(b"another body").hexdigest())
+
+
+def test_who_watches_all_calls_of_a_client_sees_each_before_it_is_made() -> None:
+    with serve_responses([build_response(ITEM_FOUND)]) as emulator:
+        client = make_client(emulator.url)
+        seen: list[tuple[str, int]] = []
+        client.meta.events.register("before-call", lambda model, **_: seen.append((model.name, len(emulator.heads))))
+        client.meta.events.register("after-call", lambda model, **_: seen.append((model.name, len(emulator.heads))))
+        read_item(client)
+    assert seen == [("GetItem", 0), ("GetItem", 1)]
+
+
+def test_an_error_is_met_as_often_as_boto3_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    broken = build_response(b"{}", "500 Internal Server Error")
+    with serve_responses([broken] * 3) as emulator, pytest.raises(ClientError) as error:
+        read_item(make_client(emulator.url, attempts=3))
+    assert error.value.response["ResponseMetadata"]["RetryAttempts"] == 2
+    assert len(emulator.heads) == 3
 
 
 def test_a_connection_that_was_closed_meanwhile_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
