@@ -235,3 +235,8 @@ def test_a_missing_section_target_and_path_are_found() -> None:
         "turns/redo/",
         "client/none.js",
     }
+
+
+def test_the_readme_names_every_document() -> None:
+    linked = {target for target, _ in list_links(ROOT / "README.md", read_text(ROOT / "README.md"))}
+    assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - linked == set()

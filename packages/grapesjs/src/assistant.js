@@ -1,3 +1,5 @@
+/** Ask the service for turns, and carry out in the editor what the model asks for. */
+
 import { refuse } from "./tool-error.js";
 
 /** @typedef {import("./executor.js").GrapesExecutor} GrapesExecutor */

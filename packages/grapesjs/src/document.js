@@ -1,3 +1,5 @@
+/** What tools read and change: the pages, rules and code of an editor, and the ids of their nodes. */
+
 import { StyleRules } from "./css/style-rules.js";
 import { CodeAssets } from "./state/code-assets.js";
 import { isTextNode, tagOf } from "./state/component-tree.js";

@@ -1,3 +1,5 @@
+/** Execute the browser tools of a site on the document of a GrapesJS editor. */
+
 import { EditorDocument } from "./document.js";
 import { buildSnapshot } from "./snapshot.js";
 import { KnownStates } from "./state/conflicts.js";

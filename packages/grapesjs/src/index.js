@@ -1,3 +1,5 @@
+/** The plugin for GrapesJS: it adds the agent to an editor. */
+
 import { Assistant } from "./assistant.js";
 import { parseCss } from "./css/parse-css.js";
 import { rulesToGrapes } from "./css/rule-json.js";

@@ -1,3 +1,5 @@
+/** Show the panel of the agent in the editor, or wherever the host wants it. */
+
 /** @typedef {import("./assistant.js").Assistant} Assistant */
 
 export const PANEL_TAG = "fermata-panel";

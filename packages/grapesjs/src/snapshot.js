@@ -1,3 +1,5 @@
+/** Build the snapshot of a site that is sent with a prompt. */
+
 import { formatColor, parseColor, SHADE_COUNT, variantsOf } from "./tokens/colors.js";
 import { GENERIC_FONTS } from "./tokens/fonts.js";
 import { customProperties, findScales, rootFontPixels } from "./tokens/properties.js";

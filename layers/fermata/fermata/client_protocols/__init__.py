@@ -1,1 +1,1 @@
-"""Serves clients of other protocols than events a line: the AI SDK's, and AG-UI's."""
+"""Serve clients of other protocols: the AI SDK's, AG-UI's, OpenAI's, MCP, the CMS agent's own, the studio's."""

@@ -1,4 +1,4 @@
-"""Re-encode images as plain JPEG, so that nothing but their pixels survives (decision 0111).
+"""Resize and re-encode images as plain JPEG, so that nothing but their pixels survives (decision 0111).
 
 Metadata (such as where a photograph was taken), further frames, and pages or scripts appended to the file are gone
 afterwards. Pillow is imported with the first image.

@@ -1,4 +1,4 @@
-"""Count the prompts of a minute in a leaky bucket, of which prompts that come at once may be counted in any order.
+"""Limit the rate of prompts: a leaky bucket counts those of a minute, also such as come at once, in any order.
 
     used_us   the microseconds of a minute that all prompts have ever used; only grows
     base_us   with `used_us` added: when everything that was used is free again (epoch microseconds)

@@ -1,3 +1,5 @@
+/** Parse the CSS that a model writes into rules that the editor can keep. */
+
 import { refuse } from "../tool-error.js";
 import { checkBalanced, splitOutsideBrackets, tokenize } from "./tokens.js";
 

@@ -1,3 +1,5 @@
+/** Turn parsed rules into the JSON of which GrapesJS makes rules. */
+
 import { splitOutsideBrackets } from "./tokens.js";
 
 /** @typedef {import("./parse-css.js").SheetRule} SheetRule */

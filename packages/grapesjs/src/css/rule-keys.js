@@ -1,3 +1,5 @@
+/** Tell rules of the editor apart: by their at-rules and selectors. */
+
 import { normalizePrelude } from "./tokens.js";
 
 /** @typedef {import("./rule-json.js").RuleJson} RuleJson */

@@ -1,3 +1,5 @@
+/** Read and write the rules of an editor as style sheets do. */
+
 import { refuse } from "../tool-error.js";
 import { parseCss } from "./parse-css.js";
 import { rulesToGrapes } from "./rule-json.js";

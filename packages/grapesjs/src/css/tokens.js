@@ -1,3 +1,5 @@
+/** Split CSS into tokens, check that its brackets are balanced, and spell selectors in one way. */
+
 import { refuse } from "../tool-error.js";
 
 const TOKEN =

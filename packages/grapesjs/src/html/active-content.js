@@ -1,3 +1,5 @@
+/** Know what in HTML runs code: attributes, addresses and elements. */
+
 /** @param {string} names */
 const nameSet = (names) => new Set(names.split(" "));
 

@@ -1,3 +1,5 @@
+/** Know the attributes of HTML: how each is written, and which of them a tool may set. */
+
 /** @param {string} names */
 const nameSet = (names) => new Set(names.split(" ").filter(Boolean));
 

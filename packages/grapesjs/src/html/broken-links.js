@@ -1,3 +1,5 @@
+/** Find links and references of a page that lead nowhere. */
+
 import { isTextNode, tagOf, walk } from "../state/component-tree.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */

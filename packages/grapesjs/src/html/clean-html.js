@@ -1,3 +1,5 @@
+/** Clean the HTML that a model writes: what runs code is taken out, and what is not closed is refused. */
+
 import { refuse } from "../tool-error.js";
 import { removeActiveContent } from "./active-content.js";
 import { decodeJsonMarkup } from "./json-markup.js";

@@ -1,3 +1,5 @@
+/** Take code out of the Markdown fences that models put around it. */
+
 const OPENING = /^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`<]*$/;
 const CODE_SIGN = /[{};=]/;
 

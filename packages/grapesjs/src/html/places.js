@@ -1,3 +1,5 @@
+/** Know which elements may stand where, as browsers parse HTML. */
+
 import { refuse } from "../tool-error.js";
 
 /** @param {string} names */

@@ -1,3 +1,5 @@
+/** Keep scripts and style sheets of the site, which GrapesJS has no place for. */
+
 import { hashText } from "./hash.js";
 
 /**

@@ -1,3 +1,5 @@
+/** Read the tree of components: members, children, ancestors, texts and classes. */
+
 /** @typedef {any} Component A component of GrapesJS, whose package is not a dependency. */
 
 const VIDEO_MEMBERS = ["loop", "autoplay", "controls", "muted"];

@@ -1,3 +1,5 @@
+/** Find out whether somebody has changed what the model planned a call on. */
+
 import { ConflictError } from "../tool-error.js";
 import { DocumentState } from "./document-state.js";
 import { hashText } from "./hash.js";

@@ -1,3 +1,5 @@
+/** Say what the document is at one moment: a hash of all content, and one of each part. */
+
 import { childrenOf, classesOf, isTextNode } from "./component-tree.js";
 import { hashText } from "./hash.js";
 import { attributeOf } from "./operations.js";

@@ -1,3 +1,5 @@
+/** Collect the changes of one tool call, and what takes them back. */
+
 import { ConflictError, ToolError } from "../tool-error.js";
 import { kindOf } from "./operations.js";
 

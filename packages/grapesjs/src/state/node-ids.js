@@ -1,3 +1,5 @@
+/** Give nodes ids that stay the same when the project is loaded again. */
+
 import { refuse } from "../tool-error.js";
 import { ancestorsOf, childrenOf, isTextNode, walk } from "./component-tree.js";
 

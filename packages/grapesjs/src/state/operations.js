@@ -1,3 +1,5 @@
+/** The operations of which edits and their inverses consist, and how each is carried out. */
+
 import { ToolError } from "../tool-error.js";
 import { childrenOf, classesOf, isMember, isTextNode, jsonOf } from "./component-tree.js";
 import { PAGE_OPERATIONS } from "./page-operations.js";

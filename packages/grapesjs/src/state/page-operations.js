@@ -1,3 +1,5 @@
+/** The operations that add, change and remove pages. */
+
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */
 /** @typedef {import("./operations.js").OperationKind} OperationKind */
 

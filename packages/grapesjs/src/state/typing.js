@@ -1,3 +1,5 @@
+/** Protect what a person types: it is in the page only, not in the editor's model, until the editing ends. */
+
 import { ConflictError, refuse } from "../tool-error.js";
 import { isWithin, textOf } from "./component-tree.js";
 

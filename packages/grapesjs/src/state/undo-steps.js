@@ -1,3 +1,5 @@
+/** Make each tool call one step of the editor's own undo. */
+
 import { ToolError } from "../tool-error.js";
 import { kindOf } from "./operations.js";
 

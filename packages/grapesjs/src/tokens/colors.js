@@ -1,3 +1,5 @@
+/** Read and write colours, and compute their shades, tints and transparencies. */
+
 import { formatNumber } from "./numbers.js";
 
 const TRANSPARENCIES = [5, 10, 20, 30, 40, 50, 60, 70, 80, 90];

@@ -1,3 +1,5 @@
+/** Name font variables, and write font stacks. */
+
 export const GENERIC_FONTS = [
   "serif",
   "sans-serif",

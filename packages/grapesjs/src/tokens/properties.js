@@ -1,3 +1,5 @@
+/** Read and set the custom properties of a page, for light and for dark screens. */
+
 import { splitOutsideBrackets } from "../css/tokens.js";
 import { parseFluidLength } from "./scales.js";
 

@@ -1,3 +1,5 @@
+/** Compute fluid scales of type and of spacing. */
+
 import { formatNumber, roundNumber } from "./numbers.js";
 
 export const MIN_SCREEN_PIXELS = 320;

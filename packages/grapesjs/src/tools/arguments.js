@@ -1,3 +1,5 @@
+/** Read the arguments of a tool call, and refuse what does not fit, in words for the model. */
+
 import { refuse } from "../tool-error.js";
 
 /** @typedef {Record<string, any>} ToolInput */

@@ -1,3 +1,5 @@
+/** The tools for scripts and style sheets: list, read, write, patch, inspect. */
+
 import { checkBalanced } from "../css/tokens.js";
 import { stripMarkdownFence } from "../html/markdown-fences.js";
 import { hashText } from "../state/hash.js";

@@ -1,3 +1,5 @@
+/** Copy a component with its rules, so that the copies have ids of their own. */
+
 import { walk } from "../state/component-tree.js";
 
 /** @typedef {import("../document.js").EditorDocument} EditorDocument */

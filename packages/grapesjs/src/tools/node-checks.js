@@ -1,3 +1,5 @@
+/** Check whether a node may be changed, moved or take others in. */
+
 import { checkBrowserKeeps, checkNesting, checkPlace, VOID_TAGS } from "../html/places.js";
 import { ancestorsOf, isTextNode, tagOf, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";

@@ -1,3 +1,5 @@
+/** The tools for nodes: insert, replace, delete, move, duplicate and rename them. */
+
 import { describeBrokenLinks } from "../html/broken-links.js";
 import { cleanHtml } from "../html/clean-html.js";
 import { choosePlace } from "../html/places.js";

@@ -1,3 +1,5 @@
+/** The tools for pages: add, duplicate, delete, rename, and make templates of them. */
+
 import { HOMEPAGE_SLUG } from "../document.js";
 import { childrenOf } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";

@@ -1,3 +1,5 @@
+/** Take a picture of the canvas. */
+
 const MAX_EDGE = 1568;
 const MAX_AREA = 1_500_000;
 const QUALITY = 0.8;

@@ -1,3 +1,5 @@
+/** The tool that sets attributes and texts of a node. */
+
 import { isActiveAddress } from "../html/active-content.js";
 import { casedAttributeName, describeAttributes, isSettableAttribute } from "../html/attributes.js";
 import { VOID_TAGS } from "../html/places.js";

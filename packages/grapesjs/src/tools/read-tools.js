@@ -1,3 +1,5 @@
+/** The tools that read the document: its outline, a page, the HTML of a node. */
+
 import { tagOf } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";
 import { optionalInteger, requiredText } from "./arguments.js";

@@ -1,3 +1,5 @@
+/** The table of all tools: which function carries out which, under both of its names. */
+
 import { parseCss } from "../css/parse-css.js";
 import { rulesToGrapes } from "../css/rule-json.js";
 import { keyOfJson } from "../css/rule-keys.js";

@@ -1,3 +1,5 @@
+/** The tool that reports how a page looks: its picture, its sizes, what overflows. */
+
 import { describeBreakpoints } from "../snapshot.js";
 import { isTextNode, tagOf, textOf, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";

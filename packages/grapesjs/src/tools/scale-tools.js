@@ -1,3 +1,5 @@
+/** The tools that set the scales of type and spacing. */
+
 import { roundNumber } from "../tokens/numbers.js";
 import { findScales, rootFontPixels, setCustomProperties } from "../tokens/properties.js";
 import { DEFAULT_SPACING_SCALE, DEFAULT_TYPE_SCALE, scaleVariables } from "../tokens/scales.js";

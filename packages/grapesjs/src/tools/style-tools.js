@@ -1,3 +1,5 @@
+/** The tools for styles: apply CSS, assign and remove classes. */
+
 import { stripMarkdownFence } from "../html/markdown-fences.js";
 import { classesOf, isTextNode, walk } from "../state/component-tree.js";
 import { refuse } from "../tool-error.js";

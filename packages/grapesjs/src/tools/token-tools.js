@@ -1,3 +1,5 @@
+/** The tools that set tokens of colours and fonts. */
+
 import { formatColor, parseColor, variantsOf } from "../tokens/colors.js";
 import { fontStack, fontVariable, GENERIC_FONTS, slugify } from "../tokens/fonts.js";
 import { customProperties, isDarkRule, setCustomProperties } from "../tokens/properties.js";

@@ -1,4 +1,4 @@
-"""Restrict where requests may go: an address that a user typed reaches the public internet only (decision 0041).
+"""Restrict where requests may go (SSRF): an address that a user typed reaches the public internet only (decision 0041).
 
 An address is checked twice, which defeats DNS rebinding. `check_url` reads it as text, before it is stored and before
 each request. `resolve_allowed_addresses` resolves its host and returns the addresses that may be connected to; the

@@ -1,4 +1,5 @@
-"""Stream a turn's log to one reader: its events from a number on, until the turn or the reader's time ends."""
+"""Stream a turn's log to one reader: its events from a number on, which
+one that reconnects names, until the turn or the reader's time ends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence

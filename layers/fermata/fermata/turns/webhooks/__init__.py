@@ -1,1 +1,1 @@
-"""Tell the webhooks of a tenant about tool requests, approvals and ends of its turns."""
+"""Tell the webhooks of a tenant about tool requests, approvals and ends of its turns, and about its content."""

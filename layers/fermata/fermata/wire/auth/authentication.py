@@ -1,4 +1,4 @@
-"""Authenticate callers by a bearer token, or by the same token in an HttpOnly cookie (decision 0021).
+"""Authenticate callers by a bearer token (a JWT), or by the same token in an HttpOnly cookie (decision 0021).
 
 A server of the tenant may send an API key as the bearer token instead (wire/auth/api_key_store.py).
 

@@ -1,4 +1,4 @@
-"""Store tenants in the settings table, and find them by issuer and origin (decision 0025).
+"""Store tenants in the settings table, rotate their secrets, and find them by issuer and origin (decision 0025).
 
     t#<tenant>          tenant       the record (wire/auth/tenant.py)
     issuer#<sha256>     tenant       the tenant of an issuer; an issuer belongs to one tenant only

@@ -1,4 +1,4 @@
-"""Dispatch requests: find the route, authenticate the caller, call the handler, add the headers of every response.
+"""Dispatch requests: find the route, authenticate the caller, call the handler, add headers (CORS) to each response.
 
 The order of the checks is part of the API: unknown path (404), wrong method (405), the route's precondition, origin,
 caller, capability, and then the handler, which parses the body (decision 0020).
