@@ -206,6 +206,9 @@ class EndingConnection:
         self._server.sessions.pop(headers["mcp-session-id"], None)
         yield ProviderResponse(200, {}, iter(()))
 
+    def run_before_wait(self, action: Callable[[], object]) -> bool:
+        return False
+
     def drain_response(self, response: ProviderResponse) -> None:
         for _ in response.chunks:
             pass

@@ -8,7 +8,7 @@ import contextlib
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -192,6 +192,9 @@ class SimulatedConnection:
     @contextlib.contextmanager
     def get(self, label: str, url: str, headers: Mapping[str, str]) -> Iterator[ProviderResponse]:
         raise NotImplementedError("No model list is asked for in a simulation.")
+
+    def run_before_wait(self, action: Callable[[], object]) -> bool:
+        return False
 
     def wait(self, seconds: float) -> None:
         """Wait for something of the provider. Raises ProviderError when the call was aborted, or takes too long."""

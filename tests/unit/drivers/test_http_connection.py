@@ -127,6 +127,31 @@ def test_a_response_is_drained_so_that_the_connection_can_be_reused(
         assert len(server.accepted) == 1
 
 
+def test_before_it_waits_and_not_while_more_is_here_it_does_what_it_was_told(connection: HttpConnection) -> None:
+    may_go_on = threading.Event()
+
+    def pause_behind_two_chunks(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n")
+        may_go_on.wait(BACKSTOP_SECONDS)
+        client.sendall(b"1\r\nc\r\n0\r\n\r\n")
+
+    with start_server(pause_behind_two_chunks) as server, connection.post("Peer", server.url, {}, b"{}") as answer:
+        assert next(answer.chunks) == b"a"
+        assert connection.run_before_wait(may_go_on.set)
+        assert next(answer.chunks) == b"b"
+        assert not may_go_on.is_set(), "it did not have to wait"
+        assert b"".join(answer.chunks) == b"c", "the server goes on because the action was called"
+
+
+def test_an_action_for_one_call_is_forgotten_by_the_next(connection: HttpConnection) -> None:
+    called: list[str] = []
+    with start_server(answer_completely) as server:
+        with connection.call_scope():
+            connection.run_before_wait(lambda: called.append("late"))
+        assert fetch_body(connection, server.url) == b"hello"
+    assert called == []
+
+
 def test_draining_a_response_without_end_stops() -> None:
     """No other limit applies: without one of its own, draining would last as long as the test may."""
 

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import httpcore
@@ -23,6 +24,8 @@ class CancelScope:
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
+        self.before_wait: Callable[[], object] | None = None
+        """Called once, by whoever reads next, if nothing has arrived."""
 
     @property
     def is_cancelled(self) -> bool:
@@ -30,6 +33,13 @@ class CancelScope:
 
     def reset(self) -> None:
         self._cancelled.clear()
+        self.before_wait = None
+
+    def announce_wait(self) -> None:
+        """Call `before_wait`, and forget it."""
+        action, self.before_wait = self.before_wait, None
+        if action is not None:
+            action()
 
     def cancel(self) -> None:
         """Shut every registered socket down, which ends reads and writes at once."""
@@ -133,6 +143,8 @@ class _CancellableStream(httpcore.NetworkStream):
         self._handle = handle
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._scope.before_wait is not None and not self.get_extra_info("is_readable"):
+            self._scope.announce_wait()
         return self._stream.read(max_bytes, self._scope.remaining_timeout(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:

@@ -4,7 +4,7 @@
 (decision 0171). Nothing here loads httpx.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -85,6 +85,15 @@ class ProviderConnection(Protocol):
 
     def remaining_seconds(self) -> float:
         """Return the seconds that the current call may still take."""
+
+    def run_before_wait(self, action: Callable[[], object]) -> bool:
+        """Call `action` once, in the thread that reads the response, before it waits for more of it.
+
+        It is not called while more has arrived already. Another action takes its place.
+
+        Returns:
+            False if this connection does not know when it waits, and never calls it.
+        """
 
     def abort(self) -> bool:
         """Stop the current call, wherever it is. Returns False if there is none."""

@@ -4,7 +4,7 @@ import contextlib
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
@@ -164,6 +164,11 @@ class HttpConnection:
     def remaining_seconds(self) -> float:
         """Return the seconds that the current call may still take."""
         return self._scope.deadline - time.monotonic() if self._depth else self._total_seconds
+
+    def run_before_wait(self, action: Callable[[], object]) -> bool:
+        """Call `action` once, in the thread that reads the response, before it waits for more of it. Returns True."""
+        self._scope.before_wait = action
+        return True
 
     def abort(self) -> bool:
         """Stop the current call, wherever it is. Returns False if there is none."""

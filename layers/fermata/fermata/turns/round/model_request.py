@@ -155,12 +155,16 @@ class _RequestSender:
         self._deadlines = RequestDeadlines(clock, limits, context.run_started_at, connection.abort)
         with (
             connection.call_scope(),
-            StreamWriter(context.resources, context.log, context.heartbeat, connection.abort) as writer,
+            StreamWriter(
+                context.resources, context.log, context.heartbeat, connection.abort, connection.run_before_wait
+            ) as writer,
             self._deadlines.watch(),
         ):
             result = self._ask(request, connection, endpoint, writer)
+            if not _has_calls(result):  # otherwise it is committed with them
+                writer.write_held()
             unwritten_events = writer.take_unwritten()
-        first_written_at = writer.first_written_at
+        first_written_at = writer.first_written_at or (clock.monotonic() if unwritten_events else None)
         return ModelRequestOutcome(
             result,
             unwritten_events,
@@ -344,6 +348,10 @@ class _RequestSender:
             estimated=is_estimated,
             model=self._model,
         )
+
+
+def _has_calls(result: ModelResponse | ProviderError) -> bool:
+    return isinstance(result, ModelResponse) and any(block.kind == "toolCall" for block in result.blocks)
 
 
 def _build_output_error(problem: str, response: ModelResponse) -> ProviderError:

@@ -16,26 +16,46 @@ MAX_FLUSH_INTERVAL_SECONDS = 1.0
 PROMPT_FLUSHES = 8
 SLOW_FLUSH_FACTOR = 1.6
 """After so many batches of a long text, each is collected for longer: who reads it is behind anyway (decision 0180)."""
+MAX_HOLD_SECONDS = 0.005
+"""How long the first text is kept at most while more of the response is here already (decision 0601)."""
+HoldText = Callable[[Callable[[], object]], bool]
+"""Lets what it is given be called before the response is waited for. Returns False if nobody can do that."""
+
+
+def hold_nothing(_write_held: Callable[[], object]) -> bool:
+    """Tell the writer that nobody says when the response is waited for."""
+    return False
 
 
 class StreamWriter:
     """Context manager with a background thread, one per model request or server tool.
 
-    The first text is written at once. Further text is written after `flush_ms` or `flush_bytes`, whichever comes
-    first; later while appends take long, so that they wait less for each other (decision 0168), and in a long text
-    (decision 0180). When the end of the log was not known for half a second, the thread reads it. It also sends
-    heartbeats.
+    The first text is written at once, or with `hold` as soon as what has arrived of the response is read: a call that
+    is part of it is then committed together with the text. Further text is written after `flush_ms` or `flush_bytes`,
+    whichever comes first; later while appends take long, so that they wait less for each other (decision 0168), and in
+    a long text (decision 0180). When the end of the log was not known for half a second, the thread reads it. It also
+    sends heartbeats.
 
     When the thread meets a lost race or an error, it stores it in `failure` and calls `abort`, which must end what the
     main thread waits for. `write` and the end of the `with` block then raise the failure.
     """
 
-    def __init__(self, resources: Resources, log: TurnLog, heartbeat: Heartbeat, abort: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        log: TurnLog,
+        heartbeat: Heartbeat,
+        abort: Callable[[], object],
+        hold: HoldText = hold_nothing,
+    ) -> None:
         self._clock = resources.clock
         self._settings = resources.settings
         self._log = log
         self._heartbeat = heartbeat
         self._abort = abort
+        self._hold = hold
+        self._held_until: float | None = None
+        """Set from the first text on, if it is held."""
         self._flushed_at = self._clock.monotonic()
         self._flush_interval_seconds = self._settings.flush_ms / 1000
         self._flush_count = 0
@@ -70,8 +90,17 @@ class StreamWriter:
                 raise self.failure
             self._add_unwritten(event)
             is_full = self._unwritten_bytes >= self._settings.flush_bytes
-            if self.first_written_at is None or is_full or self._is_flush_due():
+            if is_full or self._is_flush_due() or (self.first_written_at is None and not self._holds_text()):
                 self._flush()
+
+    def write_held(self) -> None:
+        """Write the first text if it is held. A failure is that of the background thread."""
+        with self._lock:
+            if self._held_until is None or self.first_written_at is not None or self.failure is not None:
+                return
+            self.failure = self._try(self._flush) if self._unwritten else None
+        if self.failure is not None:
+            self._abort()
 
     def check_log(self) -> None:
         """Let the main thread read the log, if its end was not known for half a second (decision 0186).
@@ -90,6 +119,8 @@ class StreamWriter:
         with self._lock:
             if self.failure is not None:
                 raise self.failure
+            if self._held_until is not None and self.first_written_at is None and self._unwritten:
+                self._flush()
             append_to_log()
 
     def take_unwritten(self) -> tuple[TextEvent | ReasoningEvent, ...]:
@@ -107,6 +138,13 @@ class StreamWriter:
             self._unwritten[-1] = type(event)(text=previous.text + event.text)
         else:
             self._unwritten.append(event)
+
+    def _holds_text(self) -> bool:
+        """Return whether the first text waits for the rest of what has arrived."""
+        now = self._clock.monotonic()
+        if self._held_until is None:
+            self._held_until = now + MAX_HOLD_SECONDS if self._hold(self.write_held) else now
+        return now < self._held_until
 
     def _is_flush_due(self) -> bool:
         return self._clock.monotonic() - self._flushed_at >= self._flush_interval_seconds
@@ -131,14 +169,14 @@ class StreamWriter:
         while not self._stopped.wait(min(self._flush_interval_seconds, LOG_CHECK_INTERVAL_SECONDS)):
             with self._lock:
                 # Stored under the same lock, so that `write` appends nothing in between (decision 0145).
-                self.failure = self._try_flush_or_check_log()
+                self.failure = self._try(self._flush_or_check_log)
             if self.failure is not None:
                 self._abort()
                 return
 
-    def _try_flush_or_check_log(self) -> BaseException | None:
+    def _try(self, act: Callable[[], object]) -> BaseException | None:
         try:
-            self._flush_or_check_log()
+            act()
         except Exception as error:  # noqa: BLE001 - raised again in the main thread, where it belongs
             return error
         return None
