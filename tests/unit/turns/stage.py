@@ -17,7 +17,7 @@ import itertools
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -121,6 +121,10 @@ class RecordingConnection(HttpConnection):
         super().__init__()
         self.sleeps: list[float] = []
         self.aborted = threading.Event()
+
+    def run_before_wait(self, action: Callable[[], object]) -> bool:
+        """Say that it does not know when it waits: what is scripted comes from no socket."""
+        return False
 
     def sleep(self, seconds: float) -> None:
         self.sleeps.append(seconds)
