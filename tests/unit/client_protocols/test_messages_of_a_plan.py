@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 
 from fermata.conversations.conversation_store import create_conversation
-from fermata.domain.plan_refusals import PlanUpgradeRequired, to_month
+from fermata.domain.plan_refusals import PlanLocked, PlanUpgradeRequired, to_month
 from fermata.domain.workspace_plan import ALL_MODELS, PlanMeter, Subscription
 from fermata.limits.month_counts import build_months_key, list_month_counts
 from fermata.turns.start.start_turn import start_turn
 from fermata.wire.auth.tenant_store import update_tenant
+from tests.stored_rows import save_rows
 from tests.unit.client_protocols.conftest import Requester
-from tests.unit.client_protocols.studio_clients import CONVERSATIONS, KeyClient, StudioClient, fill_project
+from tests.unit.client_protocols.studio_clients import CONVERSATIONS, HISTORY, KeyClient, StudioClient, fill_project
 from tests.unit.turns.stage import Stage, make_provider_error
 
 
@@ -48,16 +49,34 @@ def test_g107_a_message_beyond_the_plan_is_refused_before_the_stream_opens(clien
     assert count_messages(client.stage) == 2
 
 
-def test_a_locked_workspace_is_asked_to_pay_and_nothing_is_counted(client: StudioClient) -> None:
-    client.stage.script_replies("Hello.")
+def test_a_locked_workspace_is_asked_to_pay_by_every_door_and_nothing_is_left(client: StudioClient) -> None:
+    stage = client.stage
+    stage.script_replies("Hello.", "Hello.", "Hello.", "Hello.")
     client.say("Hello")
-    choose_plan(client, Subscription(plan="pro", state="trial", until=int(client.stage.resources.clock.time())))
-    for conversation in (client.conversation, ""):
-        client.conversation = conversation
-        refused = client.post("Hello")
-        assert (refused.status_code, refused.json()["code"]) == (402, "planLocked")
-        assert "Choose a plan to go on." in refused.json()["error"]
-    assert count_messages(client.stage) == 1
+    program = KeyClient.with_rules(stage, client.requester)
+    talk = program.ask("Hello")["conversationId"]
+    caller = stage.caller
+    other = create_conversation(stage.resources, caller, "studio", None, stage.credential.id, "model-1")
+    prompt = replace(stage.make_prompt("Hello"), conversation_id=other.id, scope="studio")
+    before = save_rows()["conversations"]
+    until = int(stage.resources.clock.time())
+    for state, words in (("trial", "trial"), ("grace", "open invoice"), ("cancelled", "was cancelled")):
+        choose_plan(client, Subscription(plan="pro", state=state, until=until))
+        refused = [
+            client.post("Hello"),
+            client.post("Hello", conversationId="new"),
+            program.post("Hello"),
+            program.post("Hello", conversationId=talk),
+            program.send("GET", HISTORY, params={"conversationId": talk}),
+        ]
+        assert [(one.status_code, one.json()["code"]) for one in refused] == [(402, "planLocked")] * len(refused)
+        assert all(words in one.json()["error"] for one in refused)
+        with pytest.raises(PlanLocked, match=words):
+            start_turn(stage.resources, caller, prompt)
+    assert save_rows()["conversations"] == before
+    assert count_messages(stage) == 1
+    choose_plan(client, Subscription(plan="pro"))
+    assert [client.post("Hello").status_code, program.post("Hello").status_code] == [200, 200]
 
 
 def test_a_plan_without_messages_says_so(client: StudioClient) -> None:
@@ -125,7 +144,9 @@ def test_a_model_that_the_plan_does_not_include_is_refused_in_words_and_leaves_n
     assert count_messages(client.stage) == 0
     client.stage.script_replies("Hello.")
     assert client.say("Hello", model="Claude-Haiku-4-5")[-1] == "done"
+    before = save_rows()
     assert client.post("Go on", model="claude-opus-4-5").status_code == 402, "Within a conversation too."
+    assert save_rows() == before, "Its conversation stays on the model that it had."
     assert count_messages(client.stage) == 1
 
 

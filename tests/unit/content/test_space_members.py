@@ -61,6 +61,9 @@ def test_the_first_member_begins_the_list_and_the_last_one_does_not_end_it(
         ("viewer", WRITER, "get_content", "save_content"),
         ("reviewer", frozenset({*READER, Capability.REVIEW_CONTENT}), "merge_branch", "save_content"),
         ("reviewer", READER, "get_content", "merge_branch"),
+        ("reviewer", WRITER, "get_content", "merge_branch"),
+        ("reviewer", WRITER | {Capability.REVIEW_CONTENT}, "merge_branch", "save_content"),
+        ("editor", WRITER | {Capability.REVIEW_CONTENT}, "save_content", "merge_branch"),
         ("owner of a newer release", WRITER, "get_content", "save_content"),
     ],
 )

@@ -299,6 +299,39 @@ def test_changes_of_writers_wait_in_change_sets_where_the_workflow_is_review(
     assert writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"}).status == 200
 
 
+def test_in_a_project_only_who_manages_content_publishes_and_changes_its_settings(
+    client: ContentClient, resources: Resources
+) -> None:
+    create_page(client)
+    writer = ContentClient(client.signer, ["ai.content.write"])
+    published, settings = {"status": "published"}, f"shop/main/documents/{PROJECT_KEY.model}/{PROJECT_KEY.id}"
+    assert writer.send("PATCH", f"{PAGES}/about", published).status == 200, "It is no project yet."
+    assert writer.send("PATCH", f"{PAGES}/about", {"status": "draft"}).status == 200
+    store_workflow(resources, "auto-merge")
+    path = f"shop/main/change-sets/{writer.send('POST', 'shop/main/change-sets', {}).body['changeSet']['id']}/documents"
+    imported = {"model": "page", "id": "prices", "title": "Prices", "slug": "prices"}
+    refused = [
+        writer.send("PATCH", f"{PAGES}/about", published),
+        writer.send("POST", PAGES, {"id": "prices", "title": "Prices", "slug": "prices"} | published),
+        writer.send("PATCH", f"{path}/page/about", published),
+        writer.send("POST", f"{PAGES}/about/versions/2/restore"),
+        writer.send("POST", "shop/main/import", {"documents": [imported | published]}),
+    ]
+    assert [(one.status, "publishes. Save a draft" in one.body["error"]) for one in refused] == [(403, True)] * 5
+    config = {"locales": {"data": {"config": {"autoPublish": True}}}}
+    refused = [
+        writer.send("PATCH", settings, config),
+        writer.send("DELETE", settings),
+        writer.send("PATCH", f"{path}/{PROJECT_KEY.model}/{PROJECT_KEY.id}", config),
+        writer.send("POST", f"{settings}/versions/1/restore"),
+    ]
+    assert [(one.status, "settings of a project need" in one.body["error"]) for one in refused] == [(403, True)] * 4
+    assert client.send("PATCH", f"{PAGES}/about", published).status == 200
+    assert writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"} | published).status == 200, "It was published."
+    assert client.send("PATCH", settings, config).status == 200
+    assert writer.send("POST", PAGES, {"id": "prices", "title": "Prices", "slug": "prices"} | published).status == 201
+
+
 def test_changes_of_others_that_wait_are_discarded_by_who_may_merge_them(
     client: ContentClient, resources: Resources
 ) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from fermata.aws.resources import Resources
 from tests.tenant_tokens import TokenSigner, make_tenant
-from tests.unit.functions.test_content import MANAGER, ContentClient
+from tests.unit.functions.test_content import MANAGER, ContentClient, store_workflow
 
 WRITER = ["ai.content.write"]
 
@@ -64,6 +64,34 @@ def test_only_reviewers_merge_in_a_space_with_members(manager: ContentClient) ->
     assert writer.send("POST", f"shop/main/change-sets/{begun}/merge").status == 403
     manager.send("PUT", row, {"role": "reviewer"})
     assert writer.send("POST", f"shop/main/change-sets/{begun}/merge").status == 200
+
+
+def test_who_decides_about_changes_has_the_right_to_review_and_a_row_only_narrows_it(
+    manager: ContentClient, resources: Resources
+) -> None:
+    store_workflow(resources, "review")
+    writer, row = make_writer(manager.signer)
+    reviewer = ContentClient(manager.signer, ["ai.content.read", "ai.content.review"])
+    both = ContentClient(manager.signer, [*WRITER, "ai.content.review"])
+
+    bob = manager.signer.bearer_headers("bob", MANAGER)
+
+    def begin() -> str:
+        made = manager.send("POST", "shop/main/change-sets", {}, **bob).body["changeSet"]["id"]
+        return f"shop/main/change-sets/{made}"
+
+    waiting = begin()
+    for client, role, statuses in (
+        (writer, "reviewer", (403, 403)),
+        (both, "editor", (403, 403)),
+        (ContentClient(manager.signer, ["ai.content.review"]), "reviewer", (403, 403)),
+        (reviewer, "reviewer", (200, 200)),
+    ):
+        manager.send("PUT", row, {"role": role})
+        merged = client.send("POST", f"{waiting}/merge")
+        discarded = client.send("DELETE", begin())
+        assert (client.capabilities, merged.status, discarded.status) == (client.capabilities, *statuses)
+    assert reviewer.send("PATCH", "shop/main/documents/faq/one", {"title": "x"}).status == 403
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 from fermata.aws.clock import is_valid_id
 from fermata.aws.resources import Resources
-from fermata.conversations.conversation_store import create_conversation, get_conversation, update_conversation
+from fermata.conversations.conversation_store import create_conversation, get_conversation
 from fermata.conversations.discard_unused import discarded_if_refused
-from fermata.credentials.scope_defaults import read_default
 from fermata.domain.agent_ids import AGENT_ID_PATTERN, SCOPES, make_agent_scope, read_agent_id
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
@@ -110,38 +109,6 @@ def _begin_chat(resources: Resources, caller: Caller, scope: str, name: str, spa
     if found := _find(resources, caller, chat_id):
         return found
     raise Gone(DELETED_CHAT)
-
-
-def switch_chat_model(resources: Resources, caller: Caller, chat: Conversation, model_id: str) -> Conversation:
-    """Return a chat with the model that a prompt names, of the credential of its scope's default.
-
-    Args:
-        resources: Of the process.
-        caller: Whose chat it is.
-        chat: The chat.
-        model_id: The provider's name of the model.
-
-    Raises:
-        InvalidRequest: The scope has no default.
-    """
-    if chat.model_id == model_id:
-        return chat
-    credential_id, chosen = choose_model_of_default(resources, caller.tenant, chat.scope, model_id)
-    return update_conversation(
-        resources, caller, chat.id, credential_id=chat.credential_id or credential_id, model_id=chosen
-    )
-
-
-def choose_model_of_default(resources: Resources, tenant: str, scope: str, model_id: str) -> tuple[str, str]:
-    """Return the credential of a scope's default, and the model that a client names of it.
-
-    Raises:
-        InvalidRequest: The scope has no default.
-    """
-    default = read_default(resources, tenant, scope)
-    if default is None:
-        raise InvalidRequest(f"The scope '{scope}' has no default model. Set one, and name no model until then.")
-    return default.credential_id, model_id
 
 
 def _make_chat_id(caller: Caller, scope: str, name: str) -> str:

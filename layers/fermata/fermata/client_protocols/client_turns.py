@@ -44,6 +44,7 @@ class ClientRequest:
         client_tools: As `TurnPrompt` has them.
         notes: What the client tells the agent besides, as plain text.
         cut_after: The turn behind which the stored conversation is dropped; "" drops all of it, None nothing.
+        model_id: As `TurnPrompt` has it.
         build_start_writes: Returns further writes of START, given the turn's id. A request that is sent again after
             its turn has ended with an error has made them already (decision 0513).
     """
@@ -61,6 +62,7 @@ class ClientRequest:
     output: OutputFormat | None = None
     direct_call: DirectCall | None = None
     space: str = ""
+    model_id: str = ""
     build_start_writes: Callable[[str], Sequence[Write]] = no_start_writes
 
 
@@ -162,6 +164,7 @@ def _build_prompt(context: RequestContext, body: SnapshotBody | None, request: C
         output=request.output,
         direct_call=request.direct_call,
         space=request.space,
+        model_id=request.model_id,
         build_start_writes=request.build_start_writes,
     )
 

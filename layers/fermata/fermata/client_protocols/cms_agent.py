@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import partial
 
 from fermata.aws.clock import new_id
-from fermata.client_protocols.chat_conversations import opened_chat, switch_chat_model
+from fermata.client_protocols.chat_conversations import opened_chat
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import (
     ClientRequest,
@@ -125,13 +125,12 @@ def _name_new_session(context: RequestContext) -> str:
 
 
 def _start_in(context: RequestContext, body: CmsPromptBody, prompt: str, conversation: Conversation) -> StartedTurn:
-    if body.model_id:
-        conversation = switch_chat_model(context.resources, context.caller, conversation, body.model_id)
     request = ClientRequest(
         protocol="cms",
         conversation=conversation,
         prompt=ClientPrompt((TextBlock(text=prompt),)),
         has_browser_tools=False,
+        model_id=body.model_id or "",
         space=body.cms_target.space if body.cms_target else "",
     )
     return start_client_turn(context, None, request)

@@ -3,13 +3,14 @@
 from typing import Any
 
 from fermata.agents.registry import get_toolset
-from fermata.client_protocols.chat_conversations import choose_model_of_default, find_chat
+from fermata.client_protocols.chat_conversations import find_chat
 from fermata.client_protocols.cms_session_log import describe_cms_log
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations import conversation_store, message_views
 from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.message_cuts import leave_out_cut_messages
 from fermata.conversations.message_store import read_newest_messages
+from fermata.credentials.scope_defaults import choose_model_of_default
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.turns.round.remembered_entities import recall_entities

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.aws.clock import new_id
-from fermata.client_protocols.chat_conversations import find_chat, open_chat, switch_chat_model
+from fermata.client_protocols.chat_conversations import find_chat, open_chat
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.client_protocols.client_turns import ClientRequest, start_client_turn
 from fermata.client_protocols.continue_turn import make_turn_fold
@@ -103,13 +103,12 @@ def _start_turn(
     conversation: Conversation,
     text: str,
 ) -> StartedTurn:
-    if message.model_id:
-        conversation = switch_chat_model(context.resources, context.caller, conversation, message.model_id)
     request = ClientRequest(
         protocol="studio",
         conversation=conversation,
         prompt=ClientPrompt((TextBlock(text=text),)),
         has_browser_tools=False,
+        model_id=message.model_id,
         notes=message.notes,
         space=project.name,
         build_start_writes=lambda _turn_id: month.build_writes(),

@@ -10,6 +10,7 @@ from fermata.content.change_sets.change_set import ChangedDocument, show_changed
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import ChangeSetClosed
 from fermata.content.change_sets.conversation_change_set import open_conversation_change_set
+from fermata.content.content_model import META_MODEL
 from fermata.content.documents.change_document import (
     ChangeOptions,
     DecideContent,
@@ -21,7 +22,7 @@ from fermata.content.documents.change_document import (
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_writes import ValueTaken
 from fermata.content.documents.read_document import WriteBasis, describe_missing_document, waits_for_review
-from fermata.content.documents.review_workflow import ReviewRequired
+from fermata.content.documents.review_workflow import PROJECT_MODEL_ID, ReviewRequired
 from fermata.content.documents.unique_claims import list_claims, name_owner
 from fermata.content.documents_in_work import DocumentsInWork
 from fermata.domain.errors import NotFound
@@ -124,8 +125,11 @@ class WorkingDocuments(DocumentsInWork):
             is_new: Whether it is created.
 
         Raises:
+            NotFound: It is a model, or the settings of a project, which are no content.
             ReviewRequired: As for `create`.
         """
+        if key.model in (META_MODEL, PROJECT_MODEL_ID):
+            raise NotFound(describe_missing_document(key))
         effect = self.effect_key and self.effect_key + effect_suffix
         models = tuple(section_models)
         if not self.change_set:

@@ -10,21 +10,21 @@ from fermata.content.change_sets.change_set_store import (
     read_change_set,
 )
 from fermata.content.change_sets.merge_change_set import MergeOptions, merge_change_set
-from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.document import DocumentContent, DocumentVersion
 from fermata.content.documents.read_document import WriteBasis, read_write_basis, waits_for_review
 from fermata.content.page_sections import list_section_models
-from fermata.content.space_access import is_reviewed
-from fermata.content.space_members import require_membership
+from fermata.content.space_access import may_read_content
 from fermata.content_api.document_requests import apply_change
+from fermata.content_api.publishing_right import check_may_publish
 from fermata.content_api.request_parts import (
     count_body,
     count_content_bytes,
     locate_document,
     locate_space,
     make_author,
-    require_model_right,
+    may_review,
+    require_right_to_model,
 )
 from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden
@@ -60,7 +60,7 @@ def show_change_set(context: RequestContext) -> Response:
 
 def discard_space_change_set(context: RequestContext) -> Response:
     """Discard a change set: one's own, or one about which the caller may decide."""
-    space, name = locate_space(context), context.path_parameters["changeSet"]
+    space, name = locate_space(context, "editor", "reviewer"), context.path_parameters["changeSet"]
     if read_change_set(context.resources, space, name).change_set.user != context.caller.user:
         _check_may_decide(context, space, "changes of others that wait for a review are discarded by who")
     discard_change_set(context.resources, space, name)
@@ -77,8 +77,8 @@ def change_document_in_change_set(context: RequestContext) -> Response:
         return None if body.deleted else apply_change(content, body)
 
     added = list_section_models(apply_change(DocumentContent(), body))
-    if key.model == META_MODEL:
-        require_model_right(context)
+    require_right_to_model(context, key.model)
+    check_may_publish(context, space, body.status, key)
     changed = change_in_change_set(
         context.resources,
         space,
@@ -94,7 +94,7 @@ def change_document_in_change_set(context: RequestContext) -> Response:
 def merge_space_change_set(context: RequestContext) -> Response:
     """Merge a change set."""
     body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
-    space, name = locate_space(context, writer_role="reviewer"), context.path_parameters["changeSet"]
+    space, name = locate_space(context, "reviewer"), context.path_parameters["changeSet"]
     _check_may_decide(context, space, "changes of this space are merged by who")
     options = MergeOptions(body.prefer, body.allow_breaking, partial(count_content_bytes, context))
     merged = merge_change_set(context.resources, space, name, make_author(context), options)
@@ -102,7 +102,7 @@ def merge_space_change_set(context: RequestContext) -> Response:
 
 
 def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> None:
-    """Check that the caller may merge or reject where changes wait for a review, as in the studio.
+    """Check that the caller may merge or reject where changes wait for a review, as in the studio (decision 0628).
 
     Args:
         context: The request.
@@ -112,10 +112,9 @@ def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> Non
     Raises:
         Forbidden: Somebody else has to.
     """
-    if not is_reviewed(context.caller) or context.caller.has_capability(Capability.REVIEW_CONTENT):
-        return
-    member = require_membership(context.resources, space, context.caller)
-    if member is not None and member.role == "reviewer":
+    if not may_read_content(context.caller):
+        raise Forbidden(f"Forbidden: {who} has {Capability.READ_CONTENT} too.")
+    if may_review(context, space):
         return
     if waits_for_review(context.resources, space, read_write_basis(context.resources, space, [])):
         raise Forbidden(f"Forbidden: {who} has {Capability.REVIEW_CONTENT}.")

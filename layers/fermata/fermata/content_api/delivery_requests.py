@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fermata.aws.resources import Resources
+from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import read_space
 from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.content.media.asset_store import presign_asset_file
@@ -31,7 +32,13 @@ from fermata.content.publishing.export_space import (
 )
 from fermata.content.publishing.import_documents import import_content
 from fermata.content.space_access import is_reviewed
-from fermata.content_api.request_parts import count_body, count_content_bytes, locate_space
+from fermata.content_api.publishing_right import check_may_publish
+from fermata.content_api.request_parts import (
+    count_body,
+    count_content_bytes,
+    locate_space,
+    require_right_to_model,
+)
 from fermata.content_api.submission_requests import export_space_submissions
 from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden, InvalidRequest
@@ -153,9 +160,12 @@ def export_content(context: RequestContext) -> Response:
 def import_into_space(context: RequestContext) -> Response:
     """Import models and documents."""
     body, space = context.parse_body(ContentImport), locate_space(context)
-    if body.models and not context.caller.has_capability(Capability.CONTENT):
-        raise Forbidden(f"Forbidden: models need {Capability.CONTENT}.")
+    if body.models:
+        require_right_to_model(context, META_MODEL)
     read_space(context.resources, space)
+    for document in body.documents:
+        require_right_to_model(context, document.model)
+        check_may_publish(context, space, document.status, DocumentKey(document.model, document.id))
     items = import_content(
         context.resources,
         space,

@@ -22,6 +22,7 @@ from fermata.content.documents.read_document import (
 from fermata.content.media.asset_store import ASSET, require_asset_files
 from fermata.content.model_store import restore_model
 from fermata.content.page_sections import list_section_models
+from fermata.content_api.publishing_right import check_may_publish
 from fermata.content_api.request_parts import (
     count_body,
     is_current,
@@ -29,7 +30,7 @@ from fermata.content_api.request_parts import (
     locate_space,
     make_author,
     read_options,
-    require_model_right,
+    require_right_to_model,
     respond_with_version,
 )
 from fermata.domain.errors import InvalidRequest, NotFound
@@ -77,7 +78,8 @@ def create_content_document(context: RequestContext) -> Response:
     body, space = context.parse_body(NewDocument), locate_space(context)
     count_body(context)
     model = context.path_parameters["model"]
-    _refuse_models(model)
+    _refuse_models(context, model)
+    check_may_publish(context, space, body.status, None)
     content, options = apply_change(DocumentContent(), body), read_options(context)
     written = create_document(
         context.resources,
@@ -104,7 +106,8 @@ def show_document(context: RequestContext) -> Response:
 def change_content_document(context: RequestContext) -> Response:
     """Change a document."""
     body, space, key = context.parse_body(DocumentChange), locate_space(context), locate_document(context)
-    _refuse_models(key.model)
+    _refuse_models(context, key.model)
+    check_may_publish(context, space, body.status, key)
     added = list_section_models(apply_change(DocumentContent(), body))
     options = read_options(context)._replace(section_models=added)
     written = update_document(
@@ -116,7 +119,7 @@ def change_content_document(context: RequestContext) -> Response:
 def delete_content_document(context: RequestContext) -> Response:
     """Delete a document."""
     space, key = locate_space(context), locate_document(context)
-    _refuse_models(key.model)
+    _refuse_models(context, key.model)
     delete_document(context.resources, space, key, make_author(context), read_options(context))
     return Response(200, {"ok": True})
 
@@ -143,12 +146,13 @@ def restore_document_version(context: RequestContext) -> Response:
     """Restore a version of a document or a model."""
     space, key, number = locate_space(context), locate_document(context), _read_version_number(context)
     author, options = make_author(context), read_options(context)
-    if key.model == ASSET:
-        version = read_document_version(context.resources, space, key, number)
-        require_asset_files(context.resources, space, version)
+    require_right_to_model(context, key.model)
     if key.model != META_MODEL:
+        version = read_document_version(context.resources, space, key, number)
+        if key.model == ASSET:
+            require_asset_files(context.resources, space, version)
+        check_may_publish(context, space, version.content.status if version.content else None, key)
         return _respond(200, restore_document(context.resources, space, key, number, author, options))
-    require_model_right(context)
     return _respond(200, restore_model(context.resources, space, key.id, number, author, options))
 
 
@@ -163,9 +167,10 @@ def apply_change(content: DocumentContent, body: DocumentChange) -> DocumentCont
     return changed
 
 
-def _refuse_models(model: str) -> None:
+def _refuse_models(context: RequestContext, model: str) -> None:
     if model == META_MODEL:
         raise InvalidRequest("Models are changed under 'models'.")
+    require_right_to_model(context, model)
 
 
 def _read_version_number(context: RequestContext) -> int:

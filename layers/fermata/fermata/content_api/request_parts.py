@@ -5,10 +5,12 @@ from functools import partial
 from typing import Any
 
 from fermata.aws.clock import new_id
+from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey, check_space_names
 from fermata.content.documents.change_document import ChangeOptions
 from fermata.content.documents.document import ContentAuthor, DocumentKey
-from fermata.content.space_access import is_reviewed
+from fermata.content.documents.review_workflow import PROJECT_MODEL_ID
+from fermata.content.space_access import is_reviewed, may_read_content
 from fermata.content.space_members import MemberRole, SpaceMember, require_membership
 from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden, InvalidRequest, VersionMismatch
@@ -22,12 +24,12 @@ _UNCACHED = {"Cache-Control": "private, no-cache"}
 MAX_KEY_CHARS = 200
 
 
-def locate_space(context: RequestContext, *, writer_role: MemberRole = "editor") -> SpaceKey:
+def locate_space(context: RequestContext, *writer_roles: MemberRole) -> SpaceKey:
     """Return the space of the path, in the tenant of the caller, who may do there what the request is about.
 
     Args:
         context: The request.
-        writer_role: Which role a member needs for a request that changes something.
+        writer_roles: The roles of which a member needs one for a request that changes something: `editor` without any.
 
     Raises:
         InvalidRequest: A name is none.
@@ -38,18 +40,37 @@ def locate_space(context: RequestContext, *, writer_role: MemberRole = "editor")
     space = SpaceKey(context.caller.tenant, site, environment)
     member = require_membership(context.resources, space, context.caller)
     if member is not None:
-        _check_member(context, space, member, writer_role)
+        _check_member(context, space, member, writer_roles or ("editor",))
     return space
 
 
-def _check_member(context: RequestContext, space: SpaceKey, member: SpaceMember, writer_role: MemberRole) -> None:
-    if context.request.method != "GET" and member.role != writer_role:
-        raise Forbidden(f"Forbidden: this needs the role {writer_role} in {space.name}, and yours is {member.role}.")
+def _check_member(
+    context: RequestContext, space: SpaceKey, member: SpaceMember, writer_roles: tuple[MemberRole, ...]
+) -> None:
+    if context.request.method != "GET" and member.role not in writer_roles:
+        needed = " or ".join(writer_roles)
+        raise Forbidden(f"Forbidden: this needs the role {needed} in {space.name}, and yours is {member.role}.")
     model = context.path_parameters.get("model")
     if member.locales is not None or (member.models is not None and model not in member.models):
         raise Forbidden(
             f"Forbidden: you may work on a part of {space.name} only. The studio's agent shows you that part."
         )
+
+
+def may_review(context: RequestContext, space: SpaceKey) -> bool:
+    """Return whether the caller decides about changes and submissions of others, and so may see what strangers say.
+
+    Args:
+        context: The request.
+        space: The space. A row of its list of members narrows rights, and is none (decision 0628).
+    """
+    caller = context.caller
+    if caller.has_capability(Capability.CONTENT):
+        return True
+    if not may_read_content(caller) or not caller.has_capability(Capability.REVIEW_CONTENT):
+        return False
+    member = require_membership(context.resources, space, caller)
+    return member is None or member.role == "reviewer"
 
 
 def locate_document(context: RequestContext) -> DocumentKey:
@@ -84,14 +105,22 @@ def read_options(context: RequestContext) -> ChangeOptions:
     return ChangeOptions(expected, effect, count_bytes=count_bytes, is_reviewed=is_reviewed(context.caller))
 
 
-def require_model_right(context: RequestContext) -> None:
-    """Check that the caller may change models.
+MANAGED_MODELS = frozenset({META_MODEL, PROJECT_MODEL_ID})
+"""Of documents that only who manages content changes: the models, and the settings of a project."""
+
+
+def require_right_to_model(context: RequestContext, model: str) -> None:
+    """Check that the caller may change documents of a model.
+
+    Args:
+        context: The request.
+        model: Its id.
 
     Raises:
         Forbidden: It may not.
     """
-    if not context.caller.has_capability(Capability.CONTENT):
-        raise Forbidden(f"Forbidden: models need {Capability.CONTENT}.")
+    if model in MANAGED_MODELS and not context.caller.has_capability(Capability.CONTENT):
+        raise Forbidden(f"Forbidden: models and the settings of a project need {Capability.CONTENT}.")
 
 
 def _parse_etag(text: str) -> int:

@@ -14,9 +14,7 @@ from fermata.content.forms.submission_store import (
     list_submissions,
     read_submission,
 )
-from fermata.content.space_members import require_membership
-from fermata.content_api.request_parts import count_content_bytes, locate_space, make_author
-from fermata.domain.caller import Capability
+from fermata.content_api.request_parts import count_content_bytes, locate_space, make_author, may_review
 from fermata.domain.errors import ApiError, InvalidRequest
 from fermata.wire.bodies.content_requests import SubmissionDecision, SubmissionDecisions
 from fermata.wire.http.messages import Response, read_integer_parameter
@@ -41,7 +39,7 @@ def list_space_submissions(context: RequestContext) -> Response:
     page = list_submissions(
         context.resources, space, query.get("model", ""), status, limit=limit, cursor=query.get("cursor", "")
     )
-    may_see = may_moderate(context, space)
+    may_see = may_review(context, space)
     views = [one.to_view(with_personal_data=may_see) for one in page.submissions]
     following = {"nextCursor": page.cursor} if page.cursor else {}
     return Response(200, {"submissions": views, "total": page.total, **following}, _UNCACHED)
@@ -55,13 +53,13 @@ def show_submission(context: RequestContext) -> Response:
 
 def decide_about_submission(context: RequestContext) -> Response:
     """Approve a submission, reject it, or call it spam."""
-    body, space = context.parse_body(SubmissionDecision), locate_space(context, writer_role="reviewer")
+    body, space = context.parse_body(SubmissionDecision), locate_space(context, "reviewer")
     return _respond(context, space, _decide(context, space, context.path_parameters["submission"], body.status))
 
 
 def decide_about_submissions(context: RequestContext) -> Response:
     """Do the same with up to 50 submissions. One that is refused keeps no other one from it."""
-    body, space = context.parse_body(SubmissionDecisions), locate_space(context, writer_role="reviewer")
+    body, space = context.parse_body(SubmissionDecisions), locate_space(context, "reviewer")
     read_space(context.resources, space)
     results = []
     for submission_id in dict.fromkeys(body.ids):
@@ -79,7 +77,7 @@ def decide_about_submissions(context: RequestContext) -> Response:
 
 def remove_submission(context: RequestContext) -> Response:
     """Delete a submission with all that is known of who has sent it."""
-    space = locate_space(context, writer_role="reviewer")
+    space = locate_space(context, "reviewer")
     delete_submission(context.resources, space, context.path_parameters["submission"])
     _log(context, space, "delete", 1)
     return Response(200, {"ok": True})
@@ -94,7 +92,7 @@ def _decide(context: RequestContext, space: SpaceKey, submission_id: str, status
 
 
 def _respond(context: RequestContext, space: SpaceKey, submission: Submission) -> Response:
-    view = submission.to_view(with_personal_data=may_moderate(context, space))
+    view = submission.to_view(with_personal_data=may_review(context, space))
     return Response(200, {"submission": view}, _UNCACHED)
 
 
@@ -109,20 +107,11 @@ def export_space_submissions(context: RequestContext, space: SpaceKey, cursor: s
     Raises:
         InvalidRequest: The cursor is none.
     """
-    may_see = may_moderate(context, space)
+    may_see = may_review(context, space)
     submissions, following = export_submissions(context.resources, space, cursor, _EXPORTED_AT_ONCE)
     if may_see and submissions:
         _log(context, space, "export", len(submissions))
     return [one.to_view(with_personal_data=may_see) for one in submissions], following
-
-
-def may_moderate(context: RequestContext, space: SpaceKey) -> bool:
-    """Return whether the caller decides about submissions, and so may see what strangers say of themselves."""
-    caller = context.caller
-    if caller.has_capability(Capability.CONTENT):
-        return True
-    member = require_membership(context.resources, space, caller)
-    return caller.has_capability(Capability.REVIEW_CONTENT) and (member is None or member.role == "reviewer")
 
 
 def _log(context: RequestContext, space: SpaceKey, action: str, count: int) -> None:

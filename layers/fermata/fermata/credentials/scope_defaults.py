@@ -189,3 +189,21 @@ def _audit(caller: Caller, default: ScopeDefault, *, is_automatic: bool = False)
         model=default.model_id,
         auto=is_automatic,
     )
+
+
+def choose_model_of_default(resources: Resources, tenant: str, scope: str, model_id: str) -> tuple[str, str]:
+    """Return the credential of a scope's default, and the model that a client names of it.
+
+    Args:
+        resources: Of the process.
+        tenant: The tenant's name.
+        scope: One of SCOPES.
+        model_id: The provider's name of the model.
+
+    Raises:
+        InvalidRequest: The scope has no default.
+    """
+    default = read_default(resources, tenant, scope)
+    if default is None:
+        raise InvalidRequest(f"The scope '{scope}' has no default model. Set one, and name no model until then.")
+    return default.credential_id, model_id

@@ -102,7 +102,7 @@ def test_an_entry_is_created_changed_field_by_field_and_deleted(agent: CmsAgent)
     assert agent.data("cms_getCollectionEntries", collectionId="post")["total"] == 0
 
 
-@pytest.mark.parametrize("entry_id", ["rye", "post", "post.", "ghost.rye", "page#x.y", ""])
+@pytest.mark.parametrize("entry_id", ["rye", "post", "post.", "ghost.rye", "page#x.y", "", "model.hero"])
 def test_what_is_no_entry_is_refused_in_words(agent: CmsAgent, entry_id: str) -> None:
     for name in ("cms_getEntryContent", "cms_updateEntry", "cms_deleteEntry"):
         output = (

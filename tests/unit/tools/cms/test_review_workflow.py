@@ -66,6 +66,19 @@ def agent(resources: Resources) -> ReviewedAgent:
     return ReviewedAgent(resources)
 
 
+def test_the_settings_of_a_project_are_no_entry(agent: ReviewedAgent) -> None:
+    settings = f"{PROJECT_KEY.model}.{PROJECT_KEY.id}"
+    config = {"config": {"workflow": "auto-merge"}}
+    for name, arguments in (
+        ("cms_updateEntry", {"entryId": settings, "content": config}),
+        ("cms_deleteEntry", {"entryId": settings, "confirmed": True}),
+        ("cms_createEntry", {"collectionId": PROJECT_KEY.model, "slug": "x", "title": "x", "content": config}),
+    ):
+        refused = agent.call(name, **arguments)
+        assert (refused.ok, refused.data["errorCode"]) == (False, "NOT_FOUND")
+    assert agent.waiting == []
+
+
 def test_a_page_is_built_in_the_change_set_of_the_conversation_which_alone_sees_it(agent: ReviewedAgent) -> None:
     made = agent.data("cms_createPage", name="About us")
     page = made["page"]["id"]

@@ -1,5 +1,7 @@
 """A caller who may work on some models or languages learns of no others, by whichever tool or part of the prompt."""
 
+from typing import Any, NamedTuple
+
 import pytest
 
 from fermata.agents.agent_space import AgentSpace
@@ -9,16 +11,20 @@ from fermata.content.change_sets.change_set_documents import change_in_change_se
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.content_space import read_space
 from fermata.content.documents.document import DocumentKey
+from fermata.content.media.asset_store import AssetTexts, store_asset
 from fermata.content.model_store import list_content_models
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import SpaceMember, put_member
+from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
 from fermata.tools.calls.runner import run_tool
+from fermata.tools.studio.affected_resources import AffectedResources, collect_affected
 from fermata.tools.studio.tool_rules import TOOL_RULES
 from fermata.tools.studio.toolset import STUDIO_TOOLSET
 from fermata.wire.auth.conversation_key_store import create_conversation_key
+from tests.images import make_image
 from tests.resources import TestClock
 from tests.unit.resource_fixtures import clock, resources, shared_resources
 from tests.unit.tools.builders import make_call, make_context
@@ -35,6 +41,15 @@ from tests.unit.tools.studio.test_submission_and_upload_tools import leave_submi
 
 __all__ = ["clock", "resources", "shared_resources"]
 TURKISH = frozenset({"tr"})
+
+
+class RefusedCall(NamedTuple):
+    """A call with its result, as clients are told it."""
+
+    tool_name: str
+    input: Any
+    result: Any
+    ok: bool = False
 
 
 @pytest.fixture
@@ -110,8 +125,48 @@ def test_submissions_in_other_languages_are_neither_seen_nor_decided_about(agent
     shown = agent.data("list_submissions", rights=REVIEWER, modelId="faq")["submissions"]
     assert [one["id"] for one in shown] == [turkish]
     for tool in ("reject_submission", "approve_submission"):
-        assert agent.call(tool, rights=REVIEWER, submissionId=english).data["error"] == "locale_not_allowed"
+        assert agent.call(tool, rights=REVIEWER, submissionId=english).data["code"] == "locale_not_allowed"
     assert agent.call("reject_submission", rights=REVIEWER, submissionId=turkish).ok
+
+
+def test_a_language_that_the_page_names_is_refused_in_words_and_has_changed_nothing(agent: StudioAgent) -> None:
+    restrict(agent, turkish=True)
+    arguments: dict[str, Any] = {"model": "faq", "data": {FRESH: {"answer": "No."}}}
+    refused = agent.call("save_content", rights=EDITOR, ui={"activeLocale": "en"}, **arguments)
+    assert refused.data["error"] == "You may not read or change content in this language."
+    published: dict[str, Any] = {"model": "faq", "locale": "tr", "entryIds": [FRESH], "status": "published"}
+    calls = [
+        RefusedCall("save_content", arguments, refused.data),
+        RefusedCall("update_status", published, agent.call("update_status", rights=EDITOR, **published).data),
+    ]
+    assert collect_affected(calls) == AffectedResources()
+
+
+def test_an_asset_is_deleted_only_by_who_may_change_all_that_names_it(resources: Resources) -> None:
+    agent = StudioAgent(resources)
+    documents = WorkingDocuments(agent.resources, SPACE, AUTHOR)
+    asset = store_asset(documents, make_image(40, 30), AssetTexts("bread.png")).version.id
+    agent.data("save_content", model="faq", locale="en", data={FRESH: {"answer": f"![Bread]({asset})"}})
+    for only in ({"models": {"hero"}}, {"turkish": True}):
+        restrict(agent, **only)
+        refused = agent.call("delete_media", rights=EDITOR, assetId=asset)
+        assert (refused.ok, refused.data["code"]) == (False, "model_access_denied")
+        assert agent.data("get_media", rights=EDITOR, assetId=asset)["usedIn"] == []
+    restrict(agent, models={"faq", "hero"})
+    assert agent.data("delete_media", rights=EDITOR, assetId=asset)["usedIn"] == [f"faq/{FRESH}"]
+
+
+def test_media_of_a_key_that_is_an_editors_by_now_wait_for_a_review(agent: StudioAgent) -> None:
+    documents = WorkingDocuments(agent.resources, SPACE, AUTHOR)
+    asset = store_asset(documents, make_image(40, 30), AssetTexts("bread.png")).version.id
+    owner = Caller(tenant="bakery", user="ada", capabilities=frozenset({Capability.KEYS, Capability.CONTENT}))
+    key, _ = create_conversation_key(agent.resources, owner, "Robot", ConversationKeyRules(project=SPACE.name))
+    opened = OpenedSpace(agent.resources, SPACE, AUTHOR, "turn-1/1/0", conversation="c-1", is_reviewed=False)
+    context = make_context(user=key.user, capabilities=ADMIN, open_content=lambda: opened)
+    admitted = admit_call(STUDIO_TOOLSET, make_call("update_media", {"assetId": asset, "alt": "Rye"}), context)
+    assert isinstance(admitted, AdmittedCall)
+    assert run_tool(admitted, context, clock=agent.resources.clock).data["workflow"] == "review"
+    assert agent.data("get_media", assetId=asset).get("alt") != "Rye"
 
 
 def test_a_branch_is_judged_by_what_it_changes_and_not_by_its_name(agent: StudioAgent) -> None:
@@ -129,7 +184,7 @@ def test_a_branch_is_judged_by_what_it_changes_and_not_by_its_name(agent: Studio
     )
     restrict(agent, "reviewer", turkish=True)
     for tool in ("merge_branch", "reject_branch"):
-        assert agent.call(tool, rights=REVIEWER, branch=saved["branch"]).data["error"] == "locale_not_allowed"
+        assert agent.call(tool, rights=REVIEWER, branch=saved["branch"]).data["code"] == "locale_not_allowed"
     assert agent.read()["answer"] == "Yes."
 
 

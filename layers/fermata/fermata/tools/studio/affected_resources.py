@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from fermata.content.change_sets.branch_names import read_branch_locale
 from fermata.domain.base import DomainModel
-from fermata.tools.studio.studio_handler import REFUSALS_OF_CALLERS
+from fermata.tools.studio.project_permissions import CALLER_REFUSALS
 
-REFUSED_CODES = frozenset(REFUSALS_OF_CALLERS)
+REFUSED_CODES = frozenset(CALLER_REFUSALS)
 """Codes of results of calls that did not run."""
 
 

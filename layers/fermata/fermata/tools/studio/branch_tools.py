@@ -8,8 +8,9 @@ from fermata.content.change_sets.change_set_store import discard_change_set, lis
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.read_document import read_versions_at_once
-from fermata.domain.errors import Conflict, Forbidden, NotFound
+from fermata.domain.errors import Conflict, NotFound
 from fermata.tools.studio.auto_merge import refuse_branch
+from fermata.tools.studio.project_permissions import CallerRefused
 from fermata.tools.studio.studio_access import StudioAccess
 
 
@@ -34,7 +35,7 @@ def _find_branch(name: str, access: StudioAccess) -> ChangeSet:
     Raises:
         NotFound: There is none of this name.
         Conflict: It can be neither merged nor rejected.
-        Forbidden: It changes models or languages that the caller may not see.
+        CallerRefused: It changes models or languages that the caller may not see.
     """
     refusal = refuse_branch(name)
     if refusal is not None:
@@ -54,7 +55,7 @@ def _check_models(branch: ChangeSet, access: StudioAccess) -> None:
         return
     contents = read_change_set(access.opened.resources, access.opened.space, branch.id)
     if any(document.model not in allowed for document in contents.documents):
-        raise Forbidden("model_access_denied")
+        raise CallerRefused("model_access_denied")
 
 
 def _check_locale(branch: ChangeSet, name: str, access: StudioAccess) -> None:
@@ -63,7 +64,7 @@ def _check_locale(branch: ChangeSet, name: str, access: StudioAccess) -> None:
     if allowed is None:
         return
     if read_branch_locale(name) not in allowed or _list_changed_locales(branch, access) - {*allowed, DEFINITION_LOCALE}:
-        raise Forbidden("locale_not_allowed")
+        raise CallerRefused("locale_not_allowed")
 
 
 def _list_changed_locales(branch: ChangeSet, access: StudioAccess) -> set[str]:

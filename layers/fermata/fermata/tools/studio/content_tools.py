@@ -11,8 +11,9 @@ from fermata.content.documents.document import DOCUMENT_ID, ContentStatus, Docum
 from fermata.content.files.entry_meta import derive_document_id, derive_title
 from fermata.content.files.read_project import VOCABULARY_KEY
 from fermata.content.validation.content_problem import ContentProblem
-from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
+from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.branch_writes import ChangeContent, make_effect_id, write_documents
+from fermata.tools.studio.project_permissions import CallerRefused
 from fermata.tools.studio.studio_access import StudioAccess
 
 _PLACEHOLDER_ID = re.compile(r"(?:new|entry|id)[-_]?[0-9]{0,4}|[0-9]{1,4}", re.IGNORECASE)
@@ -135,7 +136,9 @@ def update_status(arguments: dict[str, Any], access: StudioAccess) -> dict[str, 
     """Publish, archive or withdraw entries in a locale. Only owners and admins publish."""
     status = ContentStatus(arguments["status"])
     if status is ContentStatus.PUBLISHED and not access.permissions.merges_in_review:
-        raise Forbidden("Only owners and admins publish. Ask one of them, or save the entries as drafts.")
+        raise CallerRefused(
+            "permission_denied", "Only owners and admins publish. Ask one of them, or save the entries as drafts."
+        )
     model, locale = access.require_model(arguments["model"]), access.choose_locale(arguments)
     place = access.place_of(model, locale)
     keys = [access.find_entry(model, name)[0] for name in arguments["entryIds"]]
@@ -200,7 +203,7 @@ def change_vocabulary(arguments: dict[str, Any], access: StudioAccess) -> dict[s
         )
         return {"branch": "", "valid": False, "merged": False, "errors": [problem.to_wire()]}
     if allowed is not None and any(locale not in allowed for texts in terms.values() for locale in texts or ()):
-        raise Forbidden("locale_not_allowed")
+        raise CallerRefused("locale_not_allowed")
     changes: dict[DocumentKey, ChangeContent] = {VOCABULARY_KEY: partial(_change_terms, terms, allowed)}
     written = write_documents(access, "vocabulary", changes, target=VOCABULARY_MODEL.id)
     return written | {"terms": list_terms(_change_terms(terms, allowed, content), allowed)}

@@ -1,6 +1,7 @@
 """Find images and other assets of the project, and change what is said of them, for the tools of the studio."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from fermata.content.built_in_models import ASSET_MODEL
@@ -19,6 +20,7 @@ from fermata.content.media.fetch_image import fetch_image, name_file_of_url
 from fermata.content.media.media_room import FILES_FIELD, list_asset_files
 from fermata.content.media.redraw_image import ORIGINAL
 from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.tools.studio.project_permissions import CallerRefused
 from fermata.tools.studio.studio_access import StudioAccess
 
 _MAX_ALT_CHARS, _MAX_TAG_CHARS, _MAX_USES = 500, 60, 50
@@ -77,22 +79,37 @@ def delete_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
     asset_id = arguments["assetId"]
     if not access.opened.has_been_done():
         _find_asset(asset_id, access)
+        _check_is_not_used_elsewhere(asset_id, access)
     used = _list_uses(asset_id, access)
     access.opened.documents.delete(DocumentKey(ASSET_MODEL.id, asset_id))
     return {"deleted": True, "usedIn": used, **_say_what_waits(access)}
 
 
 def _list_uses(asset_id: str, access: StudioAccess) -> list[str]:
-    """Return entries that name an asset, of the models that the caller may see."""
-    used = [
-        f"{key.model}/{key.id}"
-        for key, version in access.whole.versions.items()
-        if key.model in access.models
-        and key.model != ASSET_MODEL.id
-        and version.content
-        and asset_id in repr(version.content.locales)
-    ]
-    return used[:_MAX_USES]
+    """Return entries that name an asset, of the models and in the languages that the caller may see."""
+    return list(islice(_iter_uses(asset_id, access), _MAX_USES))
+
+
+def _iter_uses(asset_id: str, access: StudioAccess) -> Iterator[str]:
+    for model in access.models.values():
+        for entry_id, content in access.list_entries(model).items() if model.id != ASSET_MODEL.id else ():
+            if asset_id in repr(content.locales):
+                yield f"{model.id}/{entry_id}"
+
+
+def _check_is_not_used_elsewhere(asset_id: str, access: StudioAccess) -> None:
+    """Check that an asset is missed by no content that the caller may not change.
+
+    Raises:
+        CallerRefused: It would be.
+    """
+    if not access.permissions.is_restricted:
+        return
+    if set(_iter_uses(asset_id, access.without_restrictions())) - set(_iter_uses(asset_id, access)):
+        raise CallerRefused(
+            "model_access_denied",
+            "Content that you may not change names this asset. Ask somebody who may change all of the project.",
+        )
 
 
 def _say_what_waits(access: StudioAccess) -> dict[str, Any]:

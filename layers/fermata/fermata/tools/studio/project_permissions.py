@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from fermata.content.space_members import SpaceMember
+from fermata.domain.errors import Forbidden
 from fermata.tools.studio.tool_rules import TOOL_RULES, ProjectRole
 
 WorkspaceRole = Literal["owner", "admin", "member"]
@@ -15,6 +16,29 @@ _TOOLS_OF_ALL_LOCALES = frozenset({"delete_model", "init_project"})
 """They change content in all languages at once, so nobody calls them who may use some languages only."""
 _TOOLS_OF_ALL_MODELS = frozenset({"init_project"})
 """They make models of any name, so nobody calls them who may use some models only."""
+
+
+CallerRefusalCode = Literal["permission_denied", "model_access_denied", "locale_not_allowed"]
+CALLER_REFUSALS: dict[CallerRefusalCode, str] = {
+    "permission_denied": "You may not call this tool in this project. Tell the user what needs which right.",
+    "model_access_denied": "You may not read or change this model.",
+    "locale_not_allowed": "You may not read or change content in this language.",
+}
+"""What a model is told of a call that its user may not make, by the code of the reason."""
+
+
+class CallerRefused(Forbidden):
+    """A call that its user may not make. It has changed nothing."""
+
+    def __init__(self, code: CallerRefusalCode, message: str = "") -> None:
+        """Create the error.
+
+        Args:
+            code: The reason.
+            message: Words of its own; the usual ones of the reason without them.
+        """
+        super().__init__(message or CALLER_REFUSALS[code])
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -98,7 +122,9 @@ def resolve_key_permissions(
     return ProjectPermissions("admin" if is_admin else "member", project_role, tools, allowed_models, allowed_locales)
 
 
-def refuse_for_caller(tool_name: str, arguments: Mapping[str, Any], permissions: ProjectPermissions) -> str | None:
+def refuse_for_caller(
+    tool_name: str, arguments: Mapping[str, Any], permissions: ProjectPermissions
+) -> CallerRefusalCode | None:
     """Return the code of the reason why a call is refused, or None. It is asked when a call is executed.
 
     Args:

@@ -20,6 +20,7 @@ from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.tools.studio.auto_merge import merges_at_once
 from fermata.tools.studio.branch_writes import ChangeContent, finish_branch, open_branch, write_documents
 from fermata.tools.studio.content_tools import copy_entry
+from fermata.tools.studio.project_permissions import CallerRefused
 from fermata.tools.studio.studio_access import StudioAccess
 
 _DOCUMENTS_AT_ONCE = 100
@@ -125,19 +126,25 @@ def delete_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict
 def _question_deletion(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any] | None:
     """Return what is answered instead of a deletion: who points to the model, or what has to be confirmed."""
     model = access.require_model(arguments["model"])
-    users = [
-        f"{other.id}.{name}"
-        for other in access.models.values()
-        for name, field in other.fields.items()
-        if model.id in field.model and other.id != model.id
-    ]
+    users = _list_referencing_fields(model.id, access)
     if users:
         return {"deleted": False, "referencedBy": users}
+    if _list_referencing_fields(model.id, access.without_restrictions()):
+        raise CallerRefused("model_access_denied", f"A model that you may not change points to {model.id}.")
     if arguments.get("confirm") is True:
         return None
     count = len(access.list_entries(model))
     message = f"Delete {model.id} with {count} entries? Ask the user, and call again with confirm."
     return {"deleted": False, "requiresConfirmation": True, "message": message, "referencedBy": []}
+
+
+def _list_referencing_fields(model_id: str, access: StudioAccess) -> list[str]:
+    return [
+        f"{other.id}.{name}"
+        for other in access.models.values()
+        for name, field in other.fields.items()
+        if model_id in field.model and other.id != model_id
+    ]
 
 
 def add_locale(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.phase_guard import derive_project_phase
 from fermata.tools.studio.project_permissions import (
+    CallerRefused,
     ProjectPermissions,
     resolve_key_permissions,
     resolve_member_permissions,
@@ -68,15 +69,17 @@ def _to_set(names: Sequence[str] | None) -> frozenset[str] | None:
 
 
 def resolve_caller_permissions(capabilities: frozenset[str]) -> ProjectPermissions:
-    """Return what a caller may do in the projects of the workspace by its rights alone (decision 0423)."""
+    """Return what a caller may do in the projects of the workspace by its rights alone (decisions 0423 and 0628)."""
     if Capability.CONTENT in capabilities:
         return resolve_member_permissions("admin", None)
+    if not capabilities & {Capability.READ_CONTENT, Capability.WRITE_CONTENT}:
+        return NO_PERMISSIONS
+    reviews = Capability.REVIEW_CONTENT in capabilities
+    found = resolve_member_permissions("member", {"role": "reviewer" if reviews else "viewer"})
     if Capability.WRITE_CONTENT in capabilities:
-        return resolve_member_permissions("member", {"role": "editor"})
-    if Capability.READ_CONTENT in capabilities:
-        role = "reviewer" if Capability.REVIEW_CONTENT in capabilities else "viewer"
-        return resolve_member_permissions("member", {"role": role})
-    return resolve_member_permissions("member", None)
+        editor = resolve_member_permissions("member", {"role": "editor"})
+        return replace(editor, tools=editor.tools | found.tools)
+    return found
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,11 @@ class StudioAccess:
     def whole(self) -> WholeSpace:
         """The models and documents of the project."""
         return read_cached_space(self.opened.resources, self.opened.space)
+
+    def without_restrictions(self) -> "StudioAccess":
+        """Return the project as somebody sees it who may use all models and languages."""
+        everything = replace(self.permissions, allowed_models=None, allowed_locales=None)
+        return StudioAccess(self.opened, everything, self.ui_context)
 
     @cached_property
     def branches(self) -> list[ChangeSet]:
@@ -175,14 +183,15 @@ class StudioAccess:
         """Return the locale that is meant: that of the input, or the one that the user has open, or the default.
 
         Raises:
-            InvalidRequest: The project has no such locale, or the caller may not use it.
+            InvalidRequest: The project has no such locale.
+            CallerRefused: The caller may not use it.
         """
         supported = self.whole.record.locales
         locale = arguments.get("locale") or self.ui_context.get("activeLocale") or supported[0]
         if locale not in supported:
             raise InvalidRequest(f"The project has no locale {locale}. It has {', '.join(supported)}.")
         if self.permissions.allowed_locales is not None and locale not in self.permissions.allowed_locales:
-            raise InvalidRequest("locale_not_allowed")
+            raise CallerRefused("locale_not_allowed")
         return str(locale)
 
     def place_of(self, model: ContentModel, locale: str) -> str:
@@ -243,4 +252,6 @@ def open_studio(context: ToolContext) -> StudioAccess:
         raise ToolFailure("No project is chosen. Ask the user which one to work on.")
     ui_context = context.snapshot if isinstance(context.snapshot, dict) else {}
     permissions = read_caller_permissions(opened, context.user, context.capabilities)
+    # A key that was an admin's when the turn began may be an editor's now.
+    opened = replace(opened, is_reviewed=not permissions.merges_in_review)
     return StudioAccess(opened, permissions, ui_context)

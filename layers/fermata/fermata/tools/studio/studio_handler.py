@@ -8,17 +8,11 @@ from fermata.domain.errors import ApiError
 from fermata.domain.tools import ToolOutput
 from fermata.tools.studio.branch_writes import has_begun_branch
 from fermata.tools.studio.phase_guard import refuse_in_phase
-from fermata.tools.studio.project_permissions import refuse_for_caller
+from fermata.tools.studio.project_permissions import CALLER_REFUSALS, refuse_for_caller
 from fermata.tools.studio.studio_access import StudioAccess, open_studio
 from fermata.tools.tool import JsonInput, ToolContext
 
 StudioHandler = Callable[[dict[str, Any], StudioAccess], Any]
-REFUSALS_OF_CALLERS = {
-    "permission_denied": "You may not call this tool in this project. Tell the user what needs which right.",
-    "model_access_denied": "You may not read or change this model.",
-    "locale_not_allowed": "You may not read or change content in this language.",
-}
-"""What a model is told of a call that its user may not make, by the code of the reason."""
 _ADVICE = {
     "mergeConflict": "No tool decides this. Name the fields to the user: a person decides about them in the change "
     "set, or has the branch rejected.",
@@ -38,7 +32,7 @@ def answer_in_studio(name: str, handler: StudioHandler) -> Callable[[JsonInput, 
         access, arguments = open_studio(context), tool_input.arguments
         refusal = refuse_for_caller(name, arguments, access.permissions)
         if refusal is not None:
-            return _fail(REFUSALS_OF_CALLERS[refusal], code=refusal)
+            return _fail(CALLER_REFUSALS[refusal], code=refusal)
         try:
             phase_refusal = refuse_in_phase(name, access.phase)
             if phase_refusal is not None and not has_begun_branch(access):

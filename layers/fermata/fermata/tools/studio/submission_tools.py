@@ -7,8 +7,9 @@ from fermata.content.documents.document import DocumentContent
 from fermata.content.forms.approve_submission import build_entry, make_entry_key
 from fermata.content.forms.submission import SUBMISSION_STATUSES, Submission
 from fermata.content.forms.submission_store import decide_submission, list_submissions, read_submission
-from fermata.domain.errors import Forbidden, InvalidRequest, NotFound
+from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.branch_writes import write_documents
+from fermata.tools.studio.project_permissions import CallerRefused
 from fermata.tools.studio.studio_access import StudioAccess
 
 _MODERATING_TOOL = "approve_submission"
@@ -69,7 +70,7 @@ def _find_submission(arguments: dict[str, Any], access: StudioAccess) -> Submiss
 
     Raises:
         NotFound: There is none.
-        Forbidden: It is in a language that the caller may not use.
+        CallerRefused: It is in a language that the caller may not use.
     """
     submission = read_submission(access.opened.resources, access.opened.space, str(arguments["submissionId"]))
     models = access.permissions.allowed_models
@@ -77,7 +78,7 @@ def _find_submission(arguments: dict[str, Any], access: StudioAccess) -> Submiss
         raise NotFound("There is no such submission.")
     model = access.models.get(submission.model)
     if model is not None and not _is_in_allowed_locale(submission, model, access):
-        raise Forbidden("locale_not_allowed")
+        raise CallerRefused("locale_not_allowed")
     return submission
 
 

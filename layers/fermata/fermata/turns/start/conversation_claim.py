@@ -196,6 +196,7 @@ def build_claim_update(
     title: str = "",
     *,
     cuts: MessageCuts | None = None,
+    stores_model: bool = False,
 ) -> Update:
     """Return the write that claims the conversation for `turn`.
 
@@ -205,6 +206,7 @@ def build_claim_update(
     Args:
         title: Stored as the automatic title if the conversation has none.
         cuts: The positions that count no more, where they have changed.
+        stores_model: Whether the model and the credential of `conversation` are those of later turns too.
     """
     values = {
         ":turn": turn.id,
@@ -223,6 +225,9 @@ def build_claim_update(
     if cuts is not None:
         more_assignments += ", cuts = :cuts"
         values[":cuts"] = encode_cuts(cuts)
+    if stores_model:
+        more_assignments += ", model_id = :model, credential_id = :credential ADD settings_version :one"
+        values |= {":model": conversation.model_id, ":credential": conversation.credential_id, ":one": 1}
     return Update(
         resources.settings.conversations_table,
         message_store.conversation_partition(turn.tenant, conversation.id),

@@ -11,6 +11,7 @@ from fermata.agents.registry import open_agent
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
+from fermata.credentials.scope_defaults import choose_model_of_default
 from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
@@ -106,6 +107,24 @@ def choose_prompt_model(
     return resolve_model_choice(
         resources, tenant, conversation.scope, conversation.credential_id, conversation.model_id, read_item
     )
+
+
+def name_conversation_model(resources: Resources, conversation: Conversation, model_id: str) -> Conversation:
+    """Return a conversation with the model that a client names. START stores it: a prompt that is refused changes none.
+
+    Args:
+        resources: Of the process.
+        conversation: As it is stored.
+        model_id: The provider's name of the model; empty for the conversation's own.
+
+    Raises:
+        InvalidRequest: The scope has no default.
+    """
+    if model_id in ("", conversation.model_id):
+        return conversation
+    credential_id, chosen = choose_model_of_default(resources, conversation.tenant, conversation.scope, model_id)
+    named = {"credential_id": conversation.credential_id or credential_id, "model_id": chosen}
+    return conversation.model_copy(update=named)
 
 
 def _describe_problem(agent_id: str, error: ValidationError) -> str:

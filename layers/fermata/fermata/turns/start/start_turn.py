@@ -39,7 +39,7 @@ from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.normalize_prompt_images import normalize_prompt_images
 from fermata.turns.start.plan_messages import check_model_is_included, find_monthly_messages
 from fermata.turns.start.prefetched_rows import PrefetchedRows
-from fermata.turns.start.prompt_agent import choose_prompt_model, open_prompt_agent
+from fermata.turns.start.prompt_agent import choose_prompt_model, name_conversation_model, open_prompt_agent
 from fermata.turns.start.prompt_space import choose_prompt_space
 from fermata.turns.start.turn_prompt import TurnPrompt
 from fermata.turns.store_snapshot_early import SnapshotStorage
@@ -155,7 +155,8 @@ class _TurnStart:
         return transcripts.add_to(content)
 
     def _load_conversation(self, read_item: ReadItem | None = None) -> Conversation:
-        return conversation_store.get_conversation(self.resources, self.caller, self.prompt.conversation_id, read_item)
+        found = conversation_store.get_conversation(self.resources, self.caller, self.prompt.conversation_id, read_item)
+        return name_conversation_model(self.resources, found, self.prompt.model_id)
 
     def _make_claimable(self, conversation: Conversation) -> Conversation:
         """End the turn that holds the conversation, or refuse this one. Raises as `ensure_claimable`."""
@@ -235,7 +236,15 @@ class _TurnStart:
     ) -> Update:
         title = conversation_store.title_from_prompt(content)
         changed = None if cuts == conversation.cuts else cuts
-        return build_claim_update(self.resources, conversation, turn, position + 1, title, cuts=changed)
+        return build_claim_update(
+            self.resources,
+            conversation,
+            turn,
+            position + 1,
+            title,
+            cuts=changed,
+            stores_model=bool(self.prompt.model_id and conversation.credential_id),
+        )
 
     def _put_message(self, turn: Turn, conversation: Conversation, content: Sequence[Block], position: int) -> Put:
         now = self.resources.clock.now_iso()

@@ -87,6 +87,9 @@ class TurnPrompt:
     """What the client says about the page, for an agent of the tenant."""
     space: str = ""
     """The content space that the client names for this turn, as `site/environment`."""
+    model_id: str = ""
+    """The model that the client names for this turn and later ones, of the credential of the scope's default; empty for
+    that of the conversation."""
     sent_digest: str = ""
     """The digest of the request, where the prompt was edited since (decision 0399), or its files were downloaded."""
     written_ms: int = 0

@@ -55,6 +55,8 @@ _IF_NONE_MATCH = RequestParameter(
 _DOCUMENT_RESPONSES = (SuccessResponse("The document. `ETag` names its version.", "DocumentResponse"),)
 NO_SUCH_FORMS = "The plan of the workspace is locked, or has no more forms, or none that approve at once."
 
+_CAN_DECIDE = (*CAN_WRITE_CONTENT, Capability.REVIEW_CONTENT)
+
 LIST_SPACES = Operation(
     name="listContentSpaces", function="api", method="GET", path=f"{CONTENT_PATH}/spaces",
     capabilities=CAN_READ_CONTENT,
@@ -221,7 +223,7 @@ SHOW_CHANGE_SET = Operation(
     errors=_NO_CHANGE_SET | _BAD_NAME,
 )  # fmt: skip
 DISCARD_CHANGE_SET = Operation(
-    name="discardChangeSet", function="api", method="DELETE", path=_CHANGE_SET_PATH, capabilities=CAN_WRITE_CONTENT,
+    name="discardChangeSet", function="api", method="DELETE", path=_CHANGE_SET_PATH, capabilities=_CAN_DECIDE,
     summary="Discard a change set",
     responses=OK_RESPONSES,
     errors=_NO_CHANGE_SET | _BAD_NAME | {409: "It was merged, or somebody is changing it."},
@@ -238,7 +240,7 @@ CHANGE_IN_CHANGE_SET = Operation(
 )  # fmt: skip
 MERGE_CHANGE_SET = Operation(
     name="mergeChangeSet", function="api", method="POST", path=f"{_CHANGE_SET_PATH}/merge",
-    capabilities=CAN_WRITE_CONTENT,
+    capabilities=_CAN_DECIDE,
     summary="Merge a change set, as a whole or not at all",
     body=ChangeSetMerge,
     requires_body=False,
