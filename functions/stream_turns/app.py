@@ -216,12 +216,12 @@ def chat_with_planner(context: RequestContext) -> Response:
     body = context.parse_body(PlannerChatBody)
     resources, caller, key = context.resources, context.caller, _read_idempotency_key(context.request)
     location = sessions.open_session(resources, caller, body.session, body.site_id)
-    started = route_chat.find_repeated_chat(resources, caller, location, body, key)
-    if started is None:
-        if answer := route_chat.answer_without_turn(resources, caller, location, body):
-            return Response(answer.status, answer.result)
-        prompt = route_chat.build_prompt(context, location, body, idempotency_key=key)
-        started = start_turn(resources, caller, prompt)
+    answer = route_chat.answer_chat(resources, caller, location, body, key)
+    if isinstance(answer, route_chat.ChatAnswer):
+        return Response(answer.status, answer.result)
+    started = answer or start_turn(
+        resources, caller, route_chat.build_prompt(context, location, body, idempotency_key=key)
+    )
     renderer = PlannerJsonRenderer(started.turn.model, {"modelKey": body.model_key} if body.model_key else {})
     log_stream = LogStream(resources, started.turn, get_log_poller(resources), renderer.render, lambda: b" ", after=0)
     headers = {**STREAM_HEADERS, "Content-Type": "application/json"}
@@ -238,7 +238,10 @@ def chat_with_planner(context: RequestContext) -> Response:
 
 @router.handles(planner.STREAM_CHAT)
 def stream_planner_chat(context: RequestContext) -> Response:
-    from fermata.planner_api.chat_streams import open_stream  # imported here because few instances serve the planner
+    from fermata.planner_api.chat_streams import (  # imported here because few instances serve the planner
+        open_stream,
+        read_stream_entries,
+    )
     from fermata.wire.renderers.planner_sse import PlannerSseRenderer
 
     resources, clock = context.resources, context.resources.clock
@@ -249,6 +252,7 @@ def stream_planner_chat(context: RequestContext) -> Response:
     turn = opened.turn
     if turn is None:
         return Response(200, raw_body=opened.answer, headers=headers)
+    entries = read_stream_entries(resources, turn, seen or 0)
     renderer = PlannerSseRenderer(turn.model, seen or 0, turn.started_ms)
     log_stream = LogStream(
         resources,
@@ -260,7 +264,6 @@ def stream_planner_chat(context: RequestContext) -> Response:
         heartbeat_seconds=PLANNER_HEARTBEAT_SECONDS,
         is_silent_without_events=True,
     )
-    entries = read_entries_after(resources, turn, 0)
     is_returning = seen is not None
     return send_log(context, turn, entries, log_stream, headers, is_returning=is_returning, is_counted=is_returning)
 

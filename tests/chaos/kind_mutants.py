@@ -13,6 +13,7 @@ from tests.chaos.mutations import Mutation, change, drop_condition, replace, tog
 
 DELIVER = "fermata.turns.webhooks.deliver_entry"
 MCP = "fermata.mcp_sources.mcp_tool_caller"
+HOOKS = "fermata.turns.hooks.call_hooks"
 PENDING = "fermata.plans.drafts.pending_plan"
 SUBMIT = "fermata.plans.submit_plan"
 MONTHS = "fermata.limits.monthly_messages.MonthlyMessages.build_writes"
@@ -83,6 +84,27 @@ def _open_newest(open_agent: Callable[..., Any]) -> Callable[..., Any]:
     return open_newest
 
 
+class _NoEvent:
+    """Nothing is one of these."""
+
+
+def _write_apart(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a chain go on by a write of its own."""
+
+    def write(resources: Any, *given: Any) -> tuple[Any, ...]:
+        writes = build(resources, *given)
+        if writes:
+            resources.tables.write_items(*writes)
+        return ()
+
+    return write
+
+
+def _change_point(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Tell an endpoint another key each time it is called."""
+    return lambda caller, name, key, *given: call(caller, name, f"{key}/{next(_numbers)}", *given)
+
+
 def _change_key(call: Callable[..., Any]) -> Callable[..., Any]:
     """Tell the server another key each time a call is made."""
     return lambda *given: call(*given[:-1], f"{given[-1]}/{next(_numbers)}")
@@ -146,6 +168,29 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
             18,
             replace("fermata.planner_api.handlers._read_effect_key", lambda _context: f"{next(_numbers)}"),
         ),
+    },
+    "plan-chains": {
+        "a step is planned again": (
+            7,
+            replace("fermata.plans.drafts.multi_step_request.require_unplanned_step", _never),
+        ),
+        "a chain goes on before its plan is accepted": (0, change(f"{SUBMIT}.build_chain_writes", _write_apart)),
+        "a chain goes on while its plan waits": (
+            3,
+            replace("fermata.planner_api.route_chat.load_pending_plan", _never),
+        ),
+    },
+    "agent-hooks": {
+        "what an endpoint at the end returns is lost": (
+            0,
+            replace("fermata.turns.hooks.finish_hooks.read_data_parts", _nothing),
+        ),
+        "endpoints at the end are called afterwards too": (
+            0,
+            replace("fermata.turns.hooks.hook_points.FinishHooksRunEvent", _NoEvent),
+        ),
+        "an endpoint is called by another key": (0, change(f"{HOOKS}.HookCaller.call_endpoint", _change_point)),
+        "nobody calls what was not queued": (1, replace("tests.chaos.webhook_receivers.resend_outbox", _never)),
     },
     "plan-uses": {
         "a month counts whatever it includes": (49, drop_condition("bridges", "month#")),

@@ -113,7 +113,7 @@ class PlannerUsers(WorldExtension):
             self.plans.append(name)
             is_free = scheduler.random.random() < FREE_RATE and not self._is_left_to_expire
             pages = (FREE_PAGE,) if is_free else HELD_PAGES
-            plan = {"intent": "edit_plan", "summary_for_user": name, "ops": _make_operations(name, pages)}
+            plan = {"intent": "edit_plan", "summary_for_user": name, "ops": make_operations(name, pages)}
             self.world.cloud.provider.planned_calls[name] = [("submit_edit_plan", plan)]
             content = [{"kind": "text", "text": make_prompt(name, 2, self.world.seed)}]
             body = {"conversationId": self.conversation, "content": content}
@@ -136,7 +136,7 @@ class PlannerUsers(WorldExtension):
     def _send_edit(self, name: str) -> None:
         """Send an edit until it is answered, and maybe once more under its key."""
         scheduler = self.world.scheduler
-        body = {"session": SESSION, "ops": _make_operations(name, HELD_PAGES[:1])}
+        body = {"session": SESSION, "ops": make_operations(name, HELD_PAGES[:1])}
         for _ in range(8):
             answer = self._request("api", "POST", "planner/ops", body, idempotency_key=name)
             if answer.is_success:
@@ -213,7 +213,7 @@ class PlannerUsers(WorldExtension):
         plan = approval.rpartition(".")[2]
         heading = f"o{next(self._numbers)}" if is_agreed and draw.random() < OTHER_OPERATIONS_RATE else ""
         body: dict[str, Any] = {"approved": is_agreed, "reason": "seen"}
-        body |= {"input": {"ops": _make_operations(heading, HELD_PAGES)}} if heading else {}
+        body |= {"input": {"ops": make_operations(heading, HELD_PAGES)}} if heading else {}
         for _ in range(6):
             answer = self._request("tool_result", "POST", f"approvals/{approval}", body, user=user)
             accepted = "applied" if is_agreed else "dropped"
@@ -238,7 +238,7 @@ def _make_page(slug: str) -> Page:
     return Page.from_wire({"id": f"page{slug}", "slug": slug, "title": "Page", "blocks": [block]})
 
 
-def _make_operations(heading: str, pages: tuple[str, ...]) -> list[dict[str, Any]]:
+def make_operations(heading: str, pages: tuple[str, ...]) -> list[dict[str, Any]]:
     return [{"op": "update_props", "pageSlug": page, "blockId": BLOCK, "patch": {"heading": heading}} for page in pages]
 
 

@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
+from tests.chaos.chain_users import ChainUsers
 from tests.chaos.evidence import Evidence
 from tests.chaos.fault_rules import RULES, TORN_BATCH, WEBHOOK_RULES, FaultRule
 from tests.chaos.habits import GOOD_DAY_HABITS, USUAL_HABITS, DayKind
+from tests.chaos.hooked_agents import HookedAgents
 from tests.chaos.judge import judge
+from tests.chaos.judge.agent_hooks import judge_agent_hooks
 from tests.chaos.judge.approvals import judge_approvals
 from tests.chaos.judge.held_plans import judge_held_plans
+from tests.chaos.judge.plan_chains import judge_plan_chains
 from tests.chaos.judge.plan_uses import judge_plan_uses
 from tests.chaos.judge.queued_prompts import judge_queued_prompts
 from tests.chaos.judge.remote_results import judge_remote_results
@@ -96,6 +100,30 @@ def make_world_with_planners(seed: int, rate: float, budget: int) -> World:
     return _make_calm_world(seed, rate, budget, PlannerUsers, LATE_READS)
 
 
+def make_world_with_chains(seed: int, rate: float, budget: int) -> World:
+    """In one seed of three, only what is read is late."""
+    return _make_calm_world(seed, rate, budget, ChainUsers, LATE_READS)
+
+
+DEATHS_BETWEEN_ENDPOINTS = (FaultRule("kill", ("point.endpoint",)), FaultRule("kill before", ("sqs",)))
+
+
+def make_world_with_hooks(seed: int, rate: float, budget: int) -> World:
+    """In one seed of four nothing is disturbed. In another one, functions die while they wait for an endpoint."""
+    if seed % 4 == 0:
+        rate, budget = 0.0, 0
+    is_deadly = seed % 4 == 1 and budget
+    return World(
+        seed,
+        fault_rate=(20 if is_deadly else 1) * rate,
+        fault_budget=budget,
+        turns=1,
+        rules=DEATHS_BETWEEN_ENDPOINTS if is_deadly else (*RULES, *WEBHOOK_RULES),
+        day=DayKind(habits=replace(USUAL_HABITS if budget else GOOD_DAY_HABITS, rush=0.0)),
+        extend=HookedAgents,
+    )
+
+
 def make_world_with_studio(seed: int, rate: float, budget: int) -> World:
     """In one seed of three, only what is read together is late."""
     return _make_calm_world(seed, rate, budget, StudioUsers, LATE_BATCHES)
@@ -153,6 +181,16 @@ def judge_world_with_planners(world: World, evidence: Evidence) -> Iterator[str]
     yield from judge_held_plans(evidence, world.extension)
 
 
+def judge_world_with_chains(world: World, evidence: Evidence) -> Iterator[str]:
+    assert isinstance(world.extension, ChainUsers)
+    yield from judge_plan_chains(evidence, world.extension)
+
+
+def judge_world_with_hooks(world: World, evidence: Evidence) -> Iterator[str]:
+    assert isinstance(world.extension, HookedAgents)
+    yield from judge_agent_hooks(evidence, world.extension)
+
+
 def judge_world_with_studio(world: World, evidence: Evidence) -> Iterator[str]:
     assert isinstance(world.extension, StudioUsers)
     yield from judge_plan_uses(evidence, world.extension.sent, world.extension.key_limits)
@@ -165,10 +203,12 @@ def judge_world_with_tool_sources(world: World, evidence: Evidence) -> Iterator[
 
 
 KINDS = {
+    "agent-hooks": SimulationKind(make_world_with_hooks, judge_world_with_hooks),
     "approvals": SimulationKind(
         make_world_with_approvers, lambda world, evidence: judge_approvals(evidence, world.approvers.sent)
     ),
     "held-plans": SimulationKind(make_world_with_planners, judge_world_with_planners),
+    "plan-chains": SimulationKind(make_world_with_chains, judge_world_with_chains),
     "plan-uses": SimulationKind(make_world_with_studio, judge_world_with_studio),
     "queued-prompts": SimulationKind(
         lambda seed, rate, budget: World(

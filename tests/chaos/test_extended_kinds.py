@@ -1,9 +1,12 @@
-"""Webhooks, plans that wait, uses of a month and MCP servers under faults: each is told, applied or counted once."""
+"""Webhooks, plans that wait or follow each other, uses of a month, MCP servers and hooks under faults: each once."""
 
+import json
 from collections import Counter
 
 import pytest
 
+from tests.chaos.chain_users import ChainUsers
+from tests.chaos.hooked_agents import HookedAgents
 from tests.chaos.kind_mutants import KIND_MUTANTS
 from tests.chaos.planner_users import PlannerUsers
 from tests.chaos.simulation_kinds import run_simulation
@@ -13,10 +16,12 @@ from tests.chaos.webhook_receivers import WebhookReceivers
 from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = {
-    "webhooks": range(7_000, 7_012),
-    "held-plans": range(9_000, 9_008),
-    "plan-uses": range(8_000, 8_006),
-    "tool-sources": range(11_000, 11_008),
+    "webhooks": range(7_000, 7_009),
+    "held-plans": range(9_000, 9_006),
+    "plan-uses": range(8_000, 8_005),
+    "tool-sources": range(11_000, 11_006),
+    "plan-chains": range(12_000, 12_004),
+    "agent-hooks": range(13_000, 13_004),
 }
 MUTANTS = [(kind, rule) for kind, mutants in KIND_MUTANTS.items() for rule in mutants]
 MAX_SEEDS = 100
@@ -25,6 +30,7 @@ WANTED = {
     *("a response has answered", "a response has decided", "an event was sent again"),
     *("applied", "dropped", "refused", "an hour was over", "a month was used", "a month has ended"),
     *("a server was asked", "a sub-agent was asked"),
+    *("a step was planned", "an endpoint has answered at the end"),
 }
 
 
@@ -44,7 +50,13 @@ def test_on_good_days_receivers_answer_plans_are_decided_in_each_way_and_months_
         problems, world = run_simulation(kind, SEEDS[kind][0] + 100 + later, faults=0)
         assert problems == []
         users = world.extension
-        if isinstance(users, WebhookReceivers):
+        if isinstance(users, HookedAgents):
+            found["an endpoint has answered at the end"] += any(request.token for request in users.requests)
+        elif isinstance(users, ChainUsers):
+            steps = {name for chain in users.chains for name in chain[1:]}
+            versions = [json.loads(row["entry"]) for row in world.evidence.conversations if row["sk"][:4] == "d#h#"]
+            found["a step was planned"] += sum(version["summary"] in steps for version in versions)
+        elif isinstance(users, WebhookReceivers):
             found["a response has answered"] += sum("result" in sent.answer for sent in users.sent)
             found["a response has decided"] += sum("approved" in sent.answer for sent in users.sent)
             found["an event was sent again"] += sum(not sent.is_taken for sent in users.sent)

@@ -11,7 +11,7 @@ UNKNOWN_TO_INSTATIC = (
     *("roundRetracted", "held", "reasoning"),
     *("approvalRequested", "approvalDecided", "promptQueued", "toolAwaited", "subAgentStarted"),
 )
-HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
+HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted", "finishHooksRun")
 MAX_REQUEST_SECONDS = 60.0
 PROMISED_PRESENCE_SECONDS = 25.0 - 4.0
 """How long a client may take until it begins to read, as clocks differ by two seconds each."""

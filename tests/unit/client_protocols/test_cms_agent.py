@@ -351,3 +351,14 @@ def test_a_conversation_with_another_agent_is_no_session(client: CmsClient) -> N
     for method, body in (("GET", None), ("PATCH", {"title": "Mine"}), ("DELETE", None)):
         status, refused = client.send(method, path, body)
         assert (status, refused["error"]["code"]) == (404, "NOT_FOUND"), method
+
+
+def test_a_prompt_that_is_sent_again_does_not_bring_back_the_model_of_its_time(client: CmsClient) -> None:
+    client.stage.script_replies("One.", "Two.")
+    for key, model in (("one", "model-1"), ("two", "model-2"), ("one", "model-1")):
+        body = {"prompt": f"Do {key}.", "sessionId": "mine", "modelId": model}
+        answer = client.requester.send("POST", GENERATE, json=body, headers={"Idempotency-Key": key})
+        assert answer.status_code == 200, answer.text
+    assert [request.model for request in client.stage.driver.requests] == ["model-1", "model-2"]
+    (session,) = client.send("GET", SESSIONS)[1]["data"]
+    assert session["modelId"] == "model-2"

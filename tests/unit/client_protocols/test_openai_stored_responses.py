@@ -69,6 +69,10 @@ def test_events_are_sent_again_from_a_number_on(stage: Stage, requester: Request
     rest = list_events(requester.send("GET", f"{path}&starting_after=2").text)
     assert rest == list_events(sent)[3:]
     assert requester.send("GET", f"{path}&starting_after=two").status_code == 400
+    last = list_events(sent)[-1]["sequence_number"]
+    assert list_events(requester.send("GET", f"{path}&starting_after={last}").text) == []
+    ahead = requester.send("GET", f"{path}&starting_after={last + 1}")
+    assert (ahead.status_code, f"the last one is number {last}" in ahead.text) == (400, True)
 
 
 def test_a_response_that_waits_for_tools_is_cancelled(stage: Stage, requester: Requester) -> None:

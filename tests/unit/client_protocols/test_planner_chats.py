@@ -1,5 +1,6 @@
 """Chats of the planner that are sent again: the same Idempotency-Key means the same chat, whatever the draft is now."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -7,11 +8,15 @@ import httpx
 import pytest
 
 from fermata.credentials import scope_defaults
-from fermata.planner_api import chat_streams
+from fermata.domain.errors import Conflict
+from fermata.planner_api import chat_streams, route_chat
 from fermata.planner_api.chat_store import settle_chat, store_chat
 from fermata.planner_api.sessions import open_session
+from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.plans.drafts.pending_plan import load_pending_plan
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn_log import read_end_type
+from fermata.wire.renderers.planner_sse import FRAMES_PER_EVENT
 from tests.unit.client_protocols.conftest import Json, Requester
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
@@ -150,3 +155,66 @@ def test_a_chat_that_is_cancelled_while_it_starts_does_not_go_on(
     answer = chats.requester.send("GET", f"/admin/api/ai/planner/chat/stream?streamId={chat.id}")
     assert answer.status_code == 410, answer.text
     assert read_end_type(resources, started[0].turn) == "cancelled"
+
+
+def test_a_reader_that_is_ahead_of_the_log_of_a_stream_is_told_so(chats: PlannerChats) -> None:
+    """It would wait for its end for ever otherwise: each frame of the log has a number that it has seen."""
+    resources, caller = chats.stage.resources, chats.stage.caller
+    conversation = open_session(resources, caller, "s", None).conversation
+    chat = store_chat(resources, caller, conversation, {"session": "s", "message": "Change it"}, "")
+    chats.script_plan("One")
+    path = f"/admin/api/ai/planner/chat/stream?streamId={chat.id}"
+    frames = chats.requester.send("GET", path).text.split("\n\n")
+    last = json.loads(frames[-2].removeprefix("data: "))["_seq"]
+    assert chats.requester.send("GET", f"{path}&afterSeq={last}").status_code == 200
+    ahead = chats.requester.send("GET", f"{path}&afterSeq={last + FRAMES_PER_EVENT}")
+    assert (ahead.status_code, ahead.json()["code"]) == (400, "logRewound")
+    assert chats.requester.send("GET", f"{path}&afterSeq=0").text.split("\n\n")[-2] == frames[-2]
+
+
+def test_a_plan_that_is_dropped_again_leaves_the_chain_that_has_begun_since(chats: PlannerChats) -> None:
+    chats.script_plan("One", next_steps=["Second step"])
+    plan = chats.post(message="Rework it", executionMode="plan_only").json()["pendingPlanId"]
+    drop = {"executionMode": "discard_pending_plan", "pendingPlanId": plan}
+    assert chats.post(**drop).json()["status"] == "canceled"
+    assert chats.post(executionMode="continue_chain").status_code == 409
+    chats.script_plan("Two", next_steps=["Another step"])
+    assert chats.post(message="Rework it otherwise").json()["continuation"]
+    assert chats.post(**drop).json()["summary"] == "There was no plan to discard."
+    chats.script_plan("Three")
+    assert chats.post(executionMode="continue_chain").json()["status"] == "applied"
+
+
+def test_a_stream_that_is_opened_again_does_not_apply_the_plan_that_its_chat_has_made(
+    chats: PlannerChats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first function has started the turn and died. Nobody has seen the plan that waits."""
+    resources, caller = chats.stage.resources, chats.stage.caller
+    conversation = open_session(resources, caller, "s", None).conversation
+    body = {"session": "s", "message": "Plan first, then change it", "executionMode": "apply_pending_plan"}
+    chat = store_chat(resources, caller, conversation, body, "")
+    chats.script_plan("One")
+    path = f"/admin/api/ai/planner/chat/stream?streamId={chat.id}"
+    with monkeypatch.context() as dying:
+        dying.setattr(chat_streams, "settle_chat", lambda *_, **__: (_ for _ in ()).throw(Conflict("It died.")))
+        assert chats.requester.send("GET", path).status_code == 409
+    again = chats.requester.send("GET", path)
+    assert (again.status_code, "The plan waits for you." in again.text) == (200, True)
+    assert load_pending_plan(resources, DraftLocation(caller.tenant, conversation)) is not None
+
+
+def test_a_chat_whose_twin_is_faster_joins_it_and_applies_no_plan_that_nobody_has_seen(
+    chats: PlannerChats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = {"message": "Plan first, then change it", "executionMode": "apply_pending_plan"}
+    load, twins = load_pending_plan, list[httpx.Response]()
+    chats.script_plan("One")
+
+    def load_behind_twin(*place: Any) -> Any:
+        monkeypatch.setattr(route_chat, "load_pending_plan", load)
+        twins.append(chats.post("k", **sent))
+        return load(*place)
+
+    monkeypatch.setattr(route_chat, "load_pending_plan", load_behind_twin)
+    assert chats.post("k", **sent).json() == twins[0].json()
+    assert twins[0].json()["status"] == "plan_ready"

@@ -18,7 +18,8 @@ from fermata.plans.drafts.pending_plan import (
     require_pending_plan,
 )
 from fermata.plans.plan_outcome import PlanOutcome
-from fermata.plans.submit_plan import PlanSubmission, apply_pending_plan, apply_submitted_operations, submit_plan
+from fermata.plans.plan_submission import PlanSubmission
+from fermata.plans.submit_plan import apply_pending_plan, apply_submitted_operations, submit_plan
 from tests.resources import TestClock
 from tests.unit.plans.page_samples import SITE
 from tests.unit.resource_fixtures import clock, resources, shared_resources

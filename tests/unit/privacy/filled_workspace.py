@@ -28,7 +28,7 @@ from fermata.editor_bridge.open_editors import register_editor
 from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
 from fermata.limits.reader_leases import ReaderLease
 from fermata.plans.drafts.draft_rows import DraftLocation
-from fermata.plans.drafts.multi_step_request import begin_chain
+from fermata.plans.drafts.multi_step_request import StepPlace, build_chain_writes
 from fermata.plans.drafts.pending_plan import PendingPlan, store_pending_plan
 from fermata.plans.drafts.site_registry import register_site
 from fermata.plans.plan_outcome import PlanOutcome
@@ -112,7 +112,7 @@ def leave_plan_waiting(resources: Resources, location: DraftLocation) -> None:
         id="plan", turn="", outcome=outcome, targets_digest="", at=resources.clock.now_iso(), expires=int(now) + 900
     )
     store_pending_plan(resources, location, plan)
-    begin_chain(resources, location, "plan", [WORDS])
+    resources.tables.write_items(*build_chain_writes(resources, location, "plan", StepPlace((WORDS,))))
 
 
 def leave_approval_waiting(stage: Stage) -> None:

@@ -15,7 +15,7 @@ from fermata.client_protocols.openai_conversations import (
 from fermata.client_protocols.openai_endpoint import build_current_response, make_response_renderer, send_answer
 from fermata.client_protocols.openai_exchange import AnswerPlace, Exchange, count_tokens, make_exchange
 from fermata.domain.agent_ids import read_agent_id
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import InvalidRequest, LogRewound, NotFound
 from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import Turn, find_turn_for_caller
@@ -37,11 +37,32 @@ def show_response(context: RequestContext) -> Response:
         raise InvalidRequest("'stream' must be true or false.")
     if wanted == "false":
         return build_current_response(context, exchange, make_response_renderer(exchange, _name_model(exchange.turn)))
-    after = read_integer_parameter(context.request, "starting_after", MAX_EVENT_NUMBER, maximum=MAX_EVENT_NUMBER)
-    renderer = make_response_renderer(
-        exchange, _name_model(exchange.turn), after=after if "starting_after" in query else -1
-    )
+    after = -1
+    if "starting_after" in query:
+        after = read_integer_parameter(context.request, "starting_after", 0, maximum=MAX_EVENT_NUMBER)
+        _require_known_event(exchange, after)
+    renderer = make_response_renderer(exchange, _name_model(exchange.turn), after=after)
     return send_answer(context, exchange, renderer, is_streamed=True)
+
+
+def _require_known_event(exchange: Exchange, number: int) -> None:
+    """Refuse a number that the response has not reached. Its reader has seen it only if the log was restored.
+
+    Raises:
+        LogRewound: There is no such event (decision 0162).
+    """
+    renderer = make_response_renderer(replace(exchange), "")
+    for entry in exchange.entries:
+        if not renderer.is_response_over():
+            renderer.render_events(entry.events)
+    if renderer.is_response_over():
+        renderer.render_end(None)
+    if number > renderer.last_number:
+        raise LogRewound(
+            f"Event {number} does not exist: the last one is number {renderer.last_number}. Read the response from its "
+            "beginning.",
+            last_seq=renderer.last_number,
+        )
 
 
 def cancel_response(context: RequestContext) -> Response:

@@ -6,14 +6,16 @@ from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.errors import Conflict, Forbidden, Gone, InvalidRequest
+from fermata.domain.errors import Conflict, Forbidden, Gone, InvalidRequest, LogRewound
 from fermata.domain.events import CancelledEvent
 from fermata.planner_api.chat_store import ChatRun, is_chat_over, load_chat, settle_chat
-from fermata.planner_api.route_chat import answer_without_turn, build_prompt
+from fermata.planner_api.route_chat import ChatAnswer, answer_chat, build_prompt
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.turns.end.stop_turn import stop_turn
+from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
+from fermata.turns.turn_log import LogEntry
 from fermata.wire.bodies.planner_frames import ErrorFrame, FinalFrame
 from fermata.wire.bodies.planner_requests import PlannerChatBody
 from fermata.wire.http.routing import RequestContext
@@ -65,6 +67,28 @@ def open_stream(context: RequestContext, stream_id: str, after: int | None) -> O
     return _reopen(resources, caller.tenant, chat, after)
 
 
+def read_stream_entries(resources: Resources, turn: Turn, seen: int) -> list[LogEntry]:
+    """Return the log of a stream from its beginning, from which its frames are rendered.
+
+    Args:
+        resources: Of the process.
+        turn: That the stream shows.
+        seen: `_seq` of the last frame that the reader has; 0 for none.
+
+    Raises:
+        LogRewound: There is no such frame (decision 0162).
+    """
+    entries = read_entries_after(resources, turn, 0)
+    last_event = entries[-1].next_number - 1
+    if seen // FRAMES_PER_EVENT > last_event:
+        last_seq = (last_event + 1) * FRAMES_PER_EVENT - 1
+        raise LogRewound(
+            f"Frame {seen} does not exist: the last ones are below {last_seq}. Follow the stream from afterSeq=0.",
+            last_seq=last_seq,
+        )
+    return entries
+
+
 def _reopen(resources: Resources, tenant: str, chat: ChatRun, after: int) -> OpenedStream:
     if chat.answer is not None:
         return OpenedStream(None, _render_answer(chat.answer) if after < ANSWER_SEQ else b"")
@@ -72,17 +96,20 @@ def _reopen(resources: Resources, tenant: str, chat: ChatRun, after: int) -> Ope
 
 
 def _run_chat(context: RequestContext, chat: ChatRun) -> OpenedStream:
-    """Run a chat. Its id is the key of its turn, so that two readers at once start one turn; one of them reads it."""
+    """Run a chat. Its id is the key of its turn, so that two readers at once start one turn; one of them reads it.
+
+    A chat whose turn was started by a function that has died is still pending. What waits now may be that turn's plan.
+    """
     resources, caller = context.resources, context.caller
     body = PlannerChatBody.model_validate(chat.body)
     location = DraftLocation(caller.tenant, chat.conversation)
-    answer = answer_without_turn(resources, caller, location, body)
-    if answer is not None:
+    answer = answer_chat(resources, caller, location, body, chat.id)
+    if isinstance(answer, ChatAnswer):
         kept = {"status": answer.status, "result": answer.result}
         if not settle_chat(resources, caller, chat, "answered", answer=json.dumps(kept)):
             raise Conflict(STREAM_RUNNING)
         return OpenedStream(None, _render_answer(kept))
-    started = start_turn(resources, caller, build_prompt(context, location, body, idempotency_key=chat.id))
+    started = answer or start_turn(resources, caller, build_prompt(context, location, body, idempotency_key=chat.id))
     if not settle_chat(resources, caller, chat, "active", turn=started.turn.id):
         _stop_if_cancelled(resources, caller, chat, started.turn)
         raise Conflict(STREAM_RUNNING)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fermata.aws.lazy_snapshot import LazySnapshot
@@ -34,56 +35,46 @@ class ChatAnswer:
     result: dict[str, Any]
 
 
-def find_repeated_chat(
-    resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody, idempotency_key: str
-) -> StartedTurn | None:
-    """Return the turn of a chat that was sent before under the same key, or None.
-
-    It is looked for before anything else: the plan that waits now may be the one that the chat has made, and the step
-    of a chain that is next may be the one after it (decision 0392).
-
-    Args:
-        resources: Of the process.
-        caller: The user of the session.
-        location: The draft of the session.
-        body: The request.
-        idempotency_key: As the client has sent it; empty without one.
-
-    Raises:
-        Conflict: The key was used for another request.
-    """
-    if not idempotency_key:
-        return None
-    return find_started_turn(resources, caller, idempotency_key, _digest_chat(location, body))
-
-
 def _digest_chat(location: DraftLocation, body: PlannerChatBody) -> str:
     """Identify a request by what was sent, because the draft and the chain that it is read with go on."""
     return hashlib.sha256(f"{location.conversation}\n{body.model_dump_json(by_alias=True)}".encode()).hexdigest()
 
 
-def answer_without_turn(
-    resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody
-) -> ChatAnswer | None:
-    """Apply or drop the plan that waits, if that is asked for; None where a turn has to be started.
+def answer_chat(
+    resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody, idempotency_key: str
+) -> StartedTurn | ChatAnswer | None:
+    """Return the turn of a chat that was sent before under the same key, or apply or drop the plan that waits.
+
+    The turn is looked for before anything else: the plan that waits now may be the one that the chat has made, and the
+    step of a chain that is next may be the one after it (decision 0392). It is looked for again where the other one of
+    two requests that came at once may have been faster.
 
     Args:
         resources: Of the process.
         caller: The user of the session.
         location: The draft of the session.
         body: The request.
+        idempotency_key: The same for every repetition of the request; empty for one that is not repeated.
+
+    Returns:
+        The turn, or an answer; None where a turn has to be started.
 
     Raises:
+        Conflict: The key was used for another request.
         InvalidRequest: There is nothing to plan.
         Forbidden: The policies want another person to decide about the plan.
     """
+    find_twin = partial(find_started_turn, resources, caller, idempotency_key, _digest_chat(location, body))
+    if started := find_twin():
+        return started
     match body.execution_mode:
         case "apply_pending_plan":
-            return _apply(resources, caller, location, body)
+            return _apply(resources, caller, location, body, find_twin)
         case "discard_pending_plan":
             return _answer_conflicts(lambda: _discard(resources, caller, location, body.pending_plan_id or ""))
         case "continue_chain":
-            return _check_chain(resources, location, body)
+            refusal = _check_chain(resources, location, body)
+            return (find_twin() or refusal) if refusal else None
         case _:
             if not body.message.strip():
                 raise InvalidRequest("message is required")
@@ -101,12 +92,24 @@ def _check_chain(resources: Resources, location: DraftLocation, body: PlannerCha
     return None
 
 
-def _apply(resources: Resources, caller: Caller, location: DraftLocation, body: PlannerChatBody) -> ChatAnswer | None:
-    if not body.pending_plan_id and load_pending_plan(resources, location) is None:
-        if body.message.strip():
-            return None  # planned afresh
-        return ChatAnswer(409, _describe_problem("needs_clarification", NO_PENDING_PLAN))
-    return _answer_conflicts(lambda: _apply_plan(resources, caller, location, body.pending_plan_id or ""))
+def _apply(
+    resources: Resources,
+    caller: Caller,
+    location: DraftLocation,
+    body: PlannerChatBody,
+    find_twin: Callable[[], StartedTurn | None],
+) -> StartedTurn | ChatAnswer | None:
+    plan_id = body.pending_plan_id
+    if not plan_id:
+        pending = load_pending_plan(resources, location)
+        if pending is None:
+            if body.message.strip():
+                return None  # planned afresh
+            return ChatAnswer(409, _describe_problem("needs_clarification", NO_PENDING_PLAN))
+        if started := find_twin():
+            return started  # what waits is its plan, which nobody has seen
+        plan_id = pending.id
+    return _answer_conflicts(lambda: _apply_plan(resources, caller, location, plan_id))
 
 
 def _apply_plan(resources: Resources, caller: Caller, location: DraftLocation, plan_id: str) -> dict[str, Any]:
@@ -118,7 +121,8 @@ def _apply_plan(resources: Resources, caller: Caller, location: DraftLocation, p
 
 def _discard(resources: Resources, caller: Caller, location: DraftLocation, plan_id: str) -> dict[str, Any]:
     plan = discard_held_plan(resources, caller, location, plan_id)
-    drop_chain(resources, location)
+    if plan is None and not plan_id:
+        drop_chain(resources, location)
     summary = "The plan was discarded." if plan else "There was no plan to discard."
     return _describe_problem("canceled", summary)
 

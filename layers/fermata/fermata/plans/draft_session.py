@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from fermata.aws.resources import Resources
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
-from fermata.plans.drafts.multi_step_request import PlanChain, advance_chain, begin_chain
-from fermata.plans.drafts.pending_plan import BuildListing, list_nowhere, make_pending_plan_id
+from fermata.plans.drafts.multi_step_request import find_chain_after
+from fermata.plans.drafts.pending_plan import BuildListing, list_nowhere
 from fermata.plans.page_model import SiteDraft
 from fermata.plans.plan_outcome import PlanOutcome
-from fermata.plans.submit_plan import PlanSubmission, submit_plan
+from fermata.plans.plan_submission import PlanSubmission
+from fermata.plans.submit_plan import submit_plan
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,10 @@ class DraftSession:
         return load_draft(self.resources, self.location).draft
 
     def submit(self, submission: PlanSubmission) -> PlanOutcome:
-        """Take a plan, as `submit_plan`. If it is accepted and steps are left, its chain goes on."""
+        """Take a plan, as `submit_plan`. If it is accepted and steps are left, the outcome says which is next."""
         listed = replace(submission, approval_id=self.make_approval_id(submission.effect_key))
         outcome = submit_plan(self.resources, self.location, listed, self.build_listing)
         if outcome.status not in ("applied", "plan_ready"):
             return outcome
-        chain = self._follow_chain(submission)
+        chain = find_chain_after(self.resources, self.location, submission.plan_id, submission.place)
         return outcome.model_copy(update={"continuation": chain.to_continuation()}) if chain else outcome
-
-    def _follow_chain(self, submission: PlanSubmission) -> PlanChain | None:
-        if submission.chain_id:
-            return advance_chain(self.resources, self.location, submission.chain_id, submission.chain_step)
-        if not submission.next_steps:
-            return None
-        plan_id = make_pending_plan_id(submission.effect_key)
-        return begin_chain(self.resources, self.location, plan_id, submission.next_steps)

@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.plans.apply_operations import AppliedOperations, PlanFailed, apply_operations
 from fermata.plans.destructive_gate import DestructiveReason, find_destructive_reasons
 from fermata.plans.drafts.draft_rows import DraftLocation, StoredDraft
 from fermata.plans.drafts.draft_store import ChangeKind, DraftChange, MadeChange, change_draft, load_draft
-from fermata.plans.drafts.multi_step_request import require_unplanned_step
+from fermata.plans.drafts.multi_step_request import build_chain_writes
 from fermata.plans.drafts.pending_plan import (
     BuildClosing,
     BuildListing,
@@ -22,7 +23,6 @@ from fermata.plans.drafts.pending_plan import (
     load_pending_plan,
     make_apply_effect_key,
     make_expiry,
-    make_pending_plan_id,
     require_pending_plan,
     store_pending_plan,
 )
@@ -31,37 +31,11 @@ from fermata.plans.normalization.normalize_plan import NormalizedPlan, normalize
 from fermata.plans.normalization.plan_context import PlanContext
 from fermata.plans.operations import PLAN_OPERATIONS, STRUCTURAL_OPERATIONS
 from fermata.plans.plan_outcome import PlanOutcome, describe_plan
+from fermata.plans.plan_submission import PlanSubmission
 from fermata.plans.user_intent import asks_to_plan_first
 
 CHANGED_TARGETS_MESSAGE = "What the plan changes has been changed since. Ask for the plan again."
 STRUCTURAL_MESSAGE = "Structural edits are disabled for this site context."
-
-
-@dataclass(frozen=True)
-class PlanSubmission:
-    """A plan as a model has submitted it, and what its user wants.
-
-    Attributes:
-        is_only_planned: Hold the plan, whatever it changes.
-        allows_structure: Whether the editor lets plans add, remove and move blocks and items.
-        effect_key: The same for every repetition of the call.
-        next_steps: What plans after this one are to do, if the request is too large for one.
-        chain_id: Of the chain of plans whose step this is; empty for none.
-        chain_step: The number of that step.
-        approval_id: Of the approval under which the plan is listed if it has to wait; empty to list it nowhere.
-    """
-
-    candidate: Any
-    default_slug: str
-    message: str
-    effect_key: str
-    turn: str = ""
-    is_only_planned: bool = False
-    allows_structure: bool = True
-    next_steps: tuple[str, ...] = ()
-    chain_id: str = ""
-    chain_step: int = 0
-    approval_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +55,10 @@ class _Held(Exception):
     def __init__(self, prepared: PreparedPlan, stored: StoredDraft) -> None:
         super().__init__()
         self.prepared, self.stored = prepared, stored
+
+
+class _AppliedSince(Exception):
+    """The call is repeated, and its plan, which has waited, was applied in the meantime."""
 
 
 class _Answered(Exception):
@@ -112,7 +90,7 @@ def submit_plan(
         PayloadTooLarge, ServiceUnavailable: As `change_draft`.
     """
     pending = load_pending_plan(resources, location)
-    if pending is not None and pending.id == make_pending_plan_id(submission.effect_key):
+    if pending is not None and pending.id == submission.plan_id:
         return pending.outcome
     decide = partial(_decide, resources, submission)
     try:
@@ -122,6 +100,8 @@ def submit_plan(
     except _Answered as answered:
         is_question = answered.plan.intent != "content_answer"
         return PlanOutcome(**describe_plan(answered.plan, "needs_clarification" if is_question else "info"))
+    except _AppliedSince:
+        return apply_pending_plan(resources, location, submission.plan_id)
     except _Held as held:
         return _hold(resources, location, submission, held, build_listing)
 
@@ -159,10 +139,12 @@ def _normalize(submission: PlanSubmission, stored: StoredDraft, now: str) -> Nor
 
 
 def _decide(resources: Resources, submission: PlanSubmission, stored: StoredDraft) -> DraftChange:
+    if make_apply_effect_key(submission.plan_id) in stored.effects:
+        raise _AppliedSince
     prepared = prepare_plan(submission, stored, resources.clock.now_iso())
     if not prepared.plan.ops:
         raise _Answered(prepared.plan)
-    require_unplanned_step(resources, stored.location, submission.chain_id, submission.chain_step)
+    chain_writes = build_chain_writes(resources, stored.location, submission.plan_id, submission.place)
     if prepared.is_held:
         raise _Held(prepared, stored)
     outcome = PlanOutcome(
@@ -170,7 +152,8 @@ def _decide(resources: Resources, submission: PlanSubmission, stored: StoredDraf
         outcomes=prepared.applied.outcomes,
         normalized_from=prepared.normalized.normalized_from,
     )
-    return _build_change("plan", outcome, prepared.applied, submission.effect_key, submission.turn)
+    change = _build_change("plan", outcome, prepared.applied, submission.effect_key, submission.turn)
+    return replace(change, extra_writes=chain_writes)
 
 
 def _build_change(
@@ -187,8 +170,7 @@ def _hold(
     build_listing: BuildListing,
 ) -> PlanOutcome:
     expires, expires_at = make_expiry(resources)
-    prepared = held.prepared
-    plan_id = make_pending_plan_id(submission.effect_key)
+    prepared, plan_id = held.prepared, submission.plan_id
     outcome = PlanOutcome(
         **describe_plan(prepared.plan, "plan_ready"),
         normalized_from=prepared.normalized.normalized_from,
@@ -206,7 +188,14 @@ def _hold(
         expires=expires,
         allows_structure=submission.allows_structure,
     )
-    store_pending_plan(resources, location, pending, build_listing)
+
+    def list_with_chain(plan: PendingPlan, replaced: PendingPlan | None) -> tuple[Write, ...]:
+        return (
+            *build_listing(plan, replaced),
+            *build_chain_writes(resources, location, plan_id, submission.place),
+        )
+
+    store_pending_plan(resources, location, pending, list_with_chain)
     return outcome
 
 

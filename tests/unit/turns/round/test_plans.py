@@ -13,6 +13,7 @@ from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.drafts.multi_step_request import MAX_STEP_CHARACTERS, load_chain, read_steps
 from fermata.plans.drafts.pending_plan import load_pending_plan
+from fermata.turns.approvals.decide_held_plan import apply_held_plan, discard_held_plan
 from fermata.turns.start.start_turn import start_turn
 from tests.faults import ProcessDied
 from tests.unit.plans.page_samples import SITE
@@ -170,6 +171,26 @@ def test_a_plan_is_applied_once_though_the_function_dies_around_it(planner: Stag
     assert len(planner.driver.requests) == 1
 
 
+@pytest.mark.parametrize("is_applied", [True, False])
+def test_a_plan_that_was_decided_while_its_function_was_dead_is_not_held_again(
+    planner: Stage, is_applied: bool
+) -> None:
+    start(planner, onlyPlan=True)
+    planner.script_replies(reply_with_calls(plan_call(HEADING)), reply_with_text("So be it."))
+    planner.faults.kill_process(TRANSACT, when="after", contains="d#plan")
+    with pytest.raises(ProcessDied):
+        planner.run_workflow()
+    decide = apply_held_plan if is_applied else discard_held_plan
+    assert decide(planner.resources, planner.caller, locate(planner), "")
+    assert planner.run_workflow() == "finished"
+    assert load_pending_plan(planner.resources, locate(planner)) is None
+    assert load_draft(planner.resources, locate(planner)).version == 1 + is_applied
+    assert [plan.outcome["status"] for plan in list_plans(planner)] == ["applied"] * is_applied
+    if not is_applied:
+        (result,) = planner.results_sent_to_model()
+        assert "denied" in str(result.error)
+
+
 def plan_with_steps(*operations: Any, steps: list[str]) -> Any:
     return tool_call_block("submit_edit_plan", summary_for_user="Done.", ops=list(operations), next_steps=steps)
 
@@ -200,12 +221,29 @@ def test_a_chain_advances_once_though_the_function_dies_around_it(planner: Stage
     chain = list_plans(planner)[0].outcome["continuation"]
     start(planner, "Two.", chainId=chain["chainId"], chainStep=2)
     planner.script_replies(reply_with_calls(plan_call({**HEADING, "patch": {"heading": "Two"}})))
-    operation = "dynamodb.PutItem" if contains == "d#chain" else TRANSACT
-    planner.faults.kill_process(operation, when=when, contains=contains)
+    planner.faults.kill_process(TRANSACT, when=when, contains=contains)
     with pytest.raises(ProcessDied):
         planner.run_workflow()
     assert planner.run_workflow() == "finished"
     assert list_plans(planner)[0].outcome["continuation"] == {**chain, "currentStep": 2, "nextStepLabel": "Three."}
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_step_whose_turn_was_ended_behind_its_plan_is_not_planned_again(planner: Stage, is_held: bool) -> None:
+    """The function dies with the plan accepted, and its user goes on with the chain instead of waiting for it."""
+    start(planner)
+    planner.script_replies(reply_with_calls(plan_with_steps(HEADING, steps=["Two.", "Three."])))
+    assert planner.run_workflow() == "finished"
+    chain = list_plans(planner)[0].outcome["continuation"]["chainId"]
+    start(planner, "Two.", chainId=chain, chainStep=2, onlyPlan=is_held)
+    planner.script_replies(reply_with_calls(plan_call({**HEADING, "patch": {"heading": "Two"}})))
+    planner.faults.kill_process(TRANSACT, when="after", contains="d#chain")
+    with pytest.raises(ProcessDied):
+        planner.run_workflow()
+    planner.cancel_turn()
+    left = load_chain(planner.resources, locate(planner))
+    assert left is not None
+    assert (left.step, left.remaining) == (2, ("Three.",))
 
 
 def test_steps_that_are_no_texts_are_none() -> None:

@@ -1,7 +1,7 @@
 """Keep the steps of a request that is too large for one plan: one chain of a session, for an hour (decision 0391)."""
 
 import json
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
@@ -12,6 +12,7 @@ from fermata.plans.drafts.draft_rows import DraftLocation
 
 CHAIN_SECONDS = 3600
 CHAIN_KEY = "d#chain"
+FIRST_STEP = 1
 MAX_CHAIN_STEPS = 10
 MAX_STEP_CHARACTERS = 300
 NO_CHAIN = "There is no chain of plans to go on with. It may have expired, or be done."
@@ -40,6 +41,25 @@ class PlanChain(DomainModel):
             "totalSteps": self.step + len(self.remaining),
             "nextStepLabel": self.remaining[0],
         }
+
+    def give_up(self) -> "PlanChain":
+        """Return the chain without what is left of it."""
+        return self.model_copy(update={"remaining": ()})
+
+
+@dataclass(frozen=True)
+class StepPlace:
+    """Where a plan stands in a chain.
+
+    Attributes:
+        next_steps: What plans after this one are to do, if the request is too large for one. A step has none.
+        chain_id: Of the chain whose step the plan is; empty for none.
+        step: The number of that step.
+    """
+
+    next_steps: tuple[str, ...] = ()
+    chain_id: str = ""
+    step: int = 0
 
 
 def read_steps(value: Any) -> tuple[str, ...]:
@@ -74,69 +94,69 @@ def require_chain(resources: Resources, location: DraftLocation, chain_id: str) 
     return chain
 
 
-def require_unplanned_step(resources: Resources, location: DraftLocation, chain_id: str, step: int) -> None:
-    """Refuse a plan of a step for which another one was accepted since its turn has started.
-
-    Args:
-        resources: Of the process.
-        location: The draft.
-        chain_id: The chain whose step the plan is; empty for none.
-        step: The number of the step.
-
-    Raises:
-        Conflict: The step is planned.
-    """
-    row = _load_row(resources, location) if chain_id else None
-    if row is not None and row["id"] == chain_id and row["step"] >= step:
-        raise Conflict(PLANNED_STEP)
-
-
-def begin_chain(resources: Resources, location: DraftLocation, plan_id: str, steps: Sequence[str]) -> PlanChain | None:
-    """Store that steps follow the plan which was accepted now. An older chain is given up.
+def build_chain_writes(
+    resources: Resources, location: DraftLocation, plan_id: str, place: StepPlace
+) -> tuple[Put, ...]:
+    """Return the write by which a chain begins, or goes on, with a plan. It belongs to what accepts the plan.
 
     Args:
         resources: Of the process.
         location: The draft.
         plan_id: Of the plan, the same for every repetition of its call.
-        steps: At least one.
+        place: Where the plan stands in its chain.
 
-    Returns:
-        The chain; None if it was given up in the meantime.
+    Raises:
+        Conflict: Another plan of the step was accepted.
     """
-    chain = PlanChain(id=plan_id, step=1, remaining=tuple(steps))
+    if not place.chain_id and not place.next_steps:
+        return ()
     row = _load_row(resources, location)
-    if row is not None and row["id"] == plan_id:
-        return _read_open_chain(resources, row)  # the call is repeated
-    return chain if _replace_chain(resources, location, row, chain) else None
+    if not place.chain_id:
+        chain = PlanChain(id=plan_id, step=FIRST_STEP, remaining=place.next_steps)
+        return (_build_put(resources, location, row, chain),)
+    if row is None or row["id"] != place.chain_id:
+        return ()  # another one has taken its place
+    require_unplanned_step(row, place.step)
+    stored = _read_open_chain(resources, row)
+    chain = PlanChain(id=place.chain_id, step=place.step, remaining=stored.remaining[1:] if stored else ())
+    return (_build_put(resources, location, row, chain),)
 
 
-def advance_chain(resources: Resources, location: DraftLocation, chain_id: str, step: int) -> PlanChain | None:
-    """Store that the plan of a step was accepted. Doing it again changes nothing.
+def require_unplanned_step(row: Item, step: int) -> None:
+    """Refuse another plan of a step whose plan was accepted.
 
     Args:
-        resources: Of the process.
-        location: The draft.
-        chain_id: The chain.
+        row: Of the chain.
         step: The number of the step.
 
-    Returns:
-        The chain with what is left; None if nothing is, or if it was given up.
+    Raises:
+        Conflict: The step is planned.
     """
-    row = _load_row(resources, location)
-    stored = _read_open_chain(resources, row)
-    if stored is None or stored.id != chain_id or stored.step > step:
-        return None
-    if stored.step == step:
-        return stored
-    after = PlanChain(id=chain_id, step=step, remaining=stored.remaining[1:])
-    return after if _replace_chain(resources, location, row, after) and after.remaining else None
+    if row["step"] >= step:
+        raise Conflict(PLANNED_STEP)
+
+
+def find_chain_after(resources: Resources, location: DraftLocation, plan_id: str, place: StepPlace) -> PlanChain | None:
+    """Return what is left of a chain after a plan that was accepted; None if nothing is, or if it has gone on since."""
+    chain = load_chain(resources, location) if place.chain_id or place.next_steps else None
+    expected = (place.chain_id, place.step) if place.chain_id else (plan_id, FIRST_STEP)
+    return chain if chain is not None and (chain.id, chain.step) == expected else None
 
 
 def drop_chain(resources: Resources, location: DraftLocation) -> None:
     """Give up the chain of a session, if there is one."""
+    try:
+        for write in build_chain_drop(resources, location):
+            resources.tables.write_items(write)
+    except ConditionFailed:
+        return  # it was given up already, or goes on with the plan that another request has accepted
+
+
+def build_chain_drop(resources: Resources, location: DraftLocation) -> tuple[Put, ...]:
+    """Return the write that gives up the chain of a session; none if there is no chain."""
     row = _load_row(resources, location)
-    if (stored := _read_open_chain(resources, row)) is not None:
-        _replace_chain(resources, location, row, stored.model_copy(update={"remaining": ()}))
+    stored = _read_open_chain(resources, row)
+    return (_build_put(resources, location, row, stored.give_up()),) if stored else ()
 
 
 def _load_row(resources: Resources, location: DraftLocation) -> Item | None:
@@ -150,26 +170,18 @@ def _read_open_chain(resources: Resources, row: Item | None) -> PlanChain | None
     return chain if chain.remaining else None
 
 
-def _replace_chain(resources: Resources, location: DraftLocation, row: Item | None, chain: PlanChain) -> bool:
-    """Store a chain in place of the row that was read. The row stays when nothing is left, for an hour.
+def _build_put(resources: Resources, location: DraftLocation, row: Item | None, chain: PlanChain) -> Put:
+    """Build the write that stores a chain in place of the row that was read.
 
-    A copy of a write that lands late therefore finds another row, and cannot bring back a chain that is done.
-
-    Returns:
-        Whether it is stored. If not, the row has changed in the meantime.
+    The row stays when nothing is left, for an hour. A copy of a write that lands late therefore finds another row, and
+    cannot bring back a chain that is done.
     """
     table, item = resources.settings.conversations_table, _to_item(resources, location, chain)
     if row is None:
-        put = Put(table, item, if_absent=True)
-    else:
-        values: Item = {":id": row["id"], ":step": row["step"], ":chain": row["chain"]}
-        condition = "id = :id AND #step = :step AND chain = :chain"
-        put = Put(table, item, condition=condition, values=values, names={"#step": "step"})
-    try:
-        resources.tables.write_items(put)
-    except ConditionFailed as error:
-        return error.item is not None and error.item["chain"] == item["chain"]
-    return True
+        return Put(table, item, if_absent=True)
+    values: Item = {":id": row["id"], ":step": row["step"], ":chain": row["chain"]}
+    condition = "id = :id AND #step = :step AND chain = :chain"
+    return Put(table, item, condition=condition, values=values, names={"#step": "step"})
 
 
 def _to_item(resources: Resources, location: DraftLocation, chain: PlanChain) -> Item:

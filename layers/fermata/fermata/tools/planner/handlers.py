@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from fermata.domain.errors import Conflict
 from fermata.domain.events import EditPlanEvent, Event
 from fermata.domain.tools import ToolOutput
 from fermata.plans.draft_session import DraftSession
 from fermata.plans.drafts.multi_step_request import read_steps
 from fermata.plans.editor_state import read_editor_state
-from fermata.plans.submit_plan import PlanSubmission
+from fermata.plans.plan_submission import PlanSubmission
 from fermata.tools.tool import ToolContext, ToolFailure, ToolInput
 
 MAX_REFUSED_PLANS = 2
@@ -53,7 +54,10 @@ def submit_edit_plan(tool_input: ToolInput, context: ToolContext) -> ToolOutput:
         chain_id=editor.chain_id,
         chain_step=editor.chain_step,
     )
-    outcome = _open_draft(context).submit(submission)
+    try:
+        outcome = _open_draft(context).submit(submission)
+    except Conflict as refusal:  # its words say how to go on
+        raise ToolFailure(refusal.message) from None
     error = None if outcome.is_accepted else outcome.feedback or outcome.summary
     return ToolOutput(ok=outcome.is_accepted, data=outcome.to_wire(), error=error)
 

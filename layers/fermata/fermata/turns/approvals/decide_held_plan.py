@@ -15,6 +15,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.domain.events import ApprovalOutcome
 from fermata.plans.drafts.draft_rows import DraftLocation
+from fermata.plans.drafts.multi_step_request import build_chain_drop
 from fermata.plans.drafts.pending_plan import PendingPlan, discard_pending_plan
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.plan_outcome import PlanOutcome
@@ -233,7 +234,7 @@ def apply_held_plan(resources: Resources, caller: Caller, location: DraftLocatio
 def discard_held_plan(
     resources: Resources, caller: Caller, location: DraftLocation, plan_id: str
 ) -> PendingPlan | None:
-    """Drop the plan of a user's own session, which needs nobody else.
+    """Drop the plan of a user's own session, which needs nobody else, and give up the chain of plans with it.
 
     Args:
         resources: Tables and clock.
@@ -248,7 +249,15 @@ def discard_held_plan(
         Conflict: Another plan waits.
         ServiceUnavailable: As `discard_pending_plan`.
     """
-    return _discard(_PlanDecision(resources, caller, "denied", allows_own=True), location, plan_id)
+    decision = _PlanDecision(resources, caller, "denied", allows_own=True)
+
+    def build_closing(pending: PendingPlan) -> tuple[Write, ...]:
+        return (*decision.build_closing(pending), *build_chain_drop(resources, location))
+
+    plan = discard_pending_plan(resources, location, plan_id, build_closing)
+    if plan is not None:
+        _log_decision(decision, location, plan.id)
+    return plan
 
 
 def _log_decision(decision: _PlanDecision, location: DraftLocation, plan_id: str) -> None:

@@ -12,6 +12,7 @@ from fermata.domain.json_shortening import shorten_value
 from fermata.plans.drafts.pending_plan import PendingPlan, make_pending_plan_id
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.tools.planner.toolset import SUBMIT_PLAN_TOOL
+from fermata.turns.approvals.approval_answer import CLOSED_MESSAGES, ApprovalClosed
 from fermata.turns.approvals.approval_record import (
     MAX_PREVIEW_CHARS,
     ApprovalRecord,
@@ -48,13 +49,25 @@ class HeldPlanListing:
         Args:
             plan: The plan.
             replaced: The plan that has waited until now.
+
+        Raises:
+            ApprovalClosed: It was listed by an earlier run of the same call, and does not wait any more.
         """
         record = self._build_record(plan)
+        self._require_undecided(record)
         # What nobody decides about is deleted when the plan is. A decision extends its life to that of the turn.
         item = approval_to_item(record) | {"ttl": plan.expires}
         put = Put(self.context.resources.settings.bridges_table, item, if_absent=True)
         old_id = replaced.outcome.approval_id if replaced else None
         return (put, self._build_replacement(old_id)) if old_id else (put,)
+
+    def _require_undecided(self, record: ApprovalRecord) -> None:
+        place = parse_approval_id(record.id)
+        assert place is not None, record.id
+        resources = self.context.resources
+        item = resources.tables.get_item_by_key(build_approval_key(resources, record.tenant, place))
+        if item is not None:
+            raise ApprovalClosed(CLOSED_MESSAGES.get(item["state"], CLOSED_MESSAGES["expired"]))
 
     def _build_replacement(self, approval_id: str) -> Update:
         place = parse_approval_id(approval_id)

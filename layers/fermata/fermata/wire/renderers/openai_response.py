@@ -68,6 +68,11 @@ class ResponseRenderer:
         sent.append({"type": f"response.{status}", "response": self._build_response(status, tokens)})
         return b"".join(map(self._encode, sent))
 
+    @property
+    def last_number(self) -> int:
+        """The number of the last event that was rendered; -1 before the first."""
+        return self._count - 1
+
     def build_whole(self, tokens: TokenTotals | None) -> _Json:
         """Return the response as one object, as far as it has come."""
         for _ in self._close_item():
