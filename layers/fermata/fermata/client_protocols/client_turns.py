@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from fermata.aws.clock import is_valid_id
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
-from fermata.client_protocols.chat_conversations import switch_chat_model
 from fermata.client_protocols.client_messages import ClientPrompt
 from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.caller import Caller
@@ -42,8 +41,6 @@ class ClientRequest:
     Attributes:
         prompt: The new prompt.
         request_key: Names the request: the same for the same request sent again; empty if nothing does.
-        model_id: The model to which the conversation is switched, unless the request has started its turn already;
-            empty for its own.
         client_tools: As `TurnPrompt` has them.
         notes: What the client tells the agent besides, as plain text.
         cut_after: The turn behind which the stored conversation is dropped; "" drops all of it, None nothing.
@@ -56,7 +53,6 @@ class ClientRequest:
     conversation: Conversation
     prompt: ClientPrompt
     request_key: str = ""
-    model_id: str = ""
     client_tools: tuple[ClientTool, ...] | None = None
     has_browser_tools: bool = True
     agent_context: AgentContext = NO_AGENT_CONTEXT
@@ -83,7 +79,7 @@ def start_client_turn(context: RequestContext, body: SnapshotBody | None, reques
     """
     prompt = _build_prompt(context, body, request)
     for _ in range(MAX_REPEATED_STARTS):
-        started = _join_or_start(context, request, prompt)
+        started = _join_or_start(context, request.prompt, prompt)
         end = read_end_type(context.resources, started.turn) if started.is_joined else None
         if end not in ("error", "cancelled"):
             return started
@@ -93,17 +89,14 @@ def start_client_turn(context: RequestContext, body: SnapshotBody | None, reques
     return started
 
 
-def _join_or_start(context: RequestContext, request: ClientRequest, prompt: TurnPrompt) -> StartedTurn:
-    """Join the turn of the same request; or switch the model, download what the prompt names, and start its turn."""
-    resources, caller, chat = context.resources, context.caller, request.conversation
-    is_switched = request.model_id not in ("", chat.model_id)
-    if is_switched or request.prompt.download is not None:
-        if started := find_started_turn(resources, caller, prompt.idempotency_key, prompt.digest):
-            return started
-        if is_switched:
-            switch_chat_model(resources, caller, chat, request.model_id)
-        prompt = download_prompt_files(resources, caller, request.prompt, prompt)
-    return start_turn(resources, caller, prompt)
+def _join_or_start(context: RequestContext, sent: ClientPrompt, prompt: TurnPrompt) -> StartedTurn:
+    """Join the turn of the same request, or download the files that it names by address, and start its turn."""
+    resources, caller = context.resources, context.caller
+    if sent.download is None:
+        return start_turn(resources, caller, prompt)
+    if started := find_started_turn(resources, caller, prompt.idempotency_key, prompt.digest):
+        return started
+    return start_turn(resources, caller, download_prompt_files(resources, caller, sent, prompt))
 
 
 def download_prompt_files(resources: Resources, caller: Caller, sent: ClientPrompt, prompt: TurnPrompt) -> TurnPrompt:

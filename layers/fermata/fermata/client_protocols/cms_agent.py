@@ -129,7 +129,6 @@ def _start_in(context: RequestContext, body: CmsPromptBody, prompt: str, convers
         protocol="cms",
         conversation=conversation,
         prompt=ClientPrompt((TextBlock(text=prompt),)),
-        model_id=body.model_id or "",
         has_browser_tools=False,
         model_id=body.model_id or "",
         space=body.cms_target.space if body.cms_target else "",

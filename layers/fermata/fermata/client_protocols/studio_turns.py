@@ -107,7 +107,6 @@ def _start_turn(
         protocol="studio",
         conversation=conversation,
         prompt=ClientPrompt((TextBlock(text=text),)),
-        model_id=message.model_id,
         has_browser_tools=False,
         model_id=message.model_id,
         notes=message.notes,
