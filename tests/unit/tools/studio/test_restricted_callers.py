@@ -207,6 +207,10 @@ def test_a_key_of_a_viewer_writes_by_no_tool_and_one_of_some_models_begins_no_pr
     assert list_change_sets(agent.resources, SPACE) == []
     some = ConversationKeyRules(project=SPACE.name, role="admin", models=("faq",))
     assert call_with(some, "init_project") == "model_access_denied"
+    fields = {"note": {"type": "relation", "model": "note"}}
+    agent.data("save_model", id="tip", name="Tips", kind="collection", domain="product", fields=fields)
+    notes = ConversationKeyRules(project=SPACE.name, role="admin", models=("note",))
+    assert call_with(notes, "delete_model") == "model_access_denied", "a model that it may not change points to it"
 
 
 ARGUMENTS = {

@@ -8,9 +8,10 @@ import pytest
 
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
-from fermata.content.content_space import ContentSpace, SpaceKey
+from fermata.content.content_space import ContentSpace, SpaceKey, read_space
 from fermata.content.documents.document import ContentAuthor, ContentStatus, DocumentKey
 from fermata.content.documents.read_document import (
+    PROJECT_KEY,
     read_document,
     read_newest_version,
     read_write_basis,
@@ -22,6 +23,7 @@ from fermata.content.model_store import create_space, read_model
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import SpaceMember, put_member, remove_member
 from fermata.domain.caller import Capability
+from fermata.domain.errors import NotFound
 from fermata.domain.tools import ToolOutput
 from fermata.domain.workspace_plan import Subscription
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
@@ -223,6 +225,34 @@ def test_a_project_begins_with_init_and_refuses_it_afterwards(resources: Resourc
         resources, opened, "init_project", {"stack": "x", "locales": ["en"], "domains": ["x"]}, ADMIN
     )
     assert again.data["suggestion"] == "Use save_content or save_model to change it."
+
+
+def test_a_beginning_that_is_refused_leaves_nothing_and_the_second_of_two_at_once_is_refused(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_space(resources, SPACE, ContentSpace(locales=("en", "tr")), AUTHOR)
+
+    def begin(number: int, *models: str, locales: tuple[str, ...] = ("en", "tr")) -> ToolOutput:
+        fields = {"title": {"type": "string"}}
+        same = {"name": "M", "kind": "singleton", "domain": "site", "fields": fields}
+        definitions = [same | {"id": model} for model in models]
+        arguments = {"stack": "x", "locales": list(locales), "domains": ["site"], "models": definitions}
+        opened = OpenedSpace(resources, SPACE, AUTHOR, f"turn-{number}/1/0")
+        return call_studio_tool(resources, opened, "init_project", arguments, ADMIN)
+
+    assert not begin(1, "page", locales=("de",)).ok, "a name that is taken"
+    reserved = begin(1, PROJECT_KEY.model).data
+    assert (reserved["valid"], reserved["errors"][0]["kind"]) == (False, "reserved_model")
+    assert [one.status for one in list_change_sets(resources, SPACE) if one.status == "open"] == []
+    assert begin(2, "hero").data["merged"]
+    # The second call has read the phase before the first one was merged.
+    monkeypatch.setattr("fermata.tools.studio.studio_handler.refuse_in_phase", lambda *_: None)
+    late = begin(3, "banner", locales=("de",))
+    assert "Somebody else has begun this project" in str(late.error)
+    assert read_space(resources, SPACE).locales == ("en", "tr")
+    assert {one.status for one in list_change_sets(resources, SPACE)} <= {"merged", "discarded"}
+    with pytest.raises(NotFound):
+        read_model(resources, SPACE, "banner")
 
 
 def test_an_init_that_waits_lets_nothing_but_its_merge_happen(resources: Resources) -> None:

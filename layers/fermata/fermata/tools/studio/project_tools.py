@@ -2,21 +2,23 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_documents import change_in_change_set
+from fermata.content.change_sets.change_set_store import discard_change_set
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.document_writes import build_effect_put
-from fermata.content.documents.read_document import PROJECT_KEY
-from fermata.content.files.read_project import CONFIG_VERSION, PROJECT_MODEL
+from fermata.content.documents.read_document import PROJECT_KEY, read_newest_version
+from fermata.content.files.read_project import CONFIG_VERSION, HIDDEN_MODELS, PROJECT_MODEL
 from fermata.content.files.write_project import delete_model_with_documents
 from fermata.content.model_changes import list_breaking_changes, model_to_content
 from fermata.content.space_locales import add_space_locale, change_space_locales, check_locales
 from fermata.content.validation.schema_health import iter_schema_warnings
-from fermata.domain.errors import Conflict, InvalidRequest
+from fermata.domain.errors import ApiError, Conflict, InvalidRequest
 from fermata.tools.studio.auto_merge import merges_at_once
 from fermata.tools.studio.branch_writes import ChangeContent, finish_branch, open_branch, write_documents
 from fermata.tools.studio.content_tools import copy_entry
@@ -27,14 +29,13 @@ _DOCUMENTS_AT_ONCE = 100
 
 
 def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
-    """Begin a project: its settings and its first models. It is merged at once."""
+    """Begin a project: its settings and its first models. It is merged at once, or nothing is left of it."""
     locales, domains = check_locales(arguments["locales"]), arguments["domains"]
     models = [_parse_studio_model(one) for one in arguments.get("models") or ()]
     if errors := _find_schema_errors(models, {}):
         return _refuse_models(errors)
     opened = access.opened
     branch = open_branch(access, "new", "init")
-    change_space_locales(opened.resources, opened.space, locales)
     config = {
         "version": CONFIG_VERSION,
         "stack": arguments["stack"],
@@ -42,14 +43,46 @@ def init_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, A
         "domains": domains,
         "locales": {"default": locales[0], "supported": list(locales)},
     }
-    if branch.status == "open":
-        # With its settings, the project is active: all of this is there at one moment.
-        for model in (PROJECT_MODEL, *models):
-            _change_in_branch(access, branch, DocumentKey(META_MODEL, model.id), model_to_content(model))
-        own = DocumentContent(title="Project").with_fields(DEFINITION_LOCALE, {"config": config})
-        _change_in_branch(access, branch, PROJECT_KEY, own)
     files = ["config", "vocabulary", *(f"model/{model.id}" for model in models)]
-    return finish_branch(access, "init_project", branch, files, [])
+    try:
+        if branch.status == "open":
+            _write_beginning(access, branch, models, config)
+        written = finish_branch(access, "init_project", branch, files, [])
+    except ApiError:
+        _discard_beginning(access, branch)
+        raise
+    if not written["merged"]:
+        _discard_beginning(access, branch)
+        raise _make_begun_error()
+    change_space_locales(opened.resources, opened.space, locales)
+    return written
+
+
+def _write_beginning(
+    access: StudioAccess, branch: ChangeSet, models: Sequence[ContentModel], config: Mapping[str, Any]
+) -> None:
+    """Write what a project begins with. With its settings, it is active: all of this is there at one moment.
+
+    Raises:
+        Conflict: Somebody else has begun the project since its phase was read.
+    """
+    begun = read_newest_version(access.opened.resources, access.opened.space, PROJECT_KEY)
+    if begun is not None and begun.content is not None:
+        raise _make_begun_error()
+    for model in (PROJECT_MODEL, *models):
+        _change_in_branch(access, branch, DocumentKey(META_MODEL, model.id), model_to_content(model))
+    own = DocumentContent(title="Project").with_fields(DEFINITION_LOCALE, {"config": config})
+    _change_in_branch(access, branch, PROJECT_KEY, own)
+
+
+def _make_begun_error() -> Conflict:
+    return Conflict("Somebody else has begun this project at the same moment. Look at what is there, and go on.")
+
+
+def _discard_beginning(access: StudioAccess, branch: ChangeSet) -> None:
+    """Discard the branch of a beginning that is refused, which would keep the project from being begun otherwise."""
+    with suppress(Conflict):  # another copy of the call has merged it
+        discard_change_set(access.opened.resources, access.opened.space, branch.id)
 
 
 def save_studio_model(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -79,6 +112,10 @@ def _find_schema_errors(models: Sequence[ContentModel], known: Mapping[str, Cont
     together = {**known, **{model.id: model for model in models}}
     twice = [name for name, count in Counter(model.id for model in models).items() if count > 1]
     errors = [_describe_error(name, "duplicate_model", f"There are several models {name}.") for name in twice]
+    reserved = [model.id for model in models if model.id in {*HIDDEN_MODELS, META_MODEL}]
+    errors += [
+        _describe_error(name, "reserved_model", f"{name} is a model of the store. Use another id.") for name in reserved
+    ]
     for model in models:
         found = [one for one in iter_schema_warnings(model, together) if one.severity != "warning"]
         place = f"{model.id}." if len(models) > 1 else ""
