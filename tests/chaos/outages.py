@@ -19,8 +19,8 @@ from tests.chaos.world import World, simulated_process
 
 SEED = 5
 """Of a workspace with a large budget, in the middle of a month, whose turns are not held."""
-PROMPTS = 40
-SECONDS_BETWEEN_PROMPTS = 20.0
+PROMPTS = 27
+SECONDS_BETWEEN_PROMPTS = 30.0
 CALM_SECONDS = 30.0
 """Before the dependency breaks, so that turns are under way."""
 OUTAGE_SECONDS = 900.0
@@ -84,7 +84,7 @@ class Refusal(FaultPlan):
 
 
 class OutageWorld(World):
-    """A workspace whose user sends a prompt every 20 seconds, each in a conversation of its own."""
+    """A workspace whose user sends a prompt every 30 seconds, each in a conversation of its own."""
 
     def __init__(self, outage: Outage) -> None:
         super().__init__(SEED)

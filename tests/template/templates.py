@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,8 @@ SUBSTITUTES = {
     "RecoverFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-recover:live",
     "HeartbeatSeconds": "90",
 }
+UNUSED_COMPLAINTS = ("W2001", "W7001", "W8001")
+"""How cfn-lint's complaints begin about parameters, mappings and conditions that nothing uses."""
 ALIAS_SUFFIX = "Aliaslive"
 """What SAM appends to the logical id of a function to name its alias `live`."""
 
@@ -100,6 +104,22 @@ def lint_template(template: Template | str) -> list[str]:
     """Return the errors and warnings of cfn-lint."""
     text = template if isinstance(template, str) else json.dumps(template)
     return [f"{match.rule.id} {match.message}" for match in lint(text)]
+
+
+def lint_part(template: Template, names: Iterable[str]) -> list[str]:
+    """Return what cfn-lint says of some resources, in a tenth of the time that the whole template takes.
+
+    What they refer to has to be in the template. Whether parameters and conditions are used shows in the whole only.
+    """
+    part = {name: found for name, found in template.items() if name != "Outputs"}
+    part["Resources"] = {name: template["Resources"][name] for name in names}
+    found = [complaint for complaint in lint_template(part) if not complaint.startswith(UNUSED_COMPLAINTS)]
+    return [complaint for complaint in found if _read_missing_name(complaint) not in template["Resources"]]
+
+
+def _read_missing_name(complaint: str) -> str:
+    missing = re.match(r"E10\d\d '(\w+)(?:\.\w+)?' is not one of", complaint)
+    return missing[1] if missing else ""
 
 
 def find_cycles(template: Template) -> list[str]:

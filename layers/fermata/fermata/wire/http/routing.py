@@ -149,6 +149,11 @@ class Router:
 
         self._add(operation, PublicRoute(operation, handle))
 
+    def include(self, other: "Router") -> None:
+        """Bind the operations of another router of this Lambda function too: those of one subject."""
+        for route in other.routes:
+            self._add(route.operation, route)
+
     def _add(self, operation: BaseOperation, route: Route | PublicRoute) -> None:
         if operation.function != self.function:
             raise ValueError(f"{operation.name} is served by the function {operation.function}, not {self.function}.")
