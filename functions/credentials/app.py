@@ -1,4 +1,4 @@
-"""Serve the settings of workspaces (`settings_api/`), requests to models without a turn, and Git and search of content."""
+"""Serve the settings of workspaces (`settings_api/`), requests to models without a turn, Git, and search."""
 
 from fermata.aws.clock import new_id
 from fermata.aws.resources import prepare_function

@@ -19,8 +19,8 @@ from tests.chaos.world import World, simulated_process
 
 SEED = 5
 """Of a workspace with a large budget, in the middle of a month, whose turns are not held."""
-PROMPTS = 27
-SECONDS_BETWEEN_PROMPTS = 30.0
+PROMPTED_SECONDS = 800.0
+SECONDS_BETWEEN_PROMPTS = 20.0
 CALM_SECONDS = 30.0
 """Before the dependency breaks, so that turns are under way."""
 OUTAGE_SECONDS = 900.0
@@ -84,10 +84,11 @@ class Refusal(FaultPlan):
 
 
 class OutageWorld(World):
-    """A workspace whose user sends a prompt every 30 seconds, each in a conversation of its own."""
+    """A workspace whose user sends a prompt every few seconds, each in a conversation of its own."""
 
-    def __init__(self, outage: Outage) -> None:
+    def __init__(self, outage: Outage, seconds_between_prompts: float = SECONDS_BETWEEN_PROMPTS) -> None:
         super().__init__(SEED)
+        self._seconds_between_prompts = seconds_between_prompts
         self.values: list[EmittedValue] = []
         self.lines: list[LogLine] = []
         refusal = Refusal(self.scheduler.random, 0.0, 0)
@@ -115,22 +116,23 @@ class OutageWorld(World):
 
     def _create_conversations(self, actions: UserActions) -> list[str]:
         made: list[str] = []
+        count = int(PROMPTED_SECONDS / self._seconds_between_prompts)
         body = {"scope": "site", "credentialId": actions.credential, "modelId": actions.model}
 
         def create() -> None:
-            for _ in range(PROMPTS):
+            for _ in range(count):
                 answer = self.cloud.request("api", "POST", "conversations", User("ada").token, body)
                 made.append(answer.body["conversation"]["id"])
 
         self.scheduler.start(Process("ada"), create, name="ada")
-        self.scheduler.run(lambda: len(made) == PROMPTS, 600)
+        self.scheduler.run(lambda: len(made) == count, 600)
         return made
 
     def _prompt_later(self, actions: UserActions, number: int, conversation: str) -> None:
         def prompt() -> None:
             actions.make_prompt(f"c{number}", conversation=conversation, max_rounds=2).run()
 
-        self.scheduler.start(Process("ada"), prompt, name="ada", delay=number * SECONDS_BETWEEN_PROMPTS)
+        self.scheduler.start(Process("ada"), prompt, name="ada", delay=number * self._seconds_between_prompts)
 
     def _pass_time(self, seconds: float) -> None:
         until = self.scheduler.now + seconds

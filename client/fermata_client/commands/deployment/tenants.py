@@ -3,9 +3,10 @@
 An operator's command: it writes to the deployment's tables and uses its key.
 """
 
+import functools
 import json
 from collections.abc import Callable
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import click
 
@@ -35,14 +36,21 @@ _LIMIT_OPTIONS = (
     click.option("--deleted-days", type=int, help=DELETED_DAYS_HELP),
     click.option("--limit", "use_limits", multiple=True, metavar="NAME=NUMBER", help=LIMIT_HELP),
 )
-_Command = TypeVar("_Command", bound=Callable[..., None])
+_NUMBER_LIMITS = ("max_rounds", "thinking_tokens", "token_seconds", "deleted_days")
 
 
-def limit_options(command: _Command) -> _Command:
-    """Add the options that limit what a tenant may do, in the order of the help text."""
+def limit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that limit what a tenant may do. The command gets them as `limits`: `TenantLimits`, or None."""
+
+    @functools.wraps(command)
+    def wrapped(use_limits: tuple[str, ...], **kwargs: Any) -> None:
+        given = {name: kwargs.pop(name) for name in _NUMBER_LIMITS}
+        command(**kwargs, limits=_parse_tenant_limits(given, use_limits))
+
+    with_options: Callable[..., None] = wrapped
     for add_option in reversed(_LIMIT_OPTIONS):
-        command = add_option(command)
-    return command
+        with_options = add_option(with_options)
+    return with_options
 
 
 @click.group()
@@ -77,11 +85,7 @@ def add_tenant(
     origins: tuple[str, ...],
     dialect: Any,
     tool_names: Any,
-    max_rounds: int | None,
-    thinking_tokens: int | None,
-    token_seconds: int | None,
-    deleted_days: int | None,
-    use_limits: tuple[str, ...],
+    limits: Any,
     stack: str | None,
     region: str | None,
 ) -> None:
@@ -98,7 +102,7 @@ def add_tenant(
         origins=origins,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days, use_limits),
+        limits=limits,
     )
     click.echo(_to_json(added.to_operator_view()), err=True)
     if secret and not secret_file:
@@ -133,11 +137,7 @@ def change_tenant(
     origins: tuple[str, ...],
     dialect: Any,
     tool_names: Any,
-    max_rounds: int | None,
-    thinking_tokens: int | None,
-    token_seconds: int | None,
-    deleted_days: int | None,
-    use_limits: tuple[str, ...],
+    limits: Any,
     stack: str | None,
     region: str | None,
 ) -> None:
@@ -150,7 +150,7 @@ def change_tenant(
         origins=origins or None,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds, deleted_days, use_limits),
+        limits=limits,
     )
     click.echo(_to_json(changed.to_operator_view()))
 
@@ -218,32 +218,20 @@ def configure_host(
         _print_secret(secret, CONTENT_SYSTEM_NOTE)
 
 
-def _tenant_limits(
-    max_rounds: int | None,
-    thinking_tokens: int | None,
-    token_seconds: int | None,
-    deleted_days: int | None,
-    use_limits: tuple[str, ...],
-) -> Any:
+def _parse_tenant_limits(given: dict[str, int | None], use_limits: tuple[str, ...]) -> Any:
     """Return `TenantLimits`; None if no limit is given. A limit out of range is an error of its option."""
     from pydantic import ValidationError
 
     from fermata.wire.auth.tenant import TenantLimits
 
-    options = {
-        "max_rounds": max_rounds,
-        "thinking_tokens": thinking_tokens,
-        "token_seconds": token_seconds,
-        "deleted_days": deleted_days,
-    }
-    limits: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    limits: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     limits |= dict(map(_parse_use_limit, use_limits))
     try:
         return TenantLimits.model_validate(limits) if limits else None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
-        option = f"--{name.replace('_', '-')}" if name in options else f"--limit {name}"
+        option = f"--{name.replace('_', '-')}" if name in given else f"--limit {name}"
         raise click.BadParameter(first["msg"].lower(), param_hint=option) from error
 
 

@@ -35,7 +35,7 @@ from fermata.content.documents.read_document import (
     ModelState,
     WriteBasis,
     model_state_from_item,
-    read_document_version,
+    read_restorable_content,
     read_write_basis,
 )
 from fermata.content.documents.staged_rows import show_rows
@@ -242,8 +242,6 @@ def restore_model(
         NotFound: There is no such version, or it is the mark of a deletion.
         Conflict: Its documents are not what that version makes of them.
     """
-    former = read_document_version(resources, space, DocumentKey(META_MODEL, model_id), version)
-    if former.content is None:
-        raise NotFound(f"The model was deleted at version {version}. Restore one before it.")
+    former = read_restorable_content(resources, space, DocumentKey(META_MODEL, model_id), version)
     options = (options or ChangeOptions())._replace(action="restore", restored_from=version)
-    return put_model(resources, space, dict(former.content.get_locale(DEFINITION_LOCALE)), author, options)
+    return put_model(resources, space, dict(former.get_locale(DEFINITION_LOCALE)), author, options)

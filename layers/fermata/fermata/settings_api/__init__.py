@@ -1,1 +1,1 @@
-"""Serve the settings of a workspace over HTTP: credentials, keys, connectors, agents, remote tools, webhooks, privacy."""
+"""Serve the settings of a workspace over HTTP: credentials, keys, connectors, agents, tools, webhooks, erasures."""

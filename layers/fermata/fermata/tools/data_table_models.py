@@ -8,8 +8,8 @@ POST_TYPE_KIND = "postType"
 RELATION_FIELD_TYPE = "relation"
 
 
-class DataField(LenientModel):
-    """A field of a table. `type` is the editor's: text, longText, richText, number, date, select, url, media, …"""
+class EditorField(LenientModel):
+    """A field as editors describe it. `type` is theirs: text, longText, richText, number, select, url, media, …"""
 
     id: str
     label: str = ""
@@ -19,6 +19,11 @@ class DataField(LenientModel):
     options: tuple[dict[str, Any], ...] = ()
     media_kind: str | None = None
     allow_multiple: bool | None = None
+
+
+class DataField(EditorField):
+    """A field of a table."""
+
     target_table_id: str | None = None
     """The table whose rows a relation points to."""
 

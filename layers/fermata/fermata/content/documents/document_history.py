@@ -8,7 +8,7 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import ChangeOptions, WrittenDocument, change_document
 from fermata.content.documents.document import ContentAuthor, DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import version_sort_key, versions_prefix
-from fermata.content.documents.read_document import read_document_version
+from fermata.content.documents.read_document import read_restorable_content
 from fermata.content.documents.staged_rows import MARK_ATTRIBUTES, show_rows
 from fermata.domain.errors import NotFound
 
@@ -75,10 +75,7 @@ def restore_document(
         Conflict: Its slug is another document's by now.
         ContentRefused: It breaks the rules that its model has by now.
     """
-    former = read_document_version(resources, space, key, version)
-    content = former.content
-    if content is None:
-        raise NotFound(f"The document was deleted at version {version}. Restore one before it.")
+    content = read_restorable_content(resources, space, key, version)
     options = (options or ChangeOptions())._replace(
         action="restore", restored_from=version, section_models=tuple(content.parts)
     )

@@ -16,7 +16,7 @@ from fermata.content.content_space import (
     space_from_item,
     space_item_key,
 )
-from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import (
     effect_sort_key,
     head_sort_key,
@@ -158,6 +158,25 @@ def read_document_version(resources: Resources, space: SpaceKey, key: DocumentKe
     if row is None:
         raise NotFound(f"There is no version {version} of {key.model} {key.id}.")
     return version_from_item(resources, row)
+
+
+def read_restorable_content(resources: Resources, space: SpaceKey, key: DocumentKey, version: int) -> DocumentContent:
+    """Return what a document, or a model, was at a version, from which it is restored.
+
+    Args:
+        resources: Of the process.
+        space: Where the document is.
+        key: The document, which may be deleted.
+        version: The number of the version.
+
+    Raises:
+        NotFound: There is no such version, or it is the mark of a deletion.
+    """
+    content = read_document_version(resources, space, key, version).content
+    if content is None:
+        noun = "model" if key.model == META_MODEL else "document"
+        raise NotFound(f"The {noun} was deleted at version {version}. Restore one before it.")
+    return content
 
 
 def read_versions_at_once(

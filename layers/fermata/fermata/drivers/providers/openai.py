@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 from fermata.domain.model_info import ModelInfo, ModelTier
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import (
-    NINE_CHARACTER_CALL_IDS,
-    OMIT_REASONING_ITEMS,
-    OUTPUT_LIMIT_REFUSAL,
     AppliedAdjustments,
-    drop_field,
-    make_adjustment,
 )
 from fermata.drivers.model_list_parsing import build_model_info, iter_model_entries
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
+from fermata.drivers.protocols.openai_responses.adjustments import make_responses_adjustments
 from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
 from fermata.drivers.provider_options import encode_responses_options
@@ -103,16 +99,7 @@ PROVIDER = Provider(
     encode_options=encode_responses_options,
     make_accumulator=lambda request, body: ResponsesAccumulator(_NAME, request.model, body),
     list_models=_list_models,
-    adjustments=(
-        NINE_CHARACTER_CALL_IDS,
-        drop_field("include", r"encrypted content is not supported|['\"]include"),
-        make_adjustment(
-            OMIT_REASONING_ITEMS, r"encrypted.content|reasoning.{0,80}required following", is_lasting=False
-        ),
-        drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
-        drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
-        drop_field("text", r"text\.format|json_schema|response_format"),
-    ),
+    adjustments=make_responses_adjustments(r"encrypted.content|reasoning.{0,80}required following"),
     models=ModelTraits(
         capabilities=VISION_AND_TOOLS,
         are_first_party=True,

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, TokenUsage
 from fermata.drivers.adjustments import (
-    NINE_CHARACTER_CALL_IDS,
-    OMIT_REASONING_ITEMS,
-    OUTPUT_LIMIT_REFUSAL,
     AppliedAdjustments,
     drop_field,
-    make_adjustment,
 )
 from fermata.drivers.model_list_parsing import (
     build_model_info,
@@ -22,6 +18,7 @@ from fermata.drivers.model_list_parsing import (
     iter_model_entries,
 )
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
+from fermata.drivers.protocols.openai_responses.adjustments import make_responses_adjustments
 from fermata.drivers.protocols.openai_responses.request import build_request_body
 from fermata.drivers.provider import ModelTraits, Provider
 from fermata.drivers.provider_options import encode_openrouter_options
@@ -102,14 +99,7 @@ PROVIDER = Provider(
     list_models=_list_models,
     key_check_path="/v1/key",
     adjustments=(
-        NINE_CHARACTER_CALL_IDS,
-        drop_field("include", r"encrypted content is not supported|['\"]include"),
-        make_adjustment(
-            OMIT_REASONING_ITEMS, r"encrypted.content|invalid.{0,20}signature|thinking.{0,40}modified", is_lasting=False
-        ),
-        drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
-        drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
-        drop_field("text", r"text\.format|json_schema|response_format"),
+        *make_responses_adjustments(r"encrypted.content|invalid.{0,20}signature|thinking.{0,40}modified"),
         drop_field("tool_choice", r"tool_choice"),
     ),
     models=ModelTraits(are_in_catalogue=True, get_sampling_fields=lambda _request: OPENROUTER_SAMPLING),

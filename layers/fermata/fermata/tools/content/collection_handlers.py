@@ -4,7 +4,7 @@ from typing import Any
 
 from fermata.tools.content.server_tools import GetCollectionSchemaInput
 from fermata.tools.content.snapshot import Collection, CollectionField, read_active_document, read_collections
-from fermata.tools.data_table_models import RELATION_FIELD_TYPE, DataField, DataTable
+from fermata.tools.data_table_models import RELATION_FIELD_TYPE, DataField, DataTable, EditorField
 from fermata.tools.host_queries import load_data_tables, missing_host_failure, read_snapshot_tables
 from fermata.tools.tool import NoInput, ToolContext, ToolFailure
 
@@ -120,14 +120,5 @@ def _describe_choice(option: dict[str, Any]) -> dict[str, Any]:
 
 def _to_data_field(field: CollectionField, ids_by_slug: dict[str, str]) -> DataField:
     """Convert a field of the snapshot, where a relation names its target by slug."""
-    return DataField(
-        id=field.id,
-        label=field.label,
-        type=field.type,
-        required=field.required,
-        built_in=field.built_in,
-        options=field.options,
-        target_table_id=ids_by_slug.get(field.target_table_slug or ""),
-        media_kind=field.media_kind,
-        allow_multiple=field.allow_multiple,
-    )
+    shared = {name: getattr(field, name) for name in EditorField.model_fields}
+    return DataField(**shared, target_table_id=ids_by_slug.get(field.target_table_slug or ""))

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from fermata.tools.data_table_models import EditorField
 from fermata.tools.lenient_models import LenientModel
 
 
@@ -20,18 +21,10 @@ class Collection(LenientModel):
     doc_count: int = 0
 
 
-class CollectionField(LenientModel):
-    """A field of the open document's collection."""
+class CollectionField(EditorField):
+    """A field of the open document's collection. A relation names its target by slug."""
 
-    id: str
-    label: str = ""
-    type: str = "text"
-    required: bool = False
-    built_in: bool = False
-    options: tuple[dict[str, Any], ...] = ()
     target_table_slug: str | None = None
-    media_kind: str | None = None
-    allow_multiple: bool | None = None
 
 
 class ActiveDocument(LenientModel):
