@@ -5,6 +5,7 @@ import pytest
 
 from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
+from tests.local.kept_emulator import KeptEmulator
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +19,10 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProce
 @pytest.fixture(scope="session")
 def lab(emulator: EmulatorProcess) -> EmulatorLab:
     return EmulatorLab(emulator.endpoint)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[KeptEmulator]:
+    emulator = KeptEmulator(tmp_path)
+    yield emulator
+    emulator.process.stop()

@@ -20,9 +20,7 @@ from fermata.usage.budgets.account_shards import MAX_ACCOUNT_SHARDS, ShardedAcco
 from fermata.usage.budgets.budget_accounts import BudgetAccount, BudgetDate
 from tests.quick_suite_samples import count_examples
 from tests.resources import TestClock, resources_of_new_process
-from tests.unit.usage.ledger_factories import TENANT
-from tests.unit.usage.reserve_budget import reserve_budget
-from tests.unit.usage.test_budgets import (
+from tests.unit.usage.budget_steps import (
     CENT,
     make_limits,
     make_request,
@@ -32,6 +30,8 @@ from tests.unit.usage.test_budgets import (
     set_budget,
     settle_request,
 )
+from tests.unit.usage.ledger_factories import TENANT
+from tests.unit.usage.reserve_budget import reserve_budget
 
 DATE = BudgetDate("2026-11", "28")
 ACCOUNT = BudgetAccount.for_tenant(TENANT)

@@ -1,0 +1,176 @@
+"""The journal is replaced by snapshots, and whoever writes one when its emulator dies is waited for."""
+
+import contextlib
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from local.emulator.snapshot_files import IncompleteSnapshotError, find_snapshot, publish_snapshot
+from local.processes import EmulatorProcess
+from tests.local.emulator_lab import EmulatorLab
+from tests.local.kept_emulator import (
+    FULL_JOURNAL_ITEMS,
+    KeptEmulator,
+    Writer,
+    check_put,
+    fill_journal,
+    item,
+    put_items,
+    scan,
+)
+from tests.local.test_dynamodb_streams import batches, put, streamed_table
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.cloud
+
+
+def test_the_journal_does_not_grow_without_end(kept: KeptEmulator) -> None:
+    """A megabyte is written again and again to the same items."""
+    EmulatorLab(kept.endpoint)
+    sizes = []
+    for number in range(160):
+        row = item("large", number % 4, text="x" * 300_000)
+        kept.client("dynamodb").put_item(TableName="lab-notes", Item=row)
+        sizes.append(sum(file.stat().st_size for file in kept.journals if file.exists()))
+    assert max(sizes) < 40_000_000
+    assert len(kept.journals) < 4
+    kept.kill_and_start()
+    assert len(scan(kept, "large")) == 4
+
+
+def test_a_clean_stop_while_a_large_snapshot_is_written_loses_nothing(kept: KeptEmulator) -> None:
+    """It is written because the journal is full. Nobody waits for it when the emulator stops."""
+    EmulatorLab(kept.endpoint)
+    for attempt in range(2):
+        fill_journal(kept, attempt)
+        wait_until(lambda: list(kept.directory.glob("state/unfinished*")), "a snapshot is being written")
+        kept.stop_and_start()
+        assert len(scan(kept, f"full-{attempt}")) == FULL_JOURNAL_ITEMS
+    assert [len(scan(kept, f"full-{attempt}")) for attempt in range(2)] == [FULL_JOURNAL_ITEMS] * 2
+    assert not list(kept.directory.glob("state/unfinished*"))
+
+
+def test_an_emulator_waits_for_the_one_before_that_outlives_its_parent(kept: KeptEmulator) -> None:
+    """The one before acknowledges writes to its end and saves once more."""
+    EmulatorLab(kept.endpoint)
+    fill_journal(kept, 0)
+    writer = Writer(partial(put_items, kept), first=0)
+    wait_until(lambda: writer.acknowledged > 20, "some writes are acknowledged")
+    before = kept.process
+    before.request_stop()
+    kept.process = EmulatorProcess(kept.directory, keep_state=True)
+    assert before.is_running() is False
+    numbers = set(writer.wait_for_end())
+    assert "Waiting for the emulator" in kept.log()
+    check_put(kept, numbers)
+    kept.kill_and_start()
+    check_put(kept, numbers)
+    before.stop()
+
+
+def test_an_emulator_waits_for_the_snapshot_of_a_killed_one(kept: KeptEmulator) -> None:
+    """Only the server is killed. The process that writes the snapshot outlives it, and holds the lock."""
+    EmulatorLab(kept.endpoint)
+    writer = Writer(partial(put_large_item, kept), first=0)
+    snapshot_process = wait_until(partial(suspend_snapshot_process, kept.process.pid), "a snapshot is being written")
+    os.kill(kept.process.pid, signal.SIGKILL)
+    numbers = set(writer.wait_for_end())
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(EmulatorProcess, kept.directory, keep_state=True)
+        wait_until(lambda: "Waiting for the emulator" in kept.log(), "the next emulator waits")
+        snapshot_process.resume()
+        before, kept.process = kept.process, started.result()
+    before.kill()
+    assert numbers <= {int(row["sk"]["S"]) for row in scan(kept, "large")}
+
+
+def put_large_item(emulator: KeptEmulator, number: int) -> None:
+    row = item("large", number, text="x" * 300_000)
+    emulator.client("dynamodb").put_item(TableName="lab-notes", Item=row)
+
+
+def suspend_snapshot_process(emulator_pid: int) -> psutil.Process | None:
+    """Suspend the forked copy of an emulator, if there is one."""
+    emulator = psutil.Process(emulator_pid)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in emulator.children():
+            if child.cmdline() == emulator.cmdline():
+                child.suspend()
+                return child
+    return None
+
+
+def test_a_snapshot_that_lacks_a_file_is_not_loaded_and_replaces_none(tmp_path: Path) -> None:
+    write_snapshot(tmp_path, 3)
+    write_snapshot(tmp_path, 5)
+    assert find_snapshot(tmp_path).number == 5
+    (tmp_path / "snapshot-5" / "kms.json").unlink()
+    assert find_snapshot(tmp_path).number == 3
+    with pytest.raises(IncompleteSnapshotError):
+        write_snapshot(tmp_path, 7, missing_bytes=1)
+    assert find_snapshot(tmp_path).number == 3
+
+
+def write_snapshot(state: Path, number: int, missing_bytes: int = 0) -> None:
+    unfinished = state / f"unfinished-{number}"
+    unfinished.mkdir()
+    (unfinished / "kms.json").write_bytes(b"{}")
+    (unfinished / "dynamodb.json").write_bytes(b"{}")
+    sizes = {"kms.json": 2, "dynamodb.json": 2 + missing_bytes}
+    publish_snapshot(unfinished, sizes, state / f"snapshot-{number}")
+
+
+def test_a_stream_goes_on_after_a_kill_with_the_records_that_were_not_delivered(kept: KeptEmulator) -> None:
+    lab = EmulatorLab(kept.endpoint)
+    table = streamed_table(lab, BatchSize=2, MaximumBatchingWindowInSeconds=300)
+    put(lab, table, "a", "b", "c")
+    wait_until(partial(is_batch_processed, kept), "the first batch is processed")
+    kept.process.save_snapshot()
+    put(lab, table, "d", "e")
+    kept.kill_and_start()
+    lab.connect(kept.endpoint)
+    put(lab, table, "f")
+    wait_until(lambda: set(delivered(lab, table)) == set("abcdef"), "the others are delivered")
+    assert delivered(lab, table).count("a") == 1, "what was processed before the snapshot is not delivered again"
+
+
+def delivered(lab: EmulatorLab, table: str) -> list[str]:
+    return [key for batch in batches(lab, table) for key in batch]
+
+
+def is_batch_processed(emulator: KeptEmulator) -> bool:
+    [mapping] = emulator.client("lambda").list_event_source_mappings()["EventSourceMappings"]
+    return bool(mapping["LastProcessingResult"] == "OK - 2 records")
+
+
+def test_a_state_from_before_the_journal_is_loaded_and_its_streams_go_on(kept: KeptEmulator) -> None:
+    lab = EmulatorLab(kept.endpoint)
+    table = streamed_table(lab)
+    put(lab, table, "a", "b")
+    wait_until(lambda: {"a", "b"} == set(delivered(lab, table)), "both are delivered")
+    kept.process.save_snapshot()
+
+    def forget_what_is_new() -> None:
+        state = kept.directory / "state"
+        for journal in kept.journals:
+            journal.unlink()
+        [snapshot] = state.glob("snapshot-*")
+        for file in snapshot.iterdir():
+            file.rename(state / file.name)
+        snapshot.rmdir()
+        tables = json.loads((state / "dynamodb.json").read_text())
+        del tables["payload"]["fermataStreams"]
+        (state / "dynamodb.json").write_text(json.dumps(tables))
+
+    kept.kill_and_start(forget_what_is_new)
+    lab.connect(kept.endpoint)
+    put(lab, table, "c")
+    wait_until(lambda: ["c"] in batches(lab, table), "the new record is delivered")
+    kept.process.save_snapshot()
+    assert not list(kept.directory.glob("state/*.json"))
