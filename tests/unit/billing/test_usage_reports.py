@@ -272,7 +272,19 @@ def test_a_run_that_ends_early_is_gone_on_with_where_it_ended(
     for _ in range(3):
         queue_usage_reports(resources, lambda: False)
     queue_of(resources).deliver(resources)
-    assert [call.body["data"]["tenant"] for call in receiver.calls] == ["atelier", BAKERY, "cinema"]
+    assert sorted(call.body["data"]["tenant"] for call in receiver.calls) == ["atelier", BAKERY, "cinema"]
+    named = str(resources.tables.get_item(resources.settings.settings_table, "billing", "position"))
+    assert not any(name in named for name in ("atelier", BAKERY, "cinema")), "which may be erased, and this row stays"
+
+
+def test_a_name_that_an_earlier_release_has_left_as_the_position_goes(
+    resources: Resources, receiver: ScriptedToolServer
+) -> None:
+    set_billing_receiver(resources, receiver.url)
+    table = resources.settings.settings_table
+    resources.tables.write_items(Put(table, {"pk": "billing", "sk": "position", "v": 1, "tenant": "erased"}))
+    run(resources)
+    assert "tenant" not in (resources.tables.get_item(table, "billing", "position") or {})
 
 
 def test_a_workspace_whose_reports_cannot_be_read_keeps_no_other_from_being_reported(

@@ -261,6 +261,59 @@ def test_an_svg_that_grows_is_refused(raw: bytes, error: str) -> None:
         clean_svg(raw)
 
 
+def nest_patterns(attribute: str, element: str, depth: int = 6, count: int = 10) -> str:
+    """Return parts of a file, each of which draws the next ten times."""
+    rects = "".join(
+        f'<{element} id="a{n}">' + f'<rect {attribute}="url(#a{n + 1})"/>' * count + f"</{element}>"
+        for n in range(depth)
+    )
+    return f'<defs>{rects}</defs><rect {attribute}="url(#a0)"/>'
+
+
+GROWING = {
+    "patterns": nest_patterns("fill", "pattern"),
+    "strokes": nest_patterns("stroke", "pattern"),
+    "masks": nest_patterns("mask", "mask"),
+    "clip paths": nest_patterns("clip-path", "clipPath"),
+    "markers": nest_patterns("marker-start", "marker"),
+    "filters": nest_patterns("filter", "filter"),
+    "itself": '<pattern id="a"><rect fill="url(#a)"/></pattern>',
+    "each other": '<mask id="a"><g mask="url(#b)"/></mask><mask id="b"><g mask="URL( \'#a\' )"/></mask>',
+    "by href": '<pattern id="a" href="#b"/><pattern id="b" href="#a"/>',
+    "styles": "<style>.a,g>.b:not(.c){stroke:red;fill:url(#p)}</style>"
+    + '<pattern id="p"><rect class="x b"/></pattern>',
+    "dark pages": "<style>@media print{rect{mask:url(#p)}}</style>" + '<mask id="p"><rect/></mask>',
+    "style attributes": '<pattern id="p"><g style="stroke:red; fill : url(#p) none"/></pattern>',
+    "variables": '<pattern id="p"><g style="--a:url(#p);fill:var(--a)"/></pattern>',
+    "inherited fills": '<pattern id="p">' + "<rect/>" * 400 + '</pattern><g fill="url(#p)">' + "<rect/>" * 400 + "</g>",
+    "fills of uses": '<pattern id="p">' + "<rect/>" * 400 + '</pattern><g id="t">' + "<rect/>" * 400 + "</g>"
+    '<use href="#t" fill="url(#p)"/>',
+    "inherited masks": '<mask id="p">' + "<rect/>" * 400 + '</mask><g mask="url(#p)">'
+    + '<rect mask="inherit"/>' * 400 + "</g>",
+    "points": '<marker id="m">' + "<rect/>" * 400 + '</marker><path marker-mid="url(#m)" d="M' + "1 2 " * 400 + '"/>',
+    "long paths": '<path id="p" d="M' + "1 2 " * 2_500 + '"/>' + '<use href="#p"/>' * 1_100,
+    "rules in rules": "<style>.a{.b{fill:red}mask:url(#p)}</style>" + '<mask id="p"><rect/></mask>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", GROWING.values(), ids=GROWING)
+def test_an_svg_whose_parts_draw_each_other_without_end_is_refused(inside: str) -> None:
+    with pytest.raises(ImageTooLargeError, match="too often"):
+        clean_svg(make_svg(inside))
+
+
+def test_an_svg_of_a_program_for_drawing_is_kept() -> None:
+    """Gradients and clip paths by classes, as programs write them, for some thousand shapes."""
+    gradients = "".join(
+        f'<linearGradient id="g{n}" href="#g0"><stop offset="0"/><stop offset="1"/></linearGradient>' for n in range(50)
+    )
+    styles = "".join(f".c{n}{{fill:url(#g{n});clip-path:url(#k)}}" for n in range(50))
+    shapes = "".join(f'<g clip-path="url(#k)"><path class="c{n % 50}" d="M0 0L9 9"/></g>' for n in range(3_000))
+    arrows = '<marker id="m"><path d="M0 0"/></marker>' + '<path marker-end="url(#m)" d="M0 0L9 9"/>' * 500
+    inside = f'<defs><style>{styles}</style>{gradients}<clipPath id="k"><rect/></clipPath></defs>{shapes}{arrows}'
+    assert clean_svg(make_svg(inside)).data.count(b"<path") == 3_501
+
+
 def test_a_document_type_that_names_a_file_elsewhere_is_left_out() -> None:
     doctype = b'<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">'
     assert b"DOCTYPE" not in clean_svg(doctype + make_svg("<g/>")).data

@@ -6,6 +6,7 @@ from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from fermata.agents.policy_store import set_policy
 from fermata.aws.blob_store import prompt_folder
 from fermata.aws.resources import Resources
+from fermata.billing.count_media_hours import count_media_hours
 from fermata.billing.make_usage_reports import make_usage_reports
 from fermata.billing.usage_report import read_workspace_reports
 from fermata.content.change_sets.change_set_documents import change_in_change_set
@@ -60,6 +61,7 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     reserve_metered_use(resources, caller.tenant, Subscription(), use)
     make_usage_reports(resources, caller.tenant, read_workspace_reports(resources, caller.tenant))
     MediaRoom(resources, caller.tenant, Subscription(plan="pro")).add(1)
+    count_media_hours(resources, caller.tenant)
 
 
 def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -> None:

@@ -76,7 +76,7 @@ def test_the_model_is_told_of_the_project_in_sections(studio: Stage) -> None:
     titles = [line.removeprefix("## ") for line in told.splitlines() if line.startswith("## ")]
     assert titles == [
         "Context", "Inferred intent: content_operation", "Project state", "Configuration", "Content schema",
-        "Relations", "Vocabulary", "Permissions", "Content index",
+        "Relations", "Vocabulary", "Permissions", "Workflow and plan", "Content index",
     ]  # fmt: skip
     for line in (
         "Model: faq (collection)",
@@ -88,6 +88,7 @@ def test_the_model_is_told_of_the_project_in_sections(studio: Stage) -> None:
         "faq.related -> faq by id (many)",
         'cart: {"en": "Cart", "tr": "Sepet"}',
         "Role: editor",
+        "Content issue: faq/how-long is not translated into tr",
         "What this user changes waits for a review. Say so when you have changed something.",
     ):
         assert line in told.splitlines()

@@ -7,8 +7,7 @@ from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete
 from fermata.aws.resources import Resources
 from fermata.billing.billing_receiver import open_receiver_secret, read_billing_receiver
-from fermata.billing.queue_usage_reports import build_report_message
-from fermata.billing.usage_report import UsageReport, build_report_key, read_workspace_reports
+from fermata.billing.usage_report import UsageReport, build_report_key, build_report_message, read_workspace_reports
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.webhooks.send_event import SendOutcome, get_next_wait, send_event
 

@@ -1,5 +1,7 @@
 """Make reports of what a workspace has used and no report has, each use in one report only."""
 
+import calendar
+
 from fermata.aws import observability
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, TransactionCanceled, Update
@@ -13,9 +15,16 @@ from fermata.billing.usage_report import (
     build_report_key,
     build_report_put,
 )
-from fermata.domain.workspace_plan import PlanMeter, Subscription
+from fermata.domain.workspace_plan import PlanMeter, PlanQuota, Subscription
 from fermata.limits.count_row_update import CountRowUpdate
-from fermata.limits.month_counts import MONTH_PREFIX, MONTH_ROW_SECONDS, months_partition, read_month_count
+from fermata.limits.month_counts import (
+    DELIVERED_BYTES,
+    MEDIA_BYTE_HOURS,
+    MONTH_PREFIX,
+    MONTH_ROW_SECONDS,
+    months_partition,
+    read_month_count,
+)
 
 _MARK_SECONDS = MONTH_ROW_SECONDS + 60 * 86_400
 """Longer than what was counted: expired rows are deleted in any order, and a use without its mark is reported again."""
@@ -34,31 +43,41 @@ def make_usage_reports(resources: Resources, tenant: str, known: WorkspaceReport
         tenant: The workspace.
         known: Its reports, as they were read.
     """
-    newest = f"{MONTH_PREFIX}~"
-    table = resources.settings.bridges_table
-    months = resources.tables.query_items(
-        table, months_partition(tenant), min_sk=MONTH_PREFIX, max_sk=newest, descending=True, limit=_MONTHS
-    )
+    counted = _read_newest_months(resources, tenant, known)
     subscription = read_subscription(resources, tenant)
     made: list[UsageReport] = []
-    for counted in months:
-        month = counted["sk"].removeprefix(MONTH_PREFIX)
-        made += _report_month(resources, tenant, subscription, counted, month, known.reported.get(month, {}))
+    for month, item in counted.items():
+        made += _report_month(resources, tenant, subscription, item, month, known.reported.get(month, {}))
     return made
+
+
+def _read_newest_months(resources: Resources, tenant: str, known: WorkspaceReports) -> dict[str, Item]:
+    """Return what is counted in the last months with uses, the newest first."""
+    newest = f"{MONTH_PREFIX}~"
+    table = resources.settings.bridges_table
+    rows = resources.tables.query_items(
+        table, months_partition(tenant), min_sk=MONTH_PREFIX, max_sk=newest, descending=True, limit=_MONTHS
+    )
+    uses = {row["sk"].removeprefix(MONTH_PREFIX): row for row in rows}
+    months = sorted(uses.keys() | known.traffic.keys(), reverse=True)[:_MONTHS]
+    return {
+        month: {**uses.get(month, {}), DELIVERED_BYTES: read_month_count(known.traffic.get(month), DELIVERED_BYTES)}
+        for month in months
+    }
 
 
 def _report_month(
     resources: Resources, tenant: str, subscription: Subscription, counted: Item, month: str, reported: Item
 ) -> list[UsageReport]:
     now = int(resources.clock.time())
-    counts = {meter: read_month_count(counted, meter.value) for meter in PlanMeter}
-    changed = {meter: total for meter, total in counts.items() if total != read_month_count(reported, meter.value)}
+    counts = {meter: read_month_count(counted, meter) for meter in METER_NAMES}
+    changed = {meter: total for meter, total in counts.items() if total != read_month_count(reported, meter)}
     if not changed:
         return []
     reports = [
-        _build_report(subscription, meter, month, read_month_count(reported, meter.value), total, now)
+        _build_report(subscription, meter, month, read_month_count(reported, meter), total, now)
         for meter, total in changed.items()
-        if total > read_month_count(reported, meter.value)  # less: a damaged count began anew, and is reported on
+        if total > read_month_count(reported, meter)  # less: a damaged count began anew, and is reported on
     ]
     mark = _build_mark(resources, tenant, month, reported, changed, now)
     try:
@@ -69,10 +88,8 @@ def _report_month(
     return reports
 
 
-def _build_report(
-    subscription: Subscription, meter: PlanMeter, month: str, before: int, total: int, now: int
-) -> UsageReport:
-    included = subscription.get_included(meter)
+def _build_report(subscription: Subscription, meter: str, month: str, before: int, total: int, now: int) -> UsageReport:
+    included = _get_included(subscription, meter, month)
     exceeding = 0 if included is None else max(0, total - included) - max(0, before - included)
     return UsageReport(
         id=new_id(),
@@ -89,13 +106,23 @@ def _build_report(
     )
 
 
+def _get_included(subscription: Subscription, meter: str, month: str) -> int | None:
+    """Return what the plan includes in a month; of media, its room in every hour."""
+    if meter == DELIVERED_BYTES:
+        return subscription.workspace_plan.traffic_bytes
+    if meter != MEDIA_BYTE_HOURS:
+        return subscription.get_included(PlanMeter(meter))
+    room = subscription.get_included(PlanQuota.MEDIA_BYTES)
+    return None if room is None else room * 24 * calendar.monthrange(int(month[:4]), int(month[5:]))[1]
+
+
 def _build_mark(
-    resources: Resources, tenant: str, month: str, reported: Item, changed: dict[PlanMeter, int], now: int
+    resources: Resources, tenant: str, month: str, reported: Item, changed: dict[str, int], now: int
 ) -> Update:
     """Build the write that says how much is reported. It fails if another one has said so since."""
     mark = CountRowUpdate(build_report_key(resources, tenant, f"{REPORTED_PREFIX}{month}"))
     mark.set("ttl", now + _MARK_SECONDS)
     for meter, total in changed.items():
-        mark.set(meter.value, total)
-    mark.require_as_read(reported, [meter.value for meter in changed])
+        mark.set(meter, total)
+    mark.require_as_read(reported, list(changed))
     return mark.build()

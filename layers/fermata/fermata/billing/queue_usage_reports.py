@@ -1,14 +1,15 @@
 """Look through all workspaces for what is used and not reported, and queue what the billing system has to be sent."""
 
+import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.billing.billing_receiver import read_billing_receiver
+from fermata.billing.count_media_hours import count_media_hours
 from fermata.billing.make_usage_reports import make_usage_reports
-from fermata.billing.usage_report import UsageReport, read_workspace_reports
+from fermata.billing.usage_report import build_report_message, read_workspace_reports
 from fermata.webhooks.send_event import MAX_WAIT_SECONDS
 
 _LOST_SECONDS = 2 * MAX_WAIT_SECONDS
@@ -27,10 +28,11 @@ def queue_usage_reports(resources: Resources, has_time: Callable[[], bool]) -> i
     if read_billing_receiver(resources) is None:
         return 0
     queued, position = 0, _read_position(resources)
-    tenants = sorted(list_tenant_names(resources))
-    for number, tenant in enumerate([*(t for t in tenants if t >= position), *(t for t in tenants if t < position)]):
+    tenants = sorted(list_tenant_names(resources), key=lambda tenant: (_place(tenant), tenant))
+    late = [tenant for tenant in tenants if _place(tenant) < position]
+    for number, tenant in enumerate([*tenants[len(late) :], *late]):
         if number and not has_time():
-            _store_position(resources, tenant)
+            _store_position(resources, _place(tenant))
             return queued
         try:
             queued += _queue_reports_of(resources, tenant)
@@ -49,15 +51,8 @@ def list_tenant_names(resources: Resources) -> Iterator[str]:
             return
 
 
-def build_report_message(tenant: str, report: UsageReport, made: int) -> dict[str, Any]:
-    """Return the message that asks for the next attempt to deliver a report, of which so many were made.
-
-    It has the number of that attempt, so that messages that come twice leave one chain of attempts (decision 0549).
-    """
-    return {"tenant": tenant, "usageReport": report.sort_key, "attempt": made + 1}
-
-
 def _queue_reports_of(resources: Resources, tenant: str) -> int:
+    count_media_hours(resources, tenant)
     known = read_workspace_reports(resources, tenant)
     now = resources.clock.time()
     lost = [
@@ -69,12 +64,19 @@ def _queue_reports_of(resources: Resources, tenant: str) -> int:
     return len(sent)
 
 
+def _place(tenant: str) -> str:
+    """Return the place of a workspace in the order of a run. It tells no name, as that of one that is erased later."""
+    return hashlib.sha256(tenant.encode()).hexdigest()[:4]
+
+
 def _read_position(resources: Resources) -> str:
-    item = resources.tables.get_item(resources.settings.settings_table, "billing", "position")
-    return str(item["tenant"]) if item else ""
+    item = resources.tables.get_item(resources.settings.settings_table, "billing", "position") or {}
+    if "tenant" in item:  # by an earlier release: a name, which may be one that was erased
+        _store_position(resources, "")
+    return str(item.get("place", ""))
 
 
-def _store_position(resources: Resources, tenant: str) -> None:
-    """Store with which workspace the next run begins. Any order of such writes is right: all are looked at again."""
-    item = {"pk": "billing", "sk": "position", "v": 1, "tenant": tenant}
+def _store_position(resources: Resources, place: str) -> None:
+    """Store where the next run begins. Any order of such writes is right: all workspaces are looked at again."""
+    item = {"pk": "billing", "sk": "position", "v": 1, "place": place}
     resources.tables.write_items(Put(resources.settings.settings_table, item))

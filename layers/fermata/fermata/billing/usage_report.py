@@ -2,12 +2,14 @@
 
     t#<tenant>#limits#reports   reported#<2026-11>        how much of each meter is in reports of this month
     t#<tenant>#limits#reports   open#<instant>~<id>       a report that the billing system has not taken yet
+    t#<tenant>#limits#reports   traffic#<2026-11>         what was delivered (limits/delivered_traffic.py)
+    t#<tenant>#limits#reports   media                     which hour of stored media was counted (count_media_hours.py)
 
 What is used is counted in rows of months (`limits/month_counts.py`). A report takes from them what no report has.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fermata.aws.clock import iso_from_epoch
@@ -15,15 +17,18 @@ from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel
 from fermata.domain.workspace_plan import PlanMeter
-from fermata.limits.month_counts import MONTH_ROW_SECONDS
+from fermata.limits.delivered_traffic import TRAFFIC_PREFIX, reports_partition
+from fermata.limits.month_counts import DELIVERED_BYTES, MEDIA_BYTE_HOURS, MONTH_ROW_SECONDS
 
-METER_NAMES = {
-    PlanMeter.CHAT_MESSAGES: "ai_messages",
-    PlanMeter.API_MESSAGES: "api_messages",
-    PlanMeter.MCP_CALLS: "mcp_calls",
-    PlanMeter.FORM_SUBMISSIONS: "form_submissions",
+METER_NAMES: dict[str, str] = {
+    PlanMeter.CHAT_MESSAGES.value: "ai_messages",
+    PlanMeter.API_MESSAGES.value: "api_messages",
+    PlanMeter.MCP_CALLS.value: "mcp_calls",
+    PlanMeter.FORM_SUBMISSIONS.value: "form_submissions",
+    MEDIA_BYTE_HOURS: "media_storage_byte_hours",
+    DELIVERED_BYTES: "cdn_bandwidth_bytes",
 }
-"""What billing systems call the meters."""
+"""What billing systems call the numbers of a month's row."""
 OPEN_PREFIX, REPORTED_PREFIX = "open#", "reported#"
 ReportState = Literal["waiting", "failed"]
 
@@ -84,24 +89,23 @@ class WorkspaceReports:
     Attributes:
         reported: The rows that say what is reported, by month.
         waiting: The reports that were not taken yet, the oldest first.
+        traffic: The rows that count what was delivered, by month.
     """
 
     reported: dict[str, Item]
     waiting: Sequence[UsageReport]
-
-
-def reports_partition(tenant: str) -> str:
-    """Return the partition of a workspace's reports."""
-    return f"t#{tenant}#limits#reports"
+    traffic: dict[str, Item] = field(default_factory=dict)
 
 
 def read_workspace_reports(resources: Resources, tenant: str) -> WorkspaceReports:
     """Read what is in reports of a workspace, and the reports that are open."""
     rows = resources.tables.query_items(resources.settings.bridges_table, reports_partition(tenant))
-    reported = {row["sk"].removeprefix(REPORTED_PREFIX): row for row in rows if row["sk"].startswith(REPORTED_PREFIX)}
-    return WorkspaceReports(
-        reported, [UsageReport.from_stored(row) for row in rows if row["sk"].startswith(OPEN_PREFIX)]
-    )
+    waiting = [UsageReport.from_stored(row) for row in rows if row["sk"].startswith(OPEN_PREFIX)]
+    return WorkspaceReports(_index_months(rows, REPORTED_PREFIX), waiting, _index_months(rows, TRAFFIC_PREFIX))
+
+
+def _index_months(rows: Sequence[Item], prefix: str) -> dict[str, Item]:
+    return {row["sk"].removeprefix(prefix): row for row in rows if row["sk"].startswith(prefix)}
 
 
 def build_report_key(resources: Resources, tenant: str, sort_key: str) -> ItemKey:
@@ -114,3 +118,11 @@ def build_report_put(resources: Resources, tenant: str, report: UsageReport) -> 
     key = build_report_key(resources, tenant, report.sort_key)
     item: Item = {"pk": key.pk, "sk": key.sk, "v": 1, "ttl": report.at + MONTH_ROW_SECONDS, **report.to_stored()}
     return Put(key.table, item, if_absent=True)
+
+
+def build_report_message(tenant: str, report: UsageReport, made: int) -> dict[str, Any]:
+    """Return the message that asks for the next attempt to deliver a report, of which so many were made.
+
+    It has the number of that attempt, so that messages that come twice leave one chain of attempts (decision 0549).
+    """
+    return {"tenant": tenant, "usageReport": report.sort_key, "attempt": made + 1}

@@ -10,7 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import read_space
 from fermata.content.documents.document import ContentAuthor, DocumentKey
-from fermata.content.media.asset_store import presign_asset_file
+from fermata.content.media.asset_store import get_file_size, presign_asset_file
 from fermata.content.publishing.deliver_documents import (
     deliver_asset_of_token,
     deliver_document,
@@ -43,6 +43,7 @@ from fermata.content_api.submission_requests import export_space_submissions
 from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden, InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.limits.delivered_traffic import count_traffic
 from fermata.wire.bodies.content_requests import ContentImport, NewDeliveryToken
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
@@ -97,7 +98,7 @@ def _deliver(resources: Resources, request: HttpRequest, name: str) -> Response:
     key = DocumentKey(request.path_parameters["model"], request.path_parameters[name])
     version = deliver_document(resources, grant, key, by_slug=name == "slug")
     view = to_delivered_view(version, partial(_build_asset_address, text))
-    return _respond(request, grant, {"document": view})
+    return _respond(resources, request, grant, {"document": view})
 
 
 def deliver_page_of_list(resources: Resources, request: HttpRequest) -> Response:
@@ -110,14 +111,16 @@ def deliver_page_of_list(resources: Resources, request: HttpRequest) -> Response
         limit=limit, after=request.query.get("cursor", ""), category=request.query.get("category", ""),
     )  # fmt: skip
     views = [to_delivered_view(version, partial(_build_asset_address, text)) for version in versions]
-    return _respond(request, grant, {"documents": views} | ({"nextCursor": after} if after else {}))
+    return _respond(resources, request, grant, {"documents": views} | ({"nextCursor": after} if after else {}))
 
 
 def deliver_asset(resources: Resources, request: HttpRequest) -> Response:
     """Redirect to a file of an asset."""
     grant = open_delivery_token(resources, request.path_parameters["token"])
     version = deliver_asset_of_token(resources, grant, request.path_parameters["asset"])
-    url = presign_asset_file(resources, grant.space, version, request.path_parameters["file"])
+    name = request.path_parameters["file"]
+    url = presign_asset_file(resources, grant.space, version, name)
+    count_traffic(resources, grant.space.tenant, get_file_size(version, name))
     cached = f"public, max-age={PUBLISHED_SECONDS}" if grant.mode == "published" else "private, no-store"
     return Response(302, None, {"Location": url, "Cache-Control": cached})
 
@@ -126,16 +129,19 @@ def _build_asset_address(token: str, asset_id: str) -> str:
     return f"{_DELIVERY_PATH}/{quote(token)}/assets/{asset_id}/large"
 
 
-def _respond(request: HttpRequest, grant: DeliveryGrant, body: Any) -> Response:
+def _respond(resources: Resources, request: HttpRequest, grant: DeliveryGrant, body: Any) -> Response:
     """Respond with a body that has an ETag, or with nothing to whoever has it."""
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
-    etag = f'"{digest[:32]}"'
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    etag = f'"{hashlib.sha256(text).hexdigest()[:32]}"'
     cached = "private, no-store"
     if grant.mode == "published":
         cached = f"public, max-age={PUBLISHED_SECONDS}, stale-while-revalidate=600"
     headers = {"ETag": etag, "Cache-Control": cached}
     known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
-    return Response(304, None, headers) if known & {etag, "*"} else Response(200, body, headers)
+    if known & {etag, "*"}:
+        return Response(304, None, headers)
+    count_traffic(resources, grant.space.tenant, len(text))
+    return Response(200, body, headers)
 
 
 def export_content(context: RequestContext) -> Response:

@@ -1,7 +1,7 @@
 """Handle requests on the health of a space: what is wrong in its models, and how many change sets wait."""
 
-from fermata.content.change_sets.change_set_backlog import HealthThresholds, judge_change_set_health
-from fermata.content.change_sets.change_set_store import list_change_sets
+from fermata.content.change_sets.change_set_backlog import judge_change_set_health
+from fermata.content.change_sets.change_set_store import list_change_sets, read_health_thresholds
 from fermata.content.content_space import read_space
 from fermata.content.files.read_project import HIDDEN_MODELS
 from fermata.content.model_store import list_content_models
@@ -21,7 +21,7 @@ def show_space_health(context: RequestContext) -> Response:
         if state.model.id not in HIDDEN_MODELS and (state.documents or not state.model.built_in)
     }
     waiting = sum(one.status == "open" for one in list_change_sets(resources, space))
-    limits = HealthThresholds()
+    limits = read_health_thresholds(resources, space)
     change_sets = {
         "status": judge_change_set_health(waiting, limits),
         "open": waiting,

@@ -60,12 +60,14 @@ class WorkspacePlan:
 
     Attributes:
         models: The language models that the studio's agent may run on, as names in which `*` stands for any text.
+        traffic_bytes: What sites are delivered in a month without being billed for it. More is never refused.
     """
 
     name: str
     limits: PlanLimits = field(default_factory=dict)
     features: frozenset[PlanFeature] = frozenset(PlanFeature)
     models: tuple[str, ...] = ALL_MODELS
+    traffic_bytes: int | None = None
 
 
 _MB, _GB = 10**6, 10**9
@@ -83,19 +85,22 @@ WORKSPACE_PLANS = {
     plan.name: plan
     for plan in (
         WorkspacePlan(UNLIMITED_PLAN),
-        WorkspacePlan("free", dict(zip(_LIMITED, _FREE, strict=True)), frozenset()),
-        WorkspacePlan("starter", dict(zip(_LIMITED, _STARTER, strict=True)), _STARTER_FEATURES, _STARTER_MODELS),
-        WorkspacePlan("pro", dict(zip(_LIMITED, _PRO, strict=True))),
+        WorkspacePlan("free", dict(zip(_LIMITED, _FREE, strict=True)), frozenset(), traffic_bytes=0),
+        WorkspacePlan(
+            "starter", dict(zip(_LIMITED, _STARTER, strict=True)), _STARTER_FEATURES, _STARTER_MODELS, 2 * _GB
+        ),
+        WorkspacePlan("pro", dict(zip(_LIMITED, _PRO, strict=True)), traffic_bytes=60 * _GB),
         WorkspacePlan("enterprise", {PlanQuota.MEDIA_BYTES: 100 * _GB, PlanQuota.FILE_BYTES: 100 * _MB}),
     )
 }
-OVERAGE_USD = {
+OVERAGE_USD: dict[PlanMeter | PlanQuota, float] = {
     PlanMeter.CHAT_MESSAGES: 0.03,
     PlanMeter.API_MESSAGES: 0.05,
     PlanMeter.MCP_CALLS: 0.005,
     PlanMeter.FORM_SUBMISSIONS: 0.01,
+    PlanQuota.MEDIA_BYTES: 0.25,
 }
-"""What one more costs where a workspace pays for what exceeds its plan."""
+"""What one more costs where a workspace pays for what exceeds its plan; of media, 10**9 bytes for a month."""
 
 
 class Subscription(RecordModel):
@@ -104,7 +109,7 @@ class Subscription(RecordModel):
     Attributes:
         plan: A name of `WORKSPACE_PLANS`. One that only a newer release knows has no limits.
         until: When a trial, a grace period or the paid time of a cancelled plan ends (epoch seconds); None for now.
-        overage: Whether more than the plan allows in a month is admitted, and billed.
+        overage: Whether more messages, calls, submissions and media than the plan allows are admitted, and billed.
         limits: Limits of this workspace in place of the plan's; None for none.
         models: The models of this workspace in place of the plan's; empty for the plan's.
     """
@@ -143,7 +148,7 @@ class Subscription(RecordModel):
         return self.state != "active" and (self.until or 0) <= now
 
     def get_limit(self, name: PlanMeter | PlanQuota) -> int | None:
-        """Return a limit; None for none. Where more is billed, a month has none unless the plan has nothing of it."""
+        """Return a limit; None for none. Where more is billed there is none, unless the plan has nothing of it."""
         limit = self.get_included(name)
         return None if limit and self.overage and name in OVERAGE_USD else limit
 

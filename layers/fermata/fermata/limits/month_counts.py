@@ -21,6 +21,10 @@ MONTH_PREFIX = "month#"
 MONTH_ROW_SECONDS = 400 * 86_400
 """How long a month can be looked at."""
 SOURCE_PREFIX = "from."
+MEDIA_BYTE_HOURS = "mediaByteHours"
+"""What the row of a workspace counts besides the meters of plans: bytes of media, times the hours they were stored."""
+DELIVERED_BYTES = "deliveredBytes"
+"""What the row of a month's traffic counts."""
 
 
 def months_partition(tenant: str) -> str:
@@ -75,16 +79,32 @@ class MonthUse:
         return update.build()
 
 
+def build_month_addition(key: ItemKey, item: Item | None, name: str, amount: int, now: float) -> Update:
+    """Build the write that adds an amount to a number of a month's row.
+
+    Args:
+        key: Of the row.
+        item: The row as it was read.
+        name: Of the number.
+        amount: What is added.
+        now: In epoch seconds.
+    """
+    update = CountRowUpdate(key)
+    update.set("ttl", int(now) + MONTH_ROW_SECONDS)
+    _add(update, item or {}, name, None, amount)
+    return update.build()
+
+
 def list_month_counts(item: Item | None) -> dict[str, Any]:
     """Return the numbers of a month's row by meter."""
     return {meter.value: read_month_count(item, meter.value) for meter in PlanMeter}
 
 
-def _add(update: CountRowUpdate, item: Item, name: str, limit: int | None) -> None:
+def _add(update: CountRowUpdate, item: Item, name: str, limit: int | None, amount: int = 1) -> None:
     if name in item and not is_count(item[name]):
         update.require_as_read(item, [name])
-        update.set(name, 1)
+        update.set(name, amount)
         return
-    update.add(name, 1)
+    update.add(name, amount)
     if limit is not None:
         update.require_at_most(name, limit - 1)

@@ -6,11 +6,13 @@ project, what the caller may do, and what the content holds.
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from fermata.agents.agent_space import AgentSpace
 from fermata.agents.shorten_prompt_lines import join_first_items, to_single_line
 from fermata.agents.studio.intent import classify_intent
+from fermata.aws.workspace_subscription import read_subscription
 from fermata.content.change_sets.branch_names import PERMANENT_BRANCH
 from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.content_model import ContentModel
@@ -18,14 +20,21 @@ from fermata.content.documents.document import ContentAuthor, DocumentKey
 from fermata.content.fields import RELATION_TYPES, FieldDefinition
 from fermata.content.files.read_project import VOCABULARY_KEY
 from fermata.content.opened_space import OpenedSpace
-from fermata.content.validation.schema_health import check_schema
+from fermata.content.validation.schema_health import MAX_ADVISED_DEPTH, check_schema
+from fermata.domain.plan_parts import PLAN_PARTS
+from fermata.domain.workspace_plan import PlanFeature, PlanQuota
+from fermata.tools.studio.content_analysis import iter_health_issues
 from fermata.tools.studio.content_tools import list_terms
 from fermata.tools.studio.studio_access import StudioAccess, read_caller_permissions
 from fermata.tools.studio.tool_rules import TOOL_RULES, list_offered_tools
 
 _MAX_BRANCHES, _MAX_TERMS, _MAX_PINNED, _MAX_TITLES, _MAX_SCHEMA_ISSUES = 5, 10, 10, 5, 5
+_MAX_HEALTH_ISSUES, _MAX_RULE_CHARS = 10, 80
 _MAX_PINNED_CHARS = 200
 _MAX_MODELS, _MAX_FIELDS, _MAX_OPTIONS = 60, 60, 20
+_TOLD_FEATURES = (PlanFeature.FORM_CAPTCHA, PlanFeature.FORM_AUTO_APPROVE, PlanFeature.MODEL_RESTRICTIONS)
+_TOLD_QUOTAS = (PlanQuota.MEDIA_BYTES, PlanQuota.FORMS)
+"""What somebody may ask the agent for. Others are found by those who set them up."""
 
 
 def describe_studio_space(agent_space: AgentSpace) -> str:
@@ -43,6 +52,7 @@ def describe_studio_space(agent_space: AgentSpace) -> str:
         ("Relations", _describe_relations(access)),
         ("Vocabulary", _describe_terms(access)),
         ("Permissions", _describe_permissions(access)),
+        ("Workflow and plan", _describe_rules(access)),
         ("Content index", _describe_index(access)),
     )
     return "\n\n".join(f"## {title}\n{text}" for title, lines in sections if (text := "\n".join(lines)))
@@ -151,7 +161,7 @@ def _describe_models(access: StudioAccess, ui: Mapping[str, Any]) -> Iterator[st
         yield f"... and {len(models) - _MAX_MODELS} more, which list_models lists"
 
 
-def _describe_field(name: str, field: FieldDefinition) -> str:
+def _describe_field(name: str, field: FieldDefinition, depth: int = 0) -> str:
     parts = [f"{to_single_line(name)}{'*' if field.required else ''} {field.type.value}"]
     parts += [word for word, is_set in (("unique", field.unique),) if is_set]
     parts += [f"{word} {value:g}" for word, value in (("min", field.min), ("max", field.max)) if value is not None]
@@ -160,8 +170,18 @@ def _describe_field(name: str, field: FieldDefinition) -> str:
     if field.model:
         parts.append("to " + "/".join(field.model))
     if field.items is not None:
-        parts.append(f"of {field.items.type.value}")
+        parts.append(f"of {_describe_field('items', field.items, depth).removeprefix('items ')}")
+    parts += [f"{word} {to_single_line(str(value), _MAX_RULE_CHARS)}" for word, value in _list_rules(field)]
+    if field.fields and depth < MAX_ADVISED_DEPTH:
+        members = [_describe_field(member, one, depth + 1) for member, one in field.fields.items()]
+        parts.append(f"{{{join_first_items(members, _MAX_OPTIONS)}}}")
     return " ".join(parts)
+
+
+def _list_rules(field: FieldDefinition) -> list[tuple[str, Any]]:
+    """Return what else is asked of a value, as far as it is said."""
+    rules = {"default": field.default, "pattern": field.pattern, "accept": field.accept, "maxSize": field.max_size}
+    return [(name, value) for name, value in rules.items() if value is not None]
 
 
 def _describe_relations(access: StudioAccess) -> Iterator[str]:
@@ -194,12 +214,24 @@ def _describe_permissions(access: StudioAccess) -> Iterator[str]:
         yield f"Only these models: {', '.join(sorted(permissions.allowed_models)) or 'none'}"
     if permissions.allowed_locales is not None:
         yield f"Only these languages: {', '.join(sorted(permissions.allowed_locales)) or 'none'}"
+    tools = [name for name in list_offered_tools(access.phase) if name in permissions.tools]
+    yield f"Tools: {', '.join(tools) or 'none'}"
+
+
+def _describe_rules(access: StudioAccess) -> Iterator[str]:
+    """Say what becomes of changes, and what the plan of the workspace has not."""
     if not access.has_reviews:
         yield "The plan of this workspace has no reviews: what anybody changes is live and published at once."
-    elif access.workflow != "auto-merge" and not permissions.merges_in_review:
+    elif access.workflow != "auto-merge" and not access.permissions.merges_in_review:
         yield "What this user changes waits for a review. Say so when you have changed something."
     else:
         yield "What this user changes is live at once."
+    subscription = read_subscription(access.opened.resources, access.opened.space.tenant)
+    lacking: list[PlanFeature | PlanQuota] = [one for one in _TOLD_FEATURES if not subscription.has_feature(one)]
+    lacking += [one for one in _TOLD_QUOTAS if subscription.get_limit(one) == 0]
+    if lacking:
+        words = ", no ".join(PLAN_PARTS[one].words for one in lacking)
+        yield f"The plan {subscription.plan} has no {words}. Who asks for that needs a larger plan: say so."
 
 
 def _describe_index(access: StudioAccess) -> Iterator[str]:
@@ -212,6 +244,11 @@ def _describe_index(access: StudioAccess) -> Iterator[str]:
         titles = [f"{name}={to_single_line(entries[name].title, 60)}" for name in newest if entries[name].title]
         if titles:
             yield f"{model.id}: {', '.join(titles)}"
+    health = list(islice(iter_health_issues(access), _MAX_HEALTH_ISSUES + 1))
+    for issue in health[:_MAX_HEALTH_ISSUES]:
+        yield f"Content issue: {to_single_line(issue)}"
+    if len(health) > _MAX_HEALTH_ISSUES:
+        yield "... and more, which brain_analyze counts"
     report = check_schema(access.models, access.models)
     issues = [one for one in report["warnings"] if one["severity"] != "warning"][:_MAX_SCHEMA_ISSUES]
     for one in issues:

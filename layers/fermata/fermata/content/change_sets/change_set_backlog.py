@@ -1,13 +1,16 @@
 """Judge how many change sets wait: many are a warning, too many keep new ones from being made."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeGuard
 
 from fermata.content.change_sets.branch_names import read_branch_seconds
 from fermata.domain.errors import TooManyRequests
 
 HealthStatus = Literal["ok", "warning", "blocked"]
 KEEP_MERGED_DAYS = 30
+MAX_BRANCH_LIMIT = 1_000
+"""Of branches that wait, however a project is set up: each write looks through them."""
 _DAY_SECONDS = 24 * 60 * 60
 
 
@@ -17,6 +20,24 @@ class HealthThresholds:
 
     warning: int = 50
     blocked: int = 80
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "HealthThresholds":
+        """Return what the settings of a project say in `branchWarnLimit` and `branchBlockLimit` of their `config`.
+
+        What is no number of branches counts as missing, so that no mistake keeps a project from being changed.
+        """
+        config = settings.get("config")
+        named = config if isinstance(config, dict) else {}
+        warning, blocked = named.get("branchWarnLimit"), named.get("branchBlockLimit")
+        return cls(
+            warning if _is_limit(warning) else cls.warning,
+            blocked if _is_limit(blocked) else cls.blocked,
+        )
+
+
+def _is_limit(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_BRANCH_LIMIT
 
 
 def judge_change_set_health(unmerged: int, thresholds: HealthThresholds | None = None) -> HealthStatus:

@@ -24,10 +24,12 @@ from fermata.content.change_sets.change_set import (
     changed_document_sort_key,
     changed_documents_prefix,
 )
-from fermata.content.change_sets.change_set_backlog import require_healthy
+from fermata.content.change_sets.change_set_backlog import HealthThresholds, require_healthy
+from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey, read_space
 from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.document_commit import MAX_WRITES
+from fermata.content.documents.read_document import PROJECT_KEY, read_newest_version
 from fermata.domain.errors import Conflict, NotFound
 
 MAX_CLOSING_DELETES = 30
@@ -79,7 +81,8 @@ def begin_change_set(
     for one in known:
         if one.id == change_set_id:
             return one
-    require_healthy(sum(one.status == "open" for one in known))
+    if waiting := sum(one.status == "open" for one in known):
+        require_healthy(waiting, read_health_thresholds(resources, space))
     now = resources.clock.now_iso()
     change_set = ChangeSet(id=change_set_id or new_id(), title=title, branch=branch, created_at=now, user=author.user)
     put = Put(resources.settings.content_table, change_set_to_item(space, change_set), if_absent=True)
@@ -88,6 +91,13 @@ def begin_change_set(
     except ConditionFailed:  # a copy of the request has begun it at the same moment
         return read_change_set(resources, space, change_set.id).change_set
     return change_set
+
+
+def read_health_thresholds(resources: Resources, space: SpaceKey) -> HealthThresholds:
+    """Read from how many waiting change sets a space is warned and blocked."""
+    project = read_newest_version(resources, space, PROJECT_KEY)
+    settings = project.content.get_locale(DEFINITION_LOCALE) if project and project.content else {}
+    return HealthThresholds.from_settings(settings)
 
 
 def list_change_sets(resources: Resources, space: SpaceKey) -> list[ChangeSet]:

@@ -5,10 +5,11 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from fermata.aws.resources import Resources
+from fermata.aws.uploads import MAX_UPLOAD_BYTES
 from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
@@ -223,14 +224,29 @@ def fetch_asset_file(
 
 def _find_file(space: SpaceKey, version: DocumentVersion, name: str) -> tuple[str, str]:
     """Return the key and the media type of a file."""
-    files = {file.get("name"): file for file in list_asset_files(version.content)}
-    file = files.get(name) or files.get(ORIGINAL) or {}
+    file = _choose_file(version, name)
     shared = version.content.get_locale(DEFINITION_LOCALE) if version.content else {}
     digests = (shared.get(DIGEST_FIELD), file.get("sha256"))
     # People can write these fields, too: nothing but two digests becomes part of a key.
     if not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in digests):
         raise NotFound(f"The asset {version.id} has no file.")
     return f"{media_folder(space, str(digests[0]))}/{digests[1]}", str(file.get("mediaType", ""))
+
+
+def _choose_file(version: DocumentVersion, name: str) -> Mapping[str, Any]:
+    files = {file.get("name"): file for file in list_asset_files(version.content)}
+    return files.get(name) or files.get(ORIGINAL) or {}
+
+
+def get_file_size(version: DocumentVersion, name: str) -> int:
+    """Return how many bytes a file of an asset has, by its record.
+
+    Args:
+        version: The asset.
+        name: The size. Of an image that is smaller, it is the original.
+    """
+    size = _choose_file(version, name).get("size")  # people can write this field, too
+    return min(size, MAX_UPLOAD_BYTES["media"]) if isinstance(size, int) and size > 0 else 0
 
 
 def require_asset_files(resources: Resources, space: SpaceKey, version: DocumentVersion) -> None:

@@ -7,13 +7,13 @@ a file that declares entities is refused, so that none grows.
 
 import re
 import string
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from fermata.content.media.svg_names import SVG_ATTRIBUTES, SVG_ELEMENTS, SVG_TEXT_ELEMENTS
+from fermata.content.media.svg_parts import MAX_DRAWN, SvgParts
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
@@ -22,7 +22,7 @@ _XML_NAMES = {
     "http://www.w3.org/XML/1998/namespace space": "xml:space",
     "http://www.w3.org/XML/1998/namespace lang": "xml:lang",
 }
-_MAX_ELEMENTS, _MAX_DEPTH, _MAX_DRAWN = 20_000, 100, 100_000
+_MAX_ELEMENTS, _MAX_DEPTH = 20_000, 100
 _UNWRAPPED = frozenset({"a", "switch"})
 """What is in them is kept, and they are not."""
 _REFERENCE = re.compile(r"#[A-Za-z_][\w.:-]{0,200}")
@@ -94,11 +94,9 @@ class _SvgWriter:
         self._written: list[str] = []
         self._open: list[str] = []
         """The elements that are open: their names, or an empty one for one whose content alone is kept."""
-        self._ids: list[str] = []
         self._left_out = self._count = 0
         self._style: list[str] | None = None
-        self._sizes: Counter[str] = Counter()
-        self._uses: dict[str, Counter[str]] = {}
+        self._parts = SvgParts()
         self._size = (0, 0)
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -122,11 +120,10 @@ class _SvgWriter:
             self._size = _read_size(attributes)
         is_written = name not in _UNWRAPPED
         self._open.append(name if is_written else "")
-        self._ids.append(kept.get("id", "") if is_written else "")
-        self._count_drawn(name, kept)
         if name == "style":
             self._style = []
         elif is_written:
+            self._parts.open(name, kept)
             space = f' xmlns="{SVG_NAMESPACE}"' if is_root else ""
             said = "".join(f" {key}={quoteattr(value)}" for key, value in kept.items())
             self._written.append(f"<{name}{space}{said}>")
@@ -137,12 +134,13 @@ class _SvgWriter:
             self._left_out -= 1
             return
         name = self._open.pop()
-        self._ids.pop()
         if name == "style":
             text, self._style = _cut_comments("".join(self._style or ())), None
             if _is_plain_style(text):
+                self._parts.add_style(text)
                 self._written.append(f"<style>{escape(text)}</style>")
         elif name:
+            self._parts.close()
             self._written.append(f"</{name}>")
 
     def write_text(self, text: str) -> None:
@@ -157,36 +155,15 @@ class _SvgWriter:
     def _is_in_text(self) -> bool:
         return next((name for name in reversed(self._open) if name), "") in SVG_TEXT_ELEMENTS
 
-    def _count_drawn(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Count the element for whatever is drawn again with it."""
-        owners = {"", *(one for one in self._ids if one)}
-        target = attributes.get("href", "").removeprefix("#") if name == "use" else ""
-        for owner in owners:
-            self._sizes[owner] += 1
-            if target:
-                self._uses.setdefault(owner, Counter())[target] += 1
-
     def finish(self) -> SvgDrawing:
         """Return what was written.
 
         Raises:
             ImageTooLargeError: It draws parts of itself too often, or in a circle.
         """
-        if self._measure("", {}, 0) > _MAX_DRAWN:
+        if self._parts.count_drawn() > MAX_DRAWN:
             raise ImageTooLargeError("draws parts of itself too often")
         return SvgDrawing("".join(self._written).encode(), *self._size)
-
-    def _measure(self, owner: str, known: dict[str, int], depth: int) -> int:
-        """Return how many elements are drawn of an element, with those that it uses."""
-        if owner in known:
-            return known[owner]
-        known[owner] = _MAX_DRAWN + 1  # while it is being measured: what uses itself is drawn without end
-        if depth > _MAX_DEPTH:
-            return known[owner]
-        used: Mapping[str, int] = self._uses.get(owner, {})
-        size = self._sizes[owner] + sum(count * self._measure(one, known, depth + 1) for one, count in used.items())
-        known[owner] = min(size, _MAX_DRAWN + 1)
-        return known[owner]
 
 
 def _keep_attributes(attributes: Mapping[str, str]) -> list[tuple[str, str]]:

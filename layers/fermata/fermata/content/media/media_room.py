@@ -22,11 +22,13 @@ from fermata.aws.dynamodb_items_and_writes import (
 from fermata.aws.resources import Resources
 from fermata.aws.workspace_subscription import read_subscription
 from fermata.content.built_in_models import ASSET_MODEL
-from fermata.content.content_model import DEFINITION_LOCALE
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL
 from fermata.content.content_space import SpaceKey, list_spaces
 from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.document_rows import head_sort_key
 from fermata.content.documents.list_documents import MAX_LISTED, list_documents
 from fermata.content.documents.read_document import read_versions_at_once
+from fermata.content.documents.staged_rows import show_rows
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.plan_refusals import check_plan_quota
 from fermata.domain.workspace_plan import PlanQuota, Subscription
@@ -68,9 +70,9 @@ class MediaRoom:
             PlanUpgradeRequired: There is not so much room.
             ServiceUnavailable: Others have added theirs in every attempt.
         """
-        limit = self.subscription.get_limit(PlanQuota.MEDIA_BYTES)
-        if limit is None:
+        if self.subscription.get_included(PlanQuota.MEDIA_BYTES) is None:
             return
+        limit = self.subscription.get_limit(PlanQuota.MEDIA_BYTES)  # none where what exceeds the plan is billed
         for attempt in range(1, _MAX_ADDITIONS + 1):
             before = self._read_row()
             counted = self._find_bytes(before, size, limit)
@@ -87,13 +89,14 @@ class MediaRoom:
         row = self._read_row()
         return int(row["bytes"]) if row else count_media_bytes(self.resources, self.tenant)
 
-    def _find_bytes(self, row: Item | None, size: int, limit: int) -> int:
+    def _find_bytes(self, row: Item | None, size: int, limit: int | None) -> int:
         """Return what is stored: as the row says, or counted anew if that leaves no room."""
         now = self.resources.clock.time()
-        if row is not None and (row["bytes"] + size <= limit or now < row["counted_at"] + RECOUNT_SECONDS):
+        has_room = row is not None and (limit is None or row["bytes"] + size <= limit)
+        if row is not None and (has_room or now < row["counted_at"] + RECOUNT_SECONDS):
             return int(row["bytes"])
         counted = count_media_bytes(self.resources, self.tenant)
-        if counted + size > limit:
+        if limit is not None and counted + size > limit:
             self._remember(row, counted)
         return counted
 
@@ -125,8 +128,20 @@ def list_asset_files(content: DocumentContent | None) -> list[Mapping[str, Any]]
 
 def count_media_bytes(resources: Resources, tenant: str) -> int:
     """Return how many bytes the assets of a workspace have that are not deleted."""
-    spaces = [space for space, _ in list_spaces(resources, tenant)]
-    return sum(size for space in spaces for size in _iter_sizes(resources, space))
+    return sum(count_space_media_bytes(resources, space) for space, _ in list_spaces(resources, tenant))
+
+
+def count_space_media_bytes(resources: Resources, space: SpaceKey) -> int:
+    """Return how many bytes the assets of a space have that are not deleted."""
+    return sum(_iter_sizes(resources, space))
+
+
+def read_asset_mark(resources: Resources, space: SpaceKey) -> str:
+    """Return a text that is another one whenever an asset of a space was changed, created or deleted."""
+    key = head_sort_key(DocumentKey(META_MODEL, ASSET_MODEL.id))
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, key)
+    shown = show_rows(resources, space, [row] if row else [])
+    return " ".join(str(one.get(name, 0)) for one in shown for name in ("version", "documents", "changes"))
 
 
 def _iter_sizes(resources: Resources, space: SpaceKey) -> Iterator[int]:

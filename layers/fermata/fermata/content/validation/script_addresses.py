@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from fermata.content.validation.content_problem import ContentProblem
+from fermata.content.validation.value_places import ValuePlace, iter_containers
 
 _LINK_MEMBER = "href"
 _SCRIPT = re.compile(r"(?:javascript|vbscript|data):", re.IGNORECASE)
 _UNREAD_BY_BROWSERS = re.compile(r"[\x00-\x20\x7f]")
-_LONGEST_NAME = 60
 
 
 def runs_script(address: str) -> bool:
@@ -33,33 +33,7 @@ def find_script_links(content: Mapping[str, Any]) -> Iterator[ContentProblem]:
     Args:
         content: What a document says, in all languages.
     """
-    waiting: list[tuple[_Place | None, Any]] = [(None, content)]
-    while waiting:
-        place, value = waiting.pop()
-        if isinstance(value, Mapping):
-            address = value.get(_LINK_MEMBER)
-            if isinstance(address, str) and runs_script(address):
-                yield describe_script_address(_Place(place, _LINK_MEMBER).to_path())
-            waiting += [(_Place(place, name), member) for name, member in value.items() if _has_members(member)]
-        else:
-            waiting += [(_Place(place, number), member) for number, member in enumerate(value) if _has_members(member)]
-
-
-class _Place(NamedTuple):
-    """Where a value is: in what, and under which name. Paths are written only of what is refused."""
-
-    parent: "_Place | None"
-    name: str | int
-
-    def to_path(self) -> str:
-        """Return the path as problems name it, with names of a length that people read."""
-        path, place = str(self.name), self.parent
-        while place is not None:
-            joint = "" if path.startswith("[") else "."
-            own = f"[{place.name}]" if isinstance(place.name, int) else place.name[:_LONGEST_NAME]
-            path, place = f"{own}{joint}{path}", place.parent
-        return path
-
-
-def _has_members(value: Any) -> bool:
-    return isinstance(value, Mapping | list)
+    for place, value in iter_containers(content):
+        address = value.get(_LINK_MEMBER) if isinstance(value, Mapping) else None
+        if isinstance(address, str) and runs_script(address):
+            yield describe_script_address(ValuePlace(place, _LINK_MEMBER).to_path())

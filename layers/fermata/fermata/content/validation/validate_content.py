@@ -6,7 +6,7 @@ from typing import Any
 from fermata.content.fields import MEDIA_TYPES, NUMBER_TYPES, RELATION_TYPES, FieldDefinition, FieldType
 from fermata.content.validation.content_problem import ContentProblem, is_valid, limit_problems, name_choices
 from fermata.content.validation.relation_shape_checks import check_relation
-from fermata.content.validation.secret_words import looks_like_secret
+from fermata.content.validation.secret_words import describe_secret, find_secrets, looks_like_secret
 from fermata.content.validation.tenant_patterns import (
     BadPatternError,
     PatternBudget,
@@ -28,7 +28,9 @@ def validate_content(
     budget: PatternBudget | None = None,
     is_partial: bool = False,
 ) -> list[ContentProblem]:
-    """Return the problems of an entry's content, in the order of the fields. Members without a field are no problem.
+    """Return the problems of an entry's content, in the order of the fields.
+
+    Members without a field are no problem, unless they hold a secret.
 
     Args:
         content: The whole content: an update is merged with what is stored before.
@@ -47,6 +49,9 @@ def validate_content(
             yield from found
             if unique_values and definition.unique and not _is_missing(value) and is_valid(found):
                 yield from _check_unique(value, name, entry_id, unique_values)
+        for name, value in content.items():
+            if name not in fields:
+                yield from find_secrets(value, name)
 
     return list(limit_problems(iter_problems()))
 
@@ -61,7 +66,7 @@ def _check_texts(content: Mapping[str, Any]) -> Iterator[ContentProblem]:
         if not isinstance(value, str):
             yield ContentProblem(field=key, kind="type", message=f"{key} has to be a text.")
         elif looks_like_secret(value):
-            yield _describe_secret(key)
+            yield describe_secret(key)
 
 
 class _ContentChecker:
@@ -76,11 +81,13 @@ class _ContentChecker:
             if definition.required and not self._is_partial:
                 yield ContentProblem(field=path, kind="required", message=f"{path} is required.")
                 return
-            if value is None or (self._is_partial and definition.required):
+            # An empty text is a value that is missing, where a text may be. Forms send it for what is not filled in.
+            if value is None or definition.type in _TEXT_TYPES or (self._is_partial and definition.required):
                 return
         if isinstance(value, str) and looks_like_secret(value):
-            yield _describe_secret(path)
+            yield describe_secret(path)
         if definition.type in RELATION_TYPES:
+            yield from () if isinstance(value, str) else find_secrets(value, path)
             yield from check_relation(value, definition, path)
         elif not _has_type(value, definition.type):
             message = f"{path} has to be {_NAMES_OF_TYPES[definition.type]}."
@@ -127,10 +134,13 @@ class _ContentChecker:
         elif isinstance(value, list) and definition.items:
             for index, item in enumerate(value):
                 yield from self.check_value(item, definition.items, f"{path}[{index}]", depth + 1)
-        elif isinstance(value, dict):
+        elif isinstance(value, list):
+            yield from find_secrets(value, path)
+        else:
             members = definition.fields or {}
             for name in definition.list_members(value):
                 yield from self.check_value(value.get(name), members[name], f"{path}.{name}", depth + 1)
+            yield from find_secrets({name: one for name, one in value.items() if name not in members}, path)
 
 
 def _check_range(size: float, definition: FieldDefinition, path: str, unit: str) -> Iterator[ContentProblem]:
@@ -145,11 +155,6 @@ def _check_unique(value: Any, name: str, entry_id: str, unique_values: UniqueVal
         yield ContentProblem(field=name, kind="unique", message=f"{name} has to be unique. The entry {owner} has it.")
 
 
-def _describe_secret(path: str) -> ContentProblem:
-    message = f"{path} looks like it holds a secret, and content is published. Remove it."
-    return ContentProblem(field=path, kind="secret", message=message)
-
-
 def _is_missing(value: Any) -> bool:
     return value is None or value == ""
 
@@ -161,6 +166,7 @@ def _has_type(value: Any, field_type: FieldType) -> bool:
 
 
 _TYPES: dict[FieldType, type] = {FieldType.BOOLEAN: bool, FieldType.ARRAY: list, FieldType.OBJECT: dict}
+_TEXT_TYPES = frozenset(FieldType) - NUMBER_TYPES - frozenset(_TYPES) - {FieldType.RELATIONS}
 _NAMES_OF_TYPES = (
     dict.fromkeys(FieldType, "a text")
     | dict.fromkeys(NUMBER_TYPES, "a number")

@@ -8,6 +8,7 @@ from fermata.content.documents.document import DOCUMENT_SLUG, MAX_DOCUMENT_TITLE
 from fermata.content.page_sections import list_page_sections
 from fermata.content.validation.content_problem import ContentProblem, limit_problems
 from fermata.content.validation.script_addresses import find_script_links
+from fermata.content.validation.secret_words import describe_secret, find_secrets, looks_like_secret
 from fermata.content.validation.tenant_patterns import PatternBudget
 from fermata.content.validation.validate_content import validate_content, validate_dictionary
 from fermata.domain.errors import InvalidRequest
@@ -28,7 +29,11 @@ class ContentRefused(InvalidRequest):
 
 
 def validate_document(
-    content: DocumentContent, model: ContentModel, models: Mapping[str, ContentModel], locales: Sequence[str]
+    content: DocumentContent,
+    model: ContentModel,
+    models: Mapping[str, ContentModel],
+    locales: Sequence[str],
+    budget: PatternBudget | None = None,
 ) -> list[ContentProblem]:
     """Return the problems of a document.
 
@@ -37,16 +42,20 @@ def validate_document(
         model: Its model.
         models: The section models of a page, by id. Sections of others are not checked.
         locales: The locales of its space.
+        budget: Of the patterns of several documents; without it, that of this one.
     """
-    return list(limit_problems(_iter_problems(content, model, models, locales)))
+    return list(limit_problems(_iter_problems(content, model, models, locales, budget or PatternBudget())))
 
 
 def _iter_problems(
-    content: DocumentContent, model: ContentModel, models: Mapping[str, ContentModel], locales: Sequence[str]
+    content: DocumentContent,
+    model: ContentModel,
+    models: Mapping[str, ContentModel],
+    locales: Sequence[str],
+    budget: PatternBudget,
 ) -> Iterator[ContentProblem]:
     yield from _check_slug(content, model)
     yield from _check_locales(content, model, locales)
-    budget = PatternBudget()
     if model.kind is ModelKind.DICTIONARY:
         for locale, texts in content.locales.items():
             yield from _prefix(validate_dictionary(texts), locale)
@@ -66,6 +75,8 @@ def _check_slug(content: DocumentContent, model: ContentModel) -> Iterator[Conte
     if len(content.title) > MAX_DOCUMENT_TITLE_CHARS:
         message = f"title may be at most {MAX_DOCUMENT_TITLE_CHARS} characters."
         yield ContentProblem(field="title", kind="range", message=message)
+    if looks_like_secret(content.title):
+        yield describe_secret("title")
 
 
 def _check_locales(content: DocumentContent, model: ContentModel, locales: Sequence[str]) -> Iterator[ContentProblem]:
@@ -98,7 +109,9 @@ def _check_sections(
             if section_id not in sections:
                 message = f"The page has no section {section_id}."
                 yield ContentProblem(field=f"{locale}.{section_id}", kind="section", message=message)
-            elif (model := sections[section_id]) is not None:
+            elif (model := sections[section_id]) is None:
+                yield from find_secrets(fields, f"{locale}.{section_id}")
+            else:
                 yield from _check_section(fields, model, f"{locale}.{section_id}", budget)
 
 

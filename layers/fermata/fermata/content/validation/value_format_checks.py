@@ -95,7 +95,7 @@ def check_text_of_type(text: str, field_type: FieldType, path: str) -> Iterator[
 
 def check_number_of_type(number: float, field_type: FieldType, path: str) -> Iterator[ContentProblem]:
     """Yield what a number lacks to be of its type. A rating has no scale of its own: its field has `min` and `max`."""
-    if field_type is FieldType.INTEGER and not float(number).is_integer():
+    if field_type is FieldType.INTEGER and isinstance(number, float) and not number.is_integer():
         yield ContentProblem(field=path, kind="type", message=f"{path} has to be a whole number.")
     elif field_type is FieldType.PERCENT and not _PERCENT[0] <= number <= _PERCENT[-1]:
         yield ContentProblem(field=path, kind="percent", message=f"{path} has to be from 0 to 100.")

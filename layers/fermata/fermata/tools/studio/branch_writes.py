@@ -10,6 +10,7 @@ from typing import Any
 
 from fermata.content.change_sets.branch_names import BranchScope, build_branch_name
 from fermata.content.change_sets.change_set import ChangeSet
+from fermata.content.change_sets.change_set_backlog import HealthThresholds, describe_change_set_health
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.change_sets.merge_change_set import MergeOptions, MergeRefused, merge_change_set
@@ -108,29 +109,42 @@ def _to_decision(change: ChangeContent) -> Callable[[DocumentVersion | None, Wri
 def _find_problems(access: StudioAccess, changes: Mapping[DocumentKey, ChangeContent]) -> list[ContentProblem]:
     basis = WriteBasis(access.whole.record, dict(access.whole.models))
     problems: list[ContentProblem] = []
+    known: dict[tuple[str, str], UniqueValues] = {}
     for key, change in changes.items():
         content = change(access.whole.get_content(key))
         try:
             found = check_content(content, key, basis)[1]
         except ContentRefused as refused:
             found = refused.problems
-        found = (*found, *_find_taken_values(access, key, content))
+        found = (*found, *_find_taken_values(access, key, content, known))
         problems += [one.model_copy(update={"field": f"{key.id}.{one.field}"}) for one in found]
     return problems
 
 
-def _find_taken_values(access: StudioAccess, key: DocumentKey, content: DocumentContent | None) -> list[ContentProblem]:
-    """Return the unique values that another entry has. Values are compared as texts."""
+def _find_taken_values(
+    access: StudioAccess, key: DocumentKey, content: DocumentContent | None, known: dict[tuple[str, str], UniqueValues]
+) -> list[ContentProblem]:
+    """Return the unique values that another entry has. Values are compared as texts.
+
+    Args:
+        access: Of the call.
+        key: The entry.
+        content: What it says from now on.
+        known: Of models and locales, as far as they were read for entries before.
+    """
     model = access.models.get(key.model)
     if model is None or content is None or not model.unique_fields:
         return []
     found = []
-    entries = access.list_entries(model)
     for locale, fields in content.locales.items():
-        values = UniqueValues({name: one.get_locale(locale) for name, one in entries.items()}, model.fields)
+        place = (model.id, locale)
+        if place not in known:
+            entries = access.list_entries(model)
+            said = {name: one.get_locale(locale) for name, one in entries.items()}
+            known[place] = UniqueValues(said, model.fields)
         for name in model.unique_fields:
             value = fields.get(name)
-            if value not in (None, "") and (owner := values.find_other_owner(name, value, key.id)):
+            if value not in (None, "") and (owner := known[place].find_other_owner(name, value, key.id)):
                 message = f"{name} has to be unique. The entry {owner} has it."
                 found.append(ContentProblem(field=name, kind="unique", message=message))
     return found
@@ -160,6 +174,10 @@ def finish_branch(
         except MergeRefused as refused:
             conflict = {"error": refused.message, **refused.details}
     answer = _describe_write(name, files, problems, merged=merged) | conflict
+    limits = HealthThresholds.from_settings(access.whole.settings)
+    waiting = {one.id for one in access.branches} | {branch.id}  # which may be newer than the list
+    if warning := describe_change_set_health(len(waiting) - merged, limits):
+        answer["warning"] = warning
     if merged:
         return answer
     return answer | {"workflow": access.workflow, "reviewBranch": name}

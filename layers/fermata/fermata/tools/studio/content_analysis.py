@@ -1,9 +1,10 @@
 """Analyse the content of a project: texts for search engines, missing languages, old entries, and how good it is."""
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from fermata.content.content_model import ContentModel, ModelKind
+from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.tools.studio.studio_access import StudioAccess
 
@@ -19,12 +20,7 @@ def analyze_brain(arguments: dict[str, Any], access: StudioAccess) -> dict[str, 
     wanted = arguments["type"]
     now = access.opened.resources.clock.now_iso()
     answer: dict[str, Any] = {"analysisType": wanted, "timestamp": now}
-    entries = [
-        (model, name, content)
-        for model in access.models.values()
-        if model.kind in (ModelKind.COLLECTION, ModelKind.DOCUMENT, ModelKind.SINGLETON)
-        for name, content in access.list_entries(model).items()
-    ]
+    entries = list(_iter_entries(access))
     if wanted in ("seo_audit", "full"):
         answer["seo"] = _audit_texts(entries)
     if wanted in ("locale_parity", "full"):
@@ -36,7 +32,36 @@ def analyze_brain(arguments: dict[str, Any], access: StudioAccess) -> dict[str, 
     return answer
 
 
-_Entries = list[tuple[ContentModel, str, DocumentContent]]
+_Entry = tuple[ContentModel, str, DocumentContent]
+_Entries = list[_Entry]
+
+
+def _iter_entries(access: StudioAccess) -> Iterator[_Entry]:
+    for model in access.models.values():
+        if model.kind in (ModelKind.COLLECTION, ModelKind.DOCUMENT, ModelKind.SINGLETON):
+            for name, content in access.list_entries(model).items():
+                yield model, name, content
+
+
+def iter_health_issues(access: StudioAccess) -> Iterator[str]:
+    """Yield what entries lack that the caller may see: required values first, then languages."""
+    for model, name, content in _iter_entries(access):
+        required = [field for field, definition in model.fields.items() if definition.required]
+        for locale, fields in _iter_whole_locales(content) if required else ():
+            lacking = [field for field in required if fields.get(field) in (None, "")]
+            if lacking:
+                yield f"{model.id}/{name} ({locale}) lacks {', '.join(lacking)}"
+    for model, name, content in _iter_entries(access):
+        missing = [one for one in access.visible_locales if one not in content.locales] if model.i18n else []
+        if missing:
+            yield f"{model.id}/{name} is not translated into {', '.join(missing)}"
+
+
+def _iter_whole_locales(content: DocumentContent) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what is said in each language, together with what is the same in all of them."""
+    shared = content.get_locale(DEFINITION_LOCALE)
+    translated = {name: fields for name, fields in content.locales.items() if name != DEFINITION_LOCALE}
+    yield from ((name, {**shared, **fields}) for name, fields in (translated or {DEFINITION_LOCALE: shared}).items())
 
 
 def _audit_texts(entries: _Entries) -> dict[str, Any]:
@@ -44,7 +69,7 @@ def _audit_texts(entries: _Entries) -> dict[str, Any]:
     for model, name, content in entries:
         described = next((field for field in _DESCRIPTIONS if field in model.fields), None)
         titled = next((field for field in _TITLES if field in model.fields), None)
-        for locale, fields in content.locales.items():
+        for locale, fields in _iter_whole_locales(content):
             place = {"model": model.id, "entryId": name, "locale": locale}
             if described and not fields.get(described):
                 issues.append({**place, "issue": "missing_description"})
@@ -87,7 +112,9 @@ def _score_quality(entries: _Entries, locales: tuple[str, ...]) -> dict[str, Any
     scores: dict[str, list[int]] = {}
     for model, _name, content in entries:
         required = [name for name, field in model.fields.items() if field.required]
-        lacking = sum(1 for fields in content.locales.values() for name in required if fields.get(name) in (None, ""))
+        lacking = sum(
+            1 for _, fields in _iter_whole_locales(content) for name in required if fields.get(name) in (None, "")
+        )
         untranslated = len(set(locales) - set(content.locales)) if model.i18n else 0
         score = 100 - 2 * lacking - (0 if content.meta else 5) - 10 * untranslated
         scores.setdefault(model.id, []).append(max(0, score))

@@ -14,8 +14,8 @@ _LEAST_ROLE: ProjectRole = "viewer"
 _KEY_ROLES = ("viewer", "editor")
 _TOOLS_OF_ALL_LOCALES = frozenset({"delete_model", "init_project"})
 """They change content in all languages at once, so nobody calls them who may use some languages only."""
-_TOOLS_OF_ALL_MODELS = frozenset({"init_project"})
-"""They make models of any name, so nobody calls them who may use some models only."""
+_TOOLS_OF_ALL_MODELS = frozenset({"init_project", "add_locale"})
+"""They make models of any name, or change all of them, so nobody calls them who may use some models only."""
 
 
 CallerRefusalCode = Literal["permission_denied", "model_access_denied", "locale_not_allowed"]

@@ -10,7 +10,6 @@ from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import DocumentContent
 from fermata.content.fields import RELATION_TYPES, FieldDefinition
 from fermata.content.files.entry_meta import format_locale_record
-from fermata.content.validation.schema_health import check_schema
 from fermata.domain.errors import NotFound
 from fermata.tools.studio.studio_access import StudioAccess
 
@@ -141,15 +140,6 @@ def _read_relation(name: str, definition: FieldDefinition, value: Any) -> list[t
     return [(name, definition.model[0], value)] if isinstance(value, str) and len(definition.model) == 1 else []
 
 
-def validate_project(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
-    """Return the health of the models, or only of the one that is named."""
-    models = access.models
-    if wanted := arguments.get("model"):
-        models = {wanted: access.require_model(wanted)}
-    report = check_schema(models, access.models)
-    return {**report, "timestamp": access.opened.resources.clock.now_iso()}
-
-
 def list_studio_branches(_arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Return the branches that wait."""
     return {"branches": [_describe_branch(one) for one in access.visible_branches]}
@@ -163,7 +153,7 @@ def _describe_branch(branch: ChangeSet) -> dict[str, Any]:
 
 def check_studio_branches(_arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Return how many branches wait, and whether that is too many."""
-    limits, count = HealthThresholds(), len(access.branches)
+    limits, count = HealthThresholds.from_settings(access.whole.settings), len(access.branches)
     return {
         "status": judge_change_set_health(count, limits),
         "unmergedCount": count,

@@ -9,6 +9,7 @@ from fermata.tools.studio import (
     project_tools,
     read_tools,
     submission_tools,
+    validate_project,
 )
 from fermata.tools.studio.input_schemas import STUDIO_INPUT_SCHEMAS
 from fermata.tools.studio.studio_handler import StudioHandler, answer_in_studio
@@ -62,7 +63,11 @@ STUDIO_TOOLS = (
         project_tools.save_studio_model,
         Risk.MODERATE,
     ),
-    _make_tool("validate", "Checks the models of the project, or one of them.", read_tools.validate_project),
+    _make_tool(
+        "validate",
+        "Checks the models of the project and their entries, or those of one model or language.",
+        validate_project.validate_project,
+    ),
     _make_tool("list_branches", "Lists the branches that wait to be merged.", read_tools.list_studio_branches),
     _make_tool("merge_branch", "Merges a branch: all of its changes, or none.", branch_tools.merge_branch, Risk.HIGH),
     _make_tool(
@@ -142,8 +147,8 @@ STUDIO_TOOLS = (
     ),
     _make_tool(
         "validate_schema",
-        "Checks whether the models of the project, or one of them, are sound.",
-        read_tools.validate_project,
+        "Checks whether the models of the project are sound.",
+        validate_project.validate_schema,
     ),
     _make_tool(
         "list_submissions",

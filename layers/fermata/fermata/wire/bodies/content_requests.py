@@ -14,6 +14,8 @@ _DocumentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_
 _Slug = Annotated[str, StringConstraints(pattern=r"^([a-z0-9-]{2,64})?$")]
 _Title = Annotated[str, StringConstraints(max_length=500)]
 _Status = Literal["draft", "in_review", "published", "rejected", "archived"]
+_ChangeSetId = Annotated[str, StringConstraints(max_length=40)]
+_Tags = Annotated[list[Annotated[str, StringConstraints(max_length=100)]], Field(max_length=50)]
 _Locales = Annotated[dict[str, dict[str, Any]], Field(max_length=51)]
 
 
@@ -127,19 +129,38 @@ class ProjectImport(StrictBody):
     upload_ref: UploadRef | None = None
 
 
-class NewAsset(StrictBody):
+class NewFile(StrictBody):
+    """An uploaded file. `uploadRef` is the `ref` that `POST uploads` has answered."""
+
+    upload_ref: UploadRef
+    filename: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    alt: _Title = ""
+    tags: _Tags = Field(default_factory=list)
+
+
+class NewAsset(NewFile):
     """An uploaded file to store. `uploadRef` is the `ref` that `POST uploads` has answered.
 
     With `changeSet` it is an asset in that change set only, until that is merged.
     """
 
-    upload_ref: UploadRef
-    change_set: Annotated[str, StringConstraints(max_length=40)] | None = None
-    filename: Annotated[str, StringConstraints(min_length=1, max_length=255)]
-    alt: _Title = ""
-    tags: Annotated[list[Annotated[str, StringConstraints(max_length=100)]], Field(max_length=50)] = Field(
-        default_factory=list
-    )
+    change_set: _ChangeSetId | None = None
+
+
+class NewAssets(StrictBody):
+    """Uploaded files to store, in this order. With `changeSet` they are assets in that change set only."""
+
+    files: Annotated[list[NewFile], Field(min_length=1, max_length=50)]
+    change_set: _ChangeSetId | None = None
+
+
+class AssetChanges(StrictBody):
+    """What becomes of assets: they are deleted, or get `tags`, or lose them. With `changeSet`, when that is merged."""
+
+    ids: Annotated[list[_DocumentId], Field(min_length=1, max_length=50)]
+    action: Literal["delete", "addTags", "removeTags"]
+    tags: _Tags = Field(default_factory=list)
+    change_set: _ChangeSetId | None = None
 
 
 class IndexStep(StrictBody):

@@ -1,6 +1,6 @@
-"""Operations on media of content: store an upload as an asset, and download its files."""
+"""Operations on media of content: store uploads as assets, change many at once, and download their files."""
 
-from fermata.wire.bodies.content_requests import NewAsset
+from fermata.wire.bodies.content_requests import AssetChanges, NewAsset, NewAssets
 from fermata.wire.operations.common import API_PREFIX, CAN_READ_CONTENT, CAN_WRITE_CONTENT, UPLOAD_EXPIRED
 from fermata.wire.operations.content import CONTENT_PATH
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
@@ -28,6 +28,41 @@ STORE_ASSET = Operation(
         409: "The upload differs from what was announced, or somebody is storing it at the same moment.",
         410: UPLOAD_EXPIRED,
         413: "The file has too many bytes, pixels or parts.",
+    },
+)
+STORE_ASSETS = Operation(
+    name="storeAssets",
+    function="redraw_images",
+    method="POST",
+    path=f"{API_PREFIX}/assets/{{site}}/{{environment}}/bulk",
+    capabilities=CAN_WRITE_CONTENT,
+    summary="Store up to 50 uploaded files as assets",
+    description="The results say what became of each file, in their order. One that is refused keeps no other from "
+    "being stored. Files that the time of a request has no room for have the status 503: send the same request again. "
+    "What it has stored has the status 200 then.",
+    body=NewAssets,
+    responses=(SuccessResponse("What became of each.", "AssetResultsResponse"),),
+    errors={
+        400: "The body is not as described.",
+        403: "Changes of this space are reviewed (`reviewRequired`): name a change set.",
+        404: "There is no such site or environment.",
+    },
+)
+CHANGE_ASSETS = Operation(
+    name="changeAssets",
+    function="api",
+    method="POST",
+    path=f"{CONTENT_PATH}/{{site}}/{{environment}}/assets",
+    capabilities=CAN_WRITE_CONTENT,
+    summary="Delete up to 50 assets, or change their tags",
+    description="The results say what became of each asset. One that is refused keeps no other from being changed. "
+    "Deleted assets can be restored for 30 days.",
+    body=AssetChanges,
+    responses=(SuccessResponse("What became of each.", "AssetChangesResponse"),),
+    errors={
+        400: "The body is not as described, or there are no tags.",
+        403: "Changes of this space are reviewed (`reviewRequired`): name a change set.",
+        404: "There is no such site or environment.",
     },
 )
 DOWNLOAD_ASSET = Operation(
@@ -62,4 +97,7 @@ DOWNLOAD_ASSET = Operation(
     ),
     errors={400: "A name has another form than names have.", 404: "There is no such site, asset or file."},
 )
-CONTENT_MEDIA_HANDLERS = ((DOWNLOAD_ASSET, "asset_requests:redirect_to_asset_file"),)
+CONTENT_MEDIA_HANDLERS = (
+    (CHANGE_ASSETS, "bulk_asset_requests:change_assets"),
+    (DOWNLOAD_ASSET, "asset_requests:redirect_to_asset_file"),
+)

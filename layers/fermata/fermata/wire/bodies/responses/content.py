@@ -122,6 +122,33 @@ class DocumentResponse(ResponseModel):
     warnings: list[dict[str, Any]] | None = None
 
 
+class AssetResultView(ResponseModel):
+    """What became of a file: the status that a request about it alone would have had. 503: send it again."""
+
+    upload_ref: str
+    status: int
+    document: DocumentView | None = None
+    code: str | None = None
+    error: str | None = None
+
+
+class AssetResultsResponse(ResponseModel):
+    results: list[AssetResultView]
+
+
+class AssetChangeView(ResponseModel):
+    """What became of an asset: the status that a request about it alone would have had. 503: send it again."""
+
+    id: str
+    status: int
+    code: str | None = None
+    error: str | None = None
+
+
+class AssetChangesResponse(ResponseModel):
+    results: list[AssetChangeView]
+
+
 class VersionListResponse(ResponseModel):
     """The versions, the newest first. `nextBefore` asks for older ones."""
 

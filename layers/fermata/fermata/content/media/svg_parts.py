@@ -1,0 +1,203 @@
+"""Count what is drawn of an SVG in all: its parts, and again whatever they refer to (decision 0617).
+
+A few hundred bytes may draw billions of shapes: groups that use groups, and patterns, masks, clip paths, filters or
+markers in which others are used. What is counted is never less than what a browser draws, except for the tiles of a
+pattern, which it draws once and repeats.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+MAX_DRAWN = 100_000
+_TOO_MANY = MAX_DRAWN + 1
+_MAX_CHAIN = 250
+"""Of parts in parts and references, of which a browser has to follow each."""
+_NUMBERS_OF_A_SHAPE = 50
+"""So many numbers of a path cost about as much as a shape."""
+_TARGET = re.compile(r"url\(\s*[\"']?#([^\"')\s]+)", re.IGNORECASE)
+_NUMBER = re.compile(r"\d*\.?\d+")
+_UNDRAWN = frozenset({"linearGradient", "radialGradient", "stop"})
+_PARTS_BY_ADDRESS = frozenset({"use", "pattern"})
+"""What draws the part of a file that its `href` names."""
+_INHERIT, _ONCE_OR_STYLE = "inherit", ("mask", "clip-path", "filter", "style")
+_CLASS_OR_ID = re.compile(r"[.#][A-Za-z_][\w-]*")
+_ELEMENT = re.compile(r"[A-Za-z]+")
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class _References:
+    """The ids that a part refers to.
+
+    Attributes:
+        once: What is drawn once for the part: its mask, clip path and filter.
+        painted: What is drawn for each shape in it, because what is in it inherits it: fill, stroke, ends of lines.
+        pointed: What is drawn at each point of each shape in it: markers.
+    """
+
+    once: tuple[str, ...] = ()
+    painted: tuple[str, ...] = ()
+    pointed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.once or self.painted or self.pointed)
+
+
+class _DrawnSizes(NamedTuple):
+    """How much each kind of references draws."""
+
+    once: int
+    painted: int
+    pointed: int
+
+
+@dataclass(eq=False, slots=True)
+class _Part:
+    name: str
+    selectors: tuple[str, ...]
+    """By which styles mean it: its element, id and classes."""
+    numbers: int
+    used: str
+    references: _References
+    children: "list[_Part]" = field(default_factory=list)
+
+    @property
+    def own_size(self) -> int:
+        return 0 if self.name in _UNDRAWN else 1 + self.numbers // _NUMBERS_OF_A_SHAPE
+
+
+class SvgParts:
+    """The parts of an SVG and its styles, as they are read."""
+
+    def __init__(self) -> None:
+        self._root: _Part | None = None
+        self._open: list[_Part] = []
+        self._by_id: dict[str, _Part] = {}
+        self._styles: dict[str, list[_References]] = {}
+        self._sizes: dict[_Part, int] = {}
+        self._drawn_sizes: dict[_References, _DrawnSizes] = {}
+        self._is_all_inherited = False
+
+    def open(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Take the start of an element that is kept."""
+        own_id, classes = attributes.get("id", ""), attributes.get("class", "").split()
+        numbers = sum(1 for said in ("d", "points") for _ in _NUMBER.finditer(attributes.get(said, "")))
+        used = attributes.get("href", "").removeprefix("#") if name in _PARTS_BY_ADDRESS else ""
+        selectors = ("*", name, *([f"#{own_id}"] if own_id else []), *(f".{one}" for one in classes))
+        self._is_all_inherited |= any(_INHERIT in attributes.get(said, "").lower() for said in _ONCE_OR_STYLE)
+        part = _Part(name, selectors, numbers, used, _read_references(_iter_declarations(attributes)))
+        if self._open:
+            self._open[-1].children.append(part)
+        else:
+            self._root = part
+        self._open.append(part)
+        if own_id:
+            self._by_id.setdefault(own_id, part)  # of parts with one id, browsers take the first
+
+    def close(self) -> None:
+        """Take the end of the element that was opened last."""
+        self._open.pop()
+
+    def add_style(self, css: str) -> None:
+        """Take the rules of a style sheet. They hold for at least all that they mean."""
+        self._is_all_inherited |= _INHERIT in css.lower()
+        for rule in css.split("}"):
+            before, _, body = rule.rpartition("{")
+            selectors = before.rpartition("{")[2]
+            if _TARGET.search(selectors) or not selectors:  # rules in rules: whatever they mean
+                body, selectors = f"{selectors};{body}", "*"
+            references = _read_references(_split_declarations(body))
+            if references:
+                for selector in selectors.split(","):
+                    self._styles.setdefault(_simplify_selector(selector), []).append(references)
+
+    def count_drawn(self) -> int:
+        """Return how much is drawn, up to one more than `MAX_DRAWN`, which also stands for a circle."""
+        return self._measure(self._root, 0) if self._root else 0
+
+    def _measure(self, part: _Part, chain: int) -> int:
+        """Return how much a part draws, with what it refers to."""
+        if part in self._sizes:
+            return self._sizes[part]
+        self._sizes[part] = _TOO_MANY  # while it is being measured: what draws itself is drawn without end
+        if chain > _MAX_CHAIN:
+            return _TOO_MANY
+        own = size = part.own_size
+        for child in part.children:
+            size += self._measure(child, chain + 1)
+            if size > MAX_DRAWN:
+                return _TOO_MANY
+        size += self._measure_targets((part.used,), chain)
+        size += self._count_painted(part, own, size, chain)
+        self._sizes[part] = min(size, _TOO_MANY)
+        return self._sizes[part]
+
+    def _count_painted(self, part: _Part, own: int, size: int, chain: int) -> int:
+        """Return how much is drawn for a part besides its shapes, of which so many are its own."""
+        points, drawn = own + part.numbers + _NUMBERS_OF_A_SHAPE * (size - own), 0
+        for references in self._iter_references(part):
+            found = self._measure_references(references, chain)
+            times_once = size if self._is_all_inherited else 1
+            drawn += found.once * times_once + found.painted * size + found.pointed * points
+            if drawn > MAX_DRAWN:
+                break
+        return drawn
+
+    def _iter_references(self, part: _Part) -> Iterator[_References]:
+        if part.references:
+            yield part.references
+        for selector in part.selectors:
+            yield from self._styles.get(selector, ())
+
+    def _measure_references(self, references: _References, chain: int) -> _DrawnSizes:
+        if references not in self._drawn_sizes:
+            self._drawn_sizes[references] = _DrawnSizes(_TOO_MANY, _TOO_MANY, _TOO_MANY)  # as in `_measure`
+            kinds = (references.once, references.painted, references.pointed)
+            self._drawn_sizes[references] = _DrawnSizes(*(self._measure_targets(kind, chain) for kind in kinds))
+        return self._drawn_sizes[references]
+
+    def _measure_targets(self, targets: Iterable[str], chain: int) -> int:
+        size = 0
+        for target in targets:
+            part = self._by_id.get(target)
+            size += self._measure(part, chain + 1) if part else 0
+        return min(size, _TOO_MANY)
+
+
+def _iter_declarations(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in attributes.items():
+        if "(" in value:
+            yield from _split_declarations(value) if name == "style" else ((name, value),)
+
+
+def _split_declarations(css: str) -> Iterator[tuple[str, str]]:
+    for declaration in css.split(";"):
+        name, _, value = declaration.partition(":")
+        yield name.strip().lower(), value
+
+
+def _read_references(declarations: Iterable[tuple[str, str]]) -> _References:
+    once, painted, pointed = [], [], []
+    for name, value in declarations:
+        targets = _TARGET.findall(value)
+        if name in ("fill", "stroke"):
+            painted += targets
+        elif name in ("marker", "marker-mid") or name.startswith("--"):  # a variable may stand for anything
+            pointed += targets
+        elif name in ("marker-start", "marker-end"):
+            painted += targets
+        else:
+            once += targets
+    return _References(tuple(once), tuple(painted), tuple(pointed))
+
+
+def _simplify_selector(selector: str) -> str:
+    """Return a selector for at least what another one means: a class, id or element of its last part."""
+    last = selector.split()[-1] if selector.strip() else ""
+    last = last.rpartition(">")[2].rpartition("+")[2].rpartition("~")[2]
+    found = _CLASS_OR_ID.search(last.partition(":")[0].partition("[")[0])
+    if found:
+        return found[0]
+    element = _ELEMENT.match(last)
+    return element[0] if element else "*"
