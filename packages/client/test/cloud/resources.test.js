@@ -25,6 +25,8 @@ const LEFT_OUT = {
   listQueuedPrompts: "the panel asks for one turn at a time",
   editQueuedPrompt: "the panel asks for one turn at a time",
   dropQueuedPrompt: "the panel asks for one turn at a time",
+  storeAssets: "for programs: the client shows the progress of each file, and sends one at a time",
+  changeAssets: "for programs, as storeAssets",
   showCaptcha: "set up once for a site, by a request of its administrator (docs/forms.md)",
   storeCaptcha: "as showCaptcha",
   removeCaptcha: "as showCaptcha",

@@ -61,7 +61,7 @@ def _iter_whole_locales(content: DocumentContent) -> Iterator[tuple[str, Mapping
     """Yield what is said in each language, together with what is the same in all of them."""
     shared = content.get_locale(DEFINITION_LOCALE)
     translated = {name: fields for name, fields in content.locales.items() if name != DEFINITION_LOCALE}
-    yield from ((name, {**shared, **fields}) for name, fields in (translated or {DEFINITION_LOCALE: shared}).items())
+    yield from ((name, {**shared, **fields}) for name, fields in (translated or {DEFINITION_LOCALE: {}}).items())
 
 
 def _audit_texts(entries: _Entries) -> dict[str, Any]:

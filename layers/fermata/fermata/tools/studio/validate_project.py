@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
-from fermata.content.documents.document import DocumentContent
+from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.validation.content_problem import MAX_CONTENT_PROBLEMS, ContentProblem
 from fermata.content.validation.schema_health import check_schema
 from fermata.content.validation.tenant_patterns import PatternBudget
@@ -87,12 +87,15 @@ class _EntryNames:
 def _keep_locale(model: ContentModel, access: StudioAccess, locale: str) -> dict[str, DocumentContent]:
     """Return the entries of a model with what they say in a locale, or in all that the caller may see."""
     entries = access.list_entries(model)
-    if not model.i18n:
+    allowed = access.permissions.allowed_locales
+    if not model.i18n or (not locale and allowed is None):
         return entries
+    wanted = {locale} if locale else allowed or frozenset()
     kept = {}
-    for name, content in entries.items():
-        said = {one: fields for one, fields in content.locales.items() if one in (locale or one, DEFINITION_LOCALE)}
-        if said.keys() - {DEFINITION_LOCALE}:  # else it is in other languages only
+    for name in entries:
+        content = access.whole.get_content(DocumentKey(model.id, name)) or DocumentContent()
+        if wanted & content.locales.keys():  # else it is in other languages only
+            said = {one: fields for one, fields in content.locales.items() if one in {*wanted, DEFINITION_LOCALE}}
             kept[name] = content.model_copy(update={"locales": said})
     return kept
 
