@@ -106,7 +106,7 @@ BODIES: dict[str, Any] = {
     "importContent": {"documents": [{"model": "recipe", "id": "oats", "title": "Oats"}]},
     "describeAsset": {"locale": "en"},
     "storeAsset": {"uploadRef": "", "filename": "bread.jpg", "alt": "A loaf"},
-    "storeAssets": {"files": [{"uploadRef": "", "filename": "bread.jpg"}]},
+    "storeAssets": {"files": [{"uploadRef": "none", "filename": "bread.jpg"}]},
     "changeAssets": {"ids": ["none"], "action": "delete"},
     "changeInChangeSet": {"title": "Dark rye"},
     "mergeChangeSet": {"prefer": "ours"},

@@ -11,7 +11,8 @@ from fermata.billing.make_usage_reports import make_usage_reports
 from fermata.billing.usage_report import read_workspace_reports
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import begin_change_set
-from fermata.content.content_space import SpaceKey
+from fermata.content.content_space import SpaceKey, list_spaces
+from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.content.media.media_room import MediaRoom
 from fermata.content.media.sweep_media import media_folder, sweep_media
@@ -26,6 +27,7 @@ from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.editor_bridge.editor_call import answer_editor_call, request_editor_call
 from fermata.editor_bridge.open_editors import register_editor
+from fermata.limits.delivered_traffic import TRAFFIC_SHARE_BYTES, count_traffic
 from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
 from fermata.limits.reader_leases import ReaderLease
 from fermata.plans.drafts.draft_rows import DraftLocation
@@ -61,7 +63,12 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     reserve_metered_use(resources, caller.tenant, Subscription(), use)
     make_usage_reports(resources, caller.tenant, read_workspace_reports(resources, caller.tenant))
     MediaRoom(resources, caller.tenant, Subscription(plan="pro")).add(1)
+    [(space, _), *_] = list_spaces(resources, caller.tenant)
+    fields = {"filename": "loaf.jpg", "mediaType": "image/jpeg", "sha256": "1" * 64, "files": [{"size": 100}]}
+    asset = DocumentContent(title="Loaf").with_fields("data", fields)
+    create_document(resources, space, "asset", ContentAuthor(caller.user), asset)
     count_media_hours(resources, caller.tenant)
+    count_traffic(resources, caller.tenant, TRAFFIC_SHARE_BYTES)
 
 
 def leave_transcript(resources: Resources, caller: Caller, credential_id: str) -> None:
