@@ -1,4 +1,4 @@
-"""What a workspace stores of media is counted once an hour, in bytes times hours, and reported."""
+"""Media of a workspace are counted once an hour, in bytes times hours, and reported."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What sites are delivered is counted in shares, on average exactly, and reported; a failure leaves the site up."""
+"""Traffic of sites is counted in shares, on average exactly, and reported; a failure leaves the site up."""
 
 import itertools
 from typing import Any
