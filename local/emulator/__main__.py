@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 from local.emulator import state_lock
 from local.emulator.object_files import finish_object_writes
+from local.garbage_collection import collect_garbage_seldom
 from local.listening_sockets import open_listener
 from local.request_signature import CREDENTIALS_VARIABLE
 
@@ -51,7 +52,7 @@ def main() -> None:
         state_lock.hold_state_lock(Path(os.environ["STATE_DIR"]))
     with work_directory() as directory:
         configure_ministack(listener.getsockname()[1], directory)
-        sys.setswitchinterval(0.0005)  # the default lets a request wait 5 ms for a thread that evaluates an expression
+        sys.setswitchinterval(0.0001)  # the default lets a request wait 5 ms for a thread that evaluates an expression
         run_event_loop(serve_app(listener))
 
 
@@ -89,6 +90,7 @@ async def serve_app(listener: socket.socket) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
         threading.Thread(target=_stop_at_end_of_input, args=(loop, stop), daemon=True).start()
+        collect_garbage_seldom()
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
         await server.serve([listener])
 

@@ -38,6 +38,7 @@ from local.front_door.console_files import ConsoleFiles
 from local.front_door.host_check import HostCheck, parse_own_names
 from local.front_door.s3_uploads import ANY_ORIGIN, S3Uploads
 from local.front_door.upstream_client import UpstreamClient
+from local.garbage_collection import collect_garbage_seldom
 from local.listening_sockets import open_listener
 from local.parent_watch import announce_ready
 from local.request_signature import REGION, get_run_credentials
@@ -68,6 +69,7 @@ def main() -> None:
         timeout_graceful_shutdown=1,
     )
     listener = get_listener()
+    collect_garbage_seldom()
     announce_ready(f"http://127.0.0.1:{listener.getsockname()[1]}")
     uvicorn.Server(config).run([listener])
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Protocol, TypeVar
 
+from fermata.aws.reused_threads import process_threads
 from fermata.aws.timer_thread import TimerThread
 
 MapArgument = TypeVar("MapArgument")
@@ -95,10 +96,8 @@ class Clock:
         return threading.Condition()
 
     def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
-        """Start a daemon thread, which does not keep the process alive."""
-        thread = threading.Thread(target=target, name=name, daemon=True)
-        thread.start()
-        return thread
+        """Run `target` in a daemon thread, which does not keep the process alive. It may have served others before."""
+        return process_threads.start(target, name)
 
     def start_side_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
         """Start a thread that ends by itself, and for which whoever starts it waits."""

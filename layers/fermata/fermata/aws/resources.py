@@ -37,6 +37,9 @@ CLIENT_CONFIG = Config(
 S3_CONFIG = CLIENT_CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
 """Presigned URLs name the bucket's own region; another region would answer with a redirect."""
 
+GARBAGE_THRESHOLDS = (5_000, 20, 20)
+"""After how many objects Python looks for cycles. By default, after 700, it does so in each round (decision 0602)."""
+
 ServiceName = Literal["dynamodb", "s3", "kms", "stepfunctions"]
 SERVICES: tuple[ServiceName, ...] = get_args(ServiceName)
 _clients_created_early: dict[str, Any] = {}
@@ -134,6 +137,7 @@ def prepare_function(*services: ServiceName) -> bool:
     if is_initialising:
         _create_missing_clients(services)
         gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLDS)
         gc.enable()
     return is_initialising
 
