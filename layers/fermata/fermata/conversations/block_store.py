@@ -38,12 +38,18 @@ class BlockFetcher:
         self._blobs = blobs
         self._body_by_key: dict[str, bytes] = {}
         self._base64_by_key: dict[str, str] = {}
+        self._complete: list[Message] = []
+        """Messages that were found to have all their blocks."""
 
     def fetch_all_blocks(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages with all their blocks and images."""
-        incomplete = [message for message in messages if not _is_complete(message)]
+        messages = list(messages)
+        count = len(self._complete)
+        unseen = messages[count:] if messages[:count] == self._complete else messages
+        incomplete = [message for message in unseen if not _is_complete(message)]
         if not incomplete:  # nearly always
-            return list(messages)
+            self._complete = messages
+            return [*messages]
         self._fetch({key for message in incomplete for block in message.content for key in _missing_blob_keys(block)})
         return [
             message if _is_complete(message) else self._with_fetched_blocks(message, _missing_blob_keys)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from fermata.conversations.block_predicates import is_reasoning
 from fermata.conversations.history.image_selection import select_images
 from fermata.conversations.history.learned_limits import is_limits_mark
+from fermata.conversations.history.message_totals import MessageTotals
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import HistoryRepair, repair_history
 from fermata.conversations.history.shorten_oversized_turn import FetchBlocks, fit_history
@@ -62,6 +63,7 @@ class HistoryCompiler:
         self._messages: list[Message] = []
         self._repair = HistoryRepair(profile.display_name)
         self._elision = ResultElision(profile)
+        self._totals = MessageTotals()
 
     @property
     def stored_messages(self) -> Sequence[Message]:
@@ -80,8 +82,9 @@ class HistoryCompiler:
     def compile_messages(self, *, is_complete: bool = True) -> list[Message]:
         """Return what `compile_history` returns for all messages."""
         prepared = [*self._profile.prune(self._elision.elide_stale_results(self._repair.messages))]
-        if is_complete and has_room(prepared, self._profile):
-            return select_images(prepared, self._profile, self._fetch)
+        self._totals.update(prepared)
+        if is_complete and has_room(self._totals.tokens, self._profile):
+            return select_images(prepared, self._profile, self._fetch) if self._totals.has_images else prepared
         history = truncate_history(prepared, self._profile, is_complete=is_complete)
         return select_images(fit_history(history, self._profile, self._fetch), self._profile, self._fetch)
 

@@ -33,9 +33,9 @@ def truncate_history(messages: Sequence[Message], profile: ModelProfile, *, is_c
     return [_with_note(first_message), *others]
 
 
-def has_room(messages: Sequence[Message], profile: ModelProfile) -> bool:
-    """Return whether the model accepts all messages, so that nothing has to be cut."""
-    return estimate_tokens(messages) <= profile.max_history_tokens - _NOTE_TOKENS
+def has_room(tokens: int, profile: ModelProfile) -> bool:
+    """Return whether the model accepts messages of so many tokens, so that nothing has to be cut."""
+    return tokens <= profile.max_history_tokens - _NOTE_TOKENS
 
 
 def _find_first_fitting_turn(turns: Sequence[Sequence[Message]], max_tokens: int) -> int:

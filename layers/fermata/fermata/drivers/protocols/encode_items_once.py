@@ -40,9 +40,10 @@ class EncodedItems(list[JsonItem]):
     def write_encoded(self, buffer: BytesIO) -> None:
         """Write the array as JSON."""
         separator = b"["
+        write = buffer.write
         for part in self.parts:
-            buffer.write(separator)
-            buffer.write(part.encoded)
+            write(separator)
+            write(part._encoded or part.encoded)
             separator = b","
         buffer.write(b"]" if self.parts else b"[]")
 

@@ -10,6 +10,8 @@ mark is about all messages from then on (decision 0205).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 
 from fermata.domain.blocks import Block, ReasoningBlock
 from fermata.domain.messages import Message
@@ -18,6 +20,7 @@ from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import NO_ADJUSTMENTS, OMIT_REASONING_NAMES, AppliedAdjustments
 from fermata.drivers.protocols.flattened_history import flatten_messages
 
+_get_content = attrgetter("content")
 _REPAIR_TYPE = "fermata.repair"
 _SEALED_TYPES = ("thinking", "redacted_thinking", "reasoning")
 """Reasoning that its provider verifies."""
@@ -48,12 +51,8 @@ class RepairMark:
 
 def take_mark(request: ModelRequest, provider: str) -> tuple[ModelRequest, RepairMark]:
     """Return the request without its marks and with the messages repaired that its newest mark is about."""
-    marks = [
-        block
-        for message in request.messages
-        for block in message.content
-        if block.kind == "reasoning" and _is_mark(block)  # a call for each block of a long history takes longer
-    ]
+    blocks = chain.from_iterable(map(_get_content, request.messages))
+    marks = [block for block in blocks if block.kind == "reasoning" and _is_mark(block)]
     if not marks:
         return request, RepairMark()
     origin = (provider, request.model)
