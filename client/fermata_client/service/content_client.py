@@ -146,7 +146,8 @@ class ContentClient:
         while True:
             query = f"?{urlencode({'cursor': cursor})}" if cursor else ""
             part = self._request("GET", path_of("content-files", *_split(space)) + query)
-            files |= require_member(part, "files", dict)
+            for file, text in require_member(part, "files", dict).items():
+                files[file] = files.get(file, "") + text  # a large one comes in pieces
             digests.add(part.get("digest"))
             cursor = part.get("nextCursor") or ""
             if len(digests) > 1:

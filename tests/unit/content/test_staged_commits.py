@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from time import process_time
 from typing import Any
 
@@ -180,6 +181,21 @@ def test_every_reader_sees_all_documents_change_at_one_moment(
     assert read_model(resources, space, "post").documents == 3
     assert read_change_set(resources, space, change_set).documents == ()
     assert [one.version for one in list_versions(resources, space, MALT)] == [2, 1]
+
+
+def test_a_page_that_was_read_before_the_switch_is_of_one_moment(
+    resources: Resources, space: SpaceKey, change_set: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[Any] = []
+    query = partial(resources.tables.query_items, "content", space.pk, min_sk="d#post#", max_sk="d#post#~")
+    watch_writes(resources, monkeypatch, lambda _number: pages.append(query()))
+    merge_change_set(resources, space, change_set, ADA)
+    for page in pages:
+        reader = Resources(resources.settings, resources.clock)
+        answers = chain([page], iter(query, None))
+        monkeypatch.setattr(reader.tables, "query_items", lambda *_args, answers=answers, **_named: next(answers))
+        heads = list_documents(reader, space, "post").documents
+        assert {head.id: head.slug for head in heads} in (BEFORE, AFTER)
 
 
 def test_a_merge_that_dies_anywhere_has_changed_nothing_or_everything_and_is_completed_by_the_next(

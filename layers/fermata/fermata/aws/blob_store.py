@@ -121,19 +121,12 @@ class BlobStore:
 
     def get_json(self, key: str) -> Any:
         """Read a JSON value, compressed or not."""
-        body = self.get_bytes(key)
-        if body.startswith(_GZIP_MAGIC):
-            body = zlib.decompress(body, _GZIP_WINDOW_BITS)
-        try:
-            # It decodes no text of the whole, which one emoji makes four times as large.
-            return from_json(body, cache_strings="keys")
-        except ValueError:  # a lone surrogate
-            return json.loads(body)
+        return _parse_json(self.get_bytes(key))
 
     def find_json(self, key: str) -> Any:
-        """Read a JSON value that is not compressed, or return None if there is no such object."""
+        """Read a JSON value, compressed or not, or return None if there is no such object."""
         opened = self.open_stream(key)
-        return None if opened is None else from_json(opened[1].read(), cache_strings="keys")
+        return None if opened is None else _parse_json(opened[1].read())
 
     def get_bytes(self, key: str) -> bytes:
         """Read a blob as it is stored. A missing one raises botocore's ClientError."""
@@ -226,6 +219,25 @@ class BlobStore:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{folder}/")
         return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
 
+    def delete_old_keys(self, folder: str, kept: Collection[str], before: float) -> int:
+        """Delete the objects under `folder` that were stored before an instant and are not among those that are kept.
+
+        Args:
+            folder: The folder.
+            kept: Keys.
+            before: The instant, in seconds since 1970.
+
+        Returns:
+            The number of deleted objects.
+        """
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{folder}/")
+        entries = [entry for page in pages for entry in page.get("Contents", [])]
+        old = [entry["Key"] for entry in entries if entry["LastModified"].timestamp() < before]
+        gone = [{"Key": key} for key in old if key not in kept]
+        for start in range(0, len(gone), _MAX_DELETED):
+            self._delete(gone[start : start + _MAX_DELETED])
+        return len(gone)
+
     def put_file(self, key: str, body: bytes, mime_type: str) -> None:
         """Store bytes under a key of the caller's choice, in place of what is there.
 
@@ -253,6 +265,16 @@ class BlobStore:
         response = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": True})
         for error in response.get("Errors", []):
             raise RuntimeError(f"S3 did not delete {error.get('Key')}: {error.get('Code')} {error.get('Message')}")
+
+
+def _parse_json(body: bytes) -> Any:
+    if body.startswith(_GZIP_MAGIC):
+        body = zlib.decompress(body, _GZIP_WINDOW_BITS)
+    try:
+        # It decodes no text of the whole, which one emoji makes four times as large.
+        return from_json(body, cache_strings="keys")
+    except ValueError:  # a lone surrogate
+        return json.loads(body)
 
 
 def check_folder(key: str) -> str:

@@ -17,25 +17,36 @@ from fermata.content.content_space import (
     space_item_key,
     space_to_item,
 )
+from fermata.content.documents.commit_errors import ContentMoved
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 
 _MAX_ATTEMPTS = 8
 
 
-def change_space_locales(resources: Resources, space: SpaceKey, locales: Sequence[str]) -> ContentSpace:
+def change_space_locales(
+    resources: Resources, space: SpaceKey, locales: Sequence[str], seen: Sequence[str] | None = None
+) -> ContentSpace:
     """Change the languages of a space. Content in a language that is left out stays where it is.
 
     Args:
         resources: Of the process.
         space: The space.
         locales: All languages, the default one first.
+        seen: Those that the caller has seen; None for whatever they are.
 
     Raises:
         NotFound: There is no such space.
         InvalidRequest: As `check_locales`.
+        ContentMoved: They are others than those seen.
         Conflict: Somebody else has changed the space at the same moment.
     """
-    changed = _write_locales(resources, space, lambda _known: locales, ())
+
+    def choose(known: tuple[str, ...]) -> Sequence[str]:
+        if seen is not None and tuple(seen) != known:
+            raise ContentMoved
+        return locales
+
+    changed = _write_locales(resources, space, choose, ())
     if changed is None:
         raise Conflict("Somebody else has just changed the site. Try again.")
     return changed

@@ -23,6 +23,7 @@ from fermata.content.content_space import (
     sweep_partition,
 )
 from fermata.content.documents.settle_commit import settle_dead_commits
+from fermata.content.files.sweep_copies import sweep_copies
 from fermata.content.media.sweep_media import sweep_media
 
 SPACE_SWEEP_SECONDS = 86_400
@@ -74,6 +75,7 @@ def _sweep_space(resources: Resources, space: SpaceKey) -> int:
             "changeSets": discard_stale_change_sets(resources, space),
             "commits": settle_dead_commits(resources, space),
             "images": sweep_media(resources, space),
+            "copies": sweep_copies(resources, space),
         }
     except Exception:  # noqa: BLE001 - logged with its traceback; the next look tries again
         observability.log_exception("content.sweep_failed", tenant=space.tenant, space=space.name)

@@ -30,15 +30,26 @@ def export_files(context: RequestContext) -> Response:
 
 
 def _cut_part(files: FileTree, cursor: str) -> tuple[FileTree, str]:
-    """Return files by path that come after a cursor, and the cursor of the next part; empty for none."""
+    """Return files by path that come after a cursor, and the cursor of the next part; empty for none.
+
+    A file that has no room in a part of its own comes in pieces. The cursor then has how many characters were sent.
+    """
+    begun, _, sent = cursor.partition("\n")
+    start = int(sent) if sent.isdecimal() and len(sent) < 12 else 0
     part: FileTree = {}
     size, last = 0, ""
-    for path in sorted(path for path in files if path > cursor):
-        size += len(files[path].encode()) + len(path.encode())
-        if part and size > MAX_FILES_PART_BYTES:
-            return part, last
-        part[path], last = files[path], path
+    for path in sorted(path for path in files if path > begun or (start and path == begun)):
+        text = files[path][start if path == begun else 0 :]
+        size += len(text.encode()) + len(path.encode())
+        if size > MAX_FILES_PART_BYTES:
+            return (part, last) if part else _cut_piece(path, text, start if path == begun else 0)
+        part[path], last = text, path
     return part, ""
+
+
+def _cut_piece(path: str, text: str, start: int) -> tuple[FileTree, str]:
+    piece = text.encode()[:MAX_FILES_PART_BYTES].decode(errors="ignore")
+    return {path: piece}, f"{path}\n{start + len(piece)}" if len(piece) < len(text) else path
 
 
 def _digest(files: FileTree) -> str:

@@ -23,6 +23,7 @@ from tests.resources import TestClock
 from tests.unit.content.conftest import RECIPE, SPACE
 from tests.unit.content.files.project_samples import make_random_tree, make_tree, text_of
 
+LARGE_FILE = "version https://git-lfs.github.com/spec/v1\n"
 IMPORTER = ContentAuthor("ada", "import")
 
 
@@ -116,10 +117,14 @@ def test_a_model_whose_documents_do_not_allow_its_change_is_a_conflict(resources
         (".contentrain/config.json", '{"locales":{"default":"E","supported":["E"]}}', "lists up to 50 codes"),
         (".contentrain/content/marketing/faq/en.json", '{"x":1}', "the entry x has to be an object"),
         (".contentrain/content/marketing/faq/en.json", '{"x":{},"x":{}}', "'x' is there twice"),
-        (".contentrain/content/marketing/faq/en.json", '{"a b":{}}', "is there twice, or is none"),
+        (".contentrain/content/marketing/faq/en.json", '{"a b":{}}', "'a b' is no id of a document"),
         (".contentrain/content/marketing/faq/en.json", "{", "no JSON"),
         (".contentrain/content/marketing/faq/en.json", '{"x":NaN}', "NaN is no number"),
         (".contentrain/content/marketing/faq/en.json", '{"x":' * 90 + "1" + "}" * 90, "nested too deeply"),
+        (".contentrain/content/marketing/faq/en.json", '{"x":{"a":-1e400}}', "-1e400 is too large a number"),
+        (".contentrain/content/marketing/faq/en.json", '{"x":{"a":"\\ud800"}}', "half of a character"),
+        (".contentrain/content/marketing/faq/en.json", f"{LARGE_FILE}oid sha256:1\n", "Git LFS"),
+        (".contentrain/content/product/note/x-y/en.md", f"{LARGE_FILE}oid sha256:1\n", "Git LFS"),
         (".contentrain/meta/faq/en.json", '{"how-long":{"status":"new"}}', "'new' is no status"),
         (".contentrain/models/faq.json", '{"id":"faq","kind":"list"}', "The model is not valid"),
         (".contentrain/models/other.json", '{"id":"faq","kind":"collection"}', "belongs into faq.json"),
@@ -173,7 +178,7 @@ def test_files_that_nothing_is_made_of_are_named() -> None:
 )
 def test_numbers_have_the_texts_that_javascript_gives_them(number: float, text: str) -> None:
     assert format_canonical_json(number) == f"{text}\n"
-    assert parse_canonical_json(text, "x") == number
+    assert parse_canonical_json(text, "x") == parse_canonical_json(f"\ufeff{text}", "x") == number
 
 
 def test_names_are_sorted_as_javascript_does_and_nulls_left_out() -> None:
@@ -182,7 +187,13 @@ def test_names_are_sorted_as_javascript_does_and_nulls_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["---\r\ntitle: A\r\n---\r\n\r\nText\r\n", "---\ntitle: 'A'\n---\nText\n", '---\n"title": A\n---\n\nText']
+    "text",
+    [
+        "\ufeff---\ntitle: A\n---\n\nText\n",
+        "---\r\ntitle: A\r\n---\r\n\r\nText\r\n",
+        "---\ntitle: 'A'\n---\nText\n",
+        '---\n"title": A\n---\n\nText',
+    ],
 )
 def test_documents_of_other_writers_say_the_same(text: str) -> None:
     assert parse_document_file(text, "x") == {"title": "A", "body": "Text"}

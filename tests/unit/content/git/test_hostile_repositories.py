@@ -5,13 +5,15 @@ import hashlib
 import random
 import zlib
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from dulwich.objects import Blob, Commit, ShaFile, Tree
 
-from fermata.content.git import git_branch
-from fermata.content.git.git_branch import fetch_branch, read_branch_files
+from fermata.content.git import branch_files
+from fermata.content.git.branch_files import read_branch_files
+from fermata.content.git.git_branch import fetch_branch
 from fermata.content.git.git_errors import GitUnavailable
 from fermata.content.git.pack_size import PackTooLarge, check_pack_size
 from tests.growth.measure_growth import MAX_GROWTH, measure_growth
@@ -27,9 +29,10 @@ class ScriptedClient:
     def __init__(self, pack: bytes, head: bytes) -> None:
         self.pack, self.head = pack, head
 
-    def fetch_pack(self, _path: bytes, choose: Callable[[Any], Any], _walker: Any, write: Any, **_options: Any) -> None:
+    def fetch_pack(self, _path: bytes, choose: Callable[[Any], Any], _walker: Any, write: Any, **_options: Any) -> Any:
         choose({b"refs/heads/main": self.head})
         write(self.pack)
+        return SimpleNamespace(object_format="sha1")
 
 
 def build_pack(objects: Sequence[bytes]) -> bytes:
@@ -111,7 +114,7 @@ def test_the_check_of_a_pack_takes_time_in_proportion_to_it(content: bytes) -> N
 
 @pytest.mark.parametrize("leaf", ["file", "nothing"])
 def test_folders_within_folders_under_many_names_are_counted(monkeypatch: pytest.MonkeyPatch, leaf: str) -> None:
-    monkeypatch.setattr(git_branch, "MAX_CONTENT_FILES", 500)
+    monkeypatch.setattr(branch_files, "MAX_CONTENT_FILES", 500)
     file = Blob.from_string(b"{}")
     folders = [make_folder(**{"a.json": file} if leaf == "file" else {})]
     for _ in range(10):

@@ -1,12 +1,13 @@
 """List the documents of a model, page by page."""
 
+from functools import partial
 from typing import NamedTuple
 
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import ContentStatus, DocumentHead, DocumentKey
 from fermata.content.documents.document_rows import head_from_item
-from fermata.content.documents.staged_rows import show_rows
+from fermata.content.documents.staged_rows import read_rows_together
 
 MAX_LISTED = 200
 _SCANNED_HEADS = 1000
@@ -58,14 +59,17 @@ def list_documents(
     found: list[DocumentHead] = []
     scanned = _SCANNED_HEADS if only and only != ListFilter() else limit + 1
     while len(found) <= limit:
-        rows = resources.tables.query_items(
+        begin = f"d#{model}#{after}{_AFTER}" if after else f"d#{model}#"
+        query = partial(
+            resources.tables.query_items,
             resources.settings.content_table,
             space.pk,
-            min_sk=f"d#{model}#{after}{_AFTER}" if after else f"d#{model}#",
+            min_sk=begin,
             max_sk=f"d#{model}#~",
             limit=scanned,
         )
-        heads = [head_from_item(row) for row in show_rows(resources, space, rows)]
+        rows, shown = read_rows_together(resources, space, query)
+        heads = [head_from_item(row) for row in shown]
         found += [head for head in heads if only is None or only.matches(head)]
         if len(rows) < scanned:
             break

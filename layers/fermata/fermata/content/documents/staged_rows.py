@@ -8,7 +8,7 @@ becomes. The row of the commit decides for all of them, with one write (decision
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -41,7 +41,7 @@ def commit_sort_key(commit_id: str) -> str:
 
 def is_committed(resources: Resources, space: SpaceKey, commit_id: str) -> bool:
     """Return whether a staged commit has come to its switch. One request, until it has."""
-    key = ("staged commit", space, commit_id)
+    key = _name_commit(space, commit_id)
     if resources.cache.get_value(key):
         return True
     row = resources.tables.get_item(resources.settings.content_table, space.pk, commit_sort_key(commit_id))
@@ -49,6 +49,10 @@ def is_committed(resources: Resources, space: SpaceKey, commit_id: str) -> bool:
         return False
     resources.cache.put_value(key, _KNOWN_SECONDS, True)
     return True
+
+
+def _name_commit(space: SpaceKey, commit_id: str) -> tuple[str, SpaceKey, str]:
+    return ("staged commit", space, commit_id)
 
 
 def show_rows(resources: Resources, space: SpaceKey, rows: Iterable[Item]) -> list[Item]:
@@ -68,6 +72,26 @@ def show_rows(resources: Resources, space: SpaceKey, rows: Iterable[Item]) -> li
     committed = {one for one in commits if is_committed(resources, space, one)}
     shown = (_show_row(row, is_after=row.get(STAGED_BY) in committed) for row in found)
     return [row for row in shown if row is not None]
+
+
+def read_rows_together(
+    resources: Resources, space: SpaceKey, read: Callable[[], Sequence[Item]]
+) -> tuple[Sequence[Item], list[Item]]:
+    """Return the rows of one request as they were read, and as they are, all of one moment.
+
+    A commit that is switched behind the request, which has met some of its marks only, lets it be made again.
+
+    Args:
+        resources: Of the process.
+        space: The space of the rows.
+        read: Makes the request.
+    """
+    rows = read()
+    met = {row[STAGED_BY] for row in rows if STAGED_BY in row}
+    news = [one for one in met if not resources.cache.get_value(_name_commit(space, one))]
+    if any(is_committed(resources, space, one) for one in news):
+        rows = read()
+    return rows, show_rows(resources, space, rows)
 
 
 def show_row(resources: Resources, space: SpaceKey, row: Item | None) -> Item | None:

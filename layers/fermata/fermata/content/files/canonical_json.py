@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from fermata.domain.errors import InvalidRequest
@@ -17,6 +18,8 @@ MAX_NESTED_VALUES = 64
 _EXPONENT = re.compile(r"e([+-])0?([0-9]+)$")
 _LONGEST_PLAIN_NUMBER = 1e21
 _SMALLEST_PLAIN_NUMBER = 1e-6
+_MAYBE_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_LARGE_FILE_POINTER = "version https://git-lfs.github.com/spec/"
 
 
 class UnreadableFile(InvalidRequest):
@@ -82,6 +85,21 @@ def _format_float(number: float) -> str:
     return _EXPONENT.sub(r"e\1\2", text)
 
 
+def strip_file_text(text: str, path: str) -> str:
+    """Return the text of a file without the mark of its byte order.
+
+    Args:
+        text: The text.
+        path: The file, for messages.
+
+    Raises:
+        UnreadableFile: It is only the name of a file that is elsewhere.
+    """
+    if text.startswith(_LARGE_FILE_POINTER):
+        raise UnreadableFile(path, "it is in Git LFS. Keep content in the repository itself.")
+    return text.removeprefix("\ufeff")
+
+
 def parse_canonical_json(text: str, path: str) -> Any:
     """Parse the text of a file.
 
@@ -90,13 +108,20 @@ def parse_canonical_json(text: str, path: str) -> Any:
         path: The file, for messages.
 
     Raises:
-        UnreadableFile: It is no JSON, names a member twice, or is nested too deeply.
+        UnreadableFile: It is no JSON, names a member twice, is nested too deeply, or says what cannot be stored.
     """
+    text = strip_file_text(text, path)
     try:
-        value = json.loads(text, object_pairs_hook=_read_members, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, object_pairs_hook=_read_members, parse_constant=_refuse_constant, parse_float=_read_float
+        )
         _check_depth(value, MAX_NESTED_VALUES)
+        if _MAYBE_HALF_CHARACTER.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise UnreadableFile(path, "it is nested too deeply.") from None
+    except UnicodeEncodeError:
+        raise UnreadableFile(path, r"it has half of a character, such as \ud800 alone.") from None
     except ValueError as error:
         raise UnreadableFile(path, f"it is no JSON: {error}.") from None
     return value
@@ -123,6 +148,13 @@ def _read_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise ValueError(f"the member {find_repeated_name(name for name, _ in pairs)!r} is there twice")
     return members
+
+
+def _read_float(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
 
 
 def _refuse_constant(name: str) -> Any:

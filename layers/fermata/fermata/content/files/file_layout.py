@@ -11,6 +11,8 @@ CONFIG_PATH = f"{ROOT}config.json"
 CONTEXT_PATH = f"{ROOT}context.json"
 VOCABULARY_PATH = f"{ROOT}vocabulary.json"
 MODELS_FOLDER = f"{ROOT}models/"
+GENERATED_FOLDER = f"{ROOT}client/"
+"""What programs make of the content. It holds none."""
 _PROTECTED_FOLDERS = (".git", ".github", ".ci", ".env", "node_modules", ".contentrain/models", ".contentrain/meta")
 _PATH_SEGMENT = re.compile(r"[A-Za-z0-9_.@\[\]() -]{1,100}")
 _MAX_FOLDERS = 10

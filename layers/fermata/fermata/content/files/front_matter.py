@@ -6,6 +6,7 @@ When fields are read, dates are texts, as in JSON, and aliases are refused, beca
 
 import re
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import yaml
@@ -15,6 +16,7 @@ from fermata.content.files.canonical_json import (
     UnreadableFile,
     format_scalar,
     sort_by_utf16,
+    strip_file_text,
 )
 
 BODY_FIELD = "body"
@@ -27,6 +29,8 @@ _OTHER_MEANINGS = frozenset({"true", "false", "yes", "no", "on", "off", "null", 
 _NEVER_PRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_MAX_INTEGER_DIGITS = 4_000
+"""Python reads no longer ones."""
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -107,6 +111,7 @@ def parse_document_file(text: str, path: str) -> dict[str, Any]:
     Raises:
         UnreadableFile: Its fields are no YAML, or use more of YAML than JSON has.
     """
+    text = strip_file_text(text, path)
     if text.startswith("---\r\n"):
         text = text.replace("\r\n", "\n")
     if not text.startswith(_FENCE):
@@ -162,6 +167,7 @@ def _read_node(node: Any, seen: set[int], depth: int) -> Any:
 def _read_plain_value(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
-    if _INTEGER.fullmatch(text) and len(text) < 300:
+    if _INTEGER.fullmatch(text) and len(text) < _MAX_INTEGER_DIGITS:
         return int(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
+    is_number = _NUMBER.fullmatch(text) is not None and isfinite(float(text))
+    return float(text) if is_number else text

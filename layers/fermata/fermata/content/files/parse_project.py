@@ -12,6 +12,7 @@ from fermata.content.files.entry_meta import Record, apply_locale_records, apply
 from fermata.content.files.file_layout import (
     CONFIG_PATH,
     CONTEXT_PATH,
+    GENERATED_FOLDER,
     MODELS_FOLDER,
     ROOT,
     VOCABULARY_PATH,
@@ -28,7 +29,6 @@ from fermata.content.files.project_files import VOCABULARY_VERSION, ContentProje
 Documents = dict[DocumentKey, DocumentContent]
 _WITHOUT_NAMES = (ModelKind.SINGLETON, ModelKind.DICTIONARY, ModelKind.DOCUMENT)
 """Kinds whose files of records hold one, and not one for each entry."""
-_GENERATED_FOLDER = f"{ROOT}client/"
 
 
 def parse_project_files(files: Mapping[str, str]) -> ContentProject:
@@ -69,7 +69,7 @@ class _ProjectReader:
         for model in models.values():
             documents |= self._read_documents(model)
         unused = [path for path in self._list_folder(ROOT) if path not in self._used]
-        self._ignored += [path for path in unused if not path.startswith(_GENERATED_FOLDER)]
+        self._ignored += [path for path in unused if not path.startswith(GENERATED_FOLDER)]
         return ContentProject(
             locales=self._locales,
             config=config,
@@ -128,8 +128,10 @@ class _ProjectReader:
         for name, locales in named.items():
             key, content = self._add_records(model, name, DocumentContent(locales=locales))
             path = content_path(model, next(iter(locales)), name)
-            if key in documents or not DOCUMENT_ID.fullmatch(key.id):
-                raise UnreadableFile(path, f"the id {key.id!r} is there twice, or is none. {ID_RULE}")
+            if not DOCUMENT_ID.fullmatch(key.id):
+                raise UnreadableFile(path, f"{key.id!r} is no id of a document. {ID_RULE}")
+            if key in documents:
+                raise UnreadableFile(path, f"another document has the id {key.id!r}.")
             documents[key] = content
         if model.kind not in _WITHOUT_NAMES:
             self._ignore_lonely_records(model, named)

@@ -1,20 +1,19 @@
 """Read a whole space: its models, and what its documents say."""
 
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.content.built_in_models import BUILT_IN_MODELS, VOCABULARY_MODEL
-from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, ModelKind
+from fermata.content.content_model import META_MODEL, ContentModel, ModelKind
 from fermata.content.content_space import ContentSpace, SpaceKey, read_space
 from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import head_sort_key
 from fermata.content.documents.read_document import (
     MAX_BATCH_KEYS,
-    PROJECT_KEY,
     ModelState,
     model_state_from_item,
     read_versions_at_once,
@@ -22,6 +21,8 @@ from fermata.content.documents.read_document import (
 from fermata.content.documents.review_workflow import PROJECT_MODEL_ID
 from fermata.content.documents.staged_rows import MARK_ATTRIBUTES, show_rows
 from fermata.content.files.project_files import ContentProject
+from fermata.content.files.space_snapshot import MIN_SNAPSHOT_DOCUMENTS, find_snapshot, store_snapshot
+from fermata.content.files.whole_space import ModelMark, WholeSpace
 from fermata.domain.errors import PayloadTooLarge
 
 PROJECT_MODEL = ContentModel(id=PROJECT_MODEL_ID, kind=ModelKind.SINGLETON, title="Project", built_in=True)
@@ -32,41 +33,8 @@ HIDDEN_MODELS = frozenset({PROJECT_MODEL.id, VOCABULARY_MODEL.id})
 MAX_PROJECT_DOCUMENTS = 20_000
 CONFIG_VERSION = 1
 CACHED_SPACE_SECONDS = 600
+MAX_STEADY_READS = 4
 _BUILT_IN = {model.id: model for model in BUILT_IN_MODELS}
-
-
-class ModelMark(NamedTuple):
-    """What changes whenever a model or one of its documents does: its version, and two counts."""
-
-    version: int
-    documents: int
-    changes: int
-
-
-@dataclass(frozen=True)
-class WholeSpace:
-    """A space with all of its models and documents, as they were read.
-
-    Attributes:
-        versions: The current version of each document that exists.
-        marks: By which it is known whether a model or its documents have changed since.
-    """
-
-    record: ContentSpace
-    models: Mapping[str, ModelState] = field(default_factory=dict)
-    versions: Mapping[DocumentKey, DocumentVersion] = field(default_factory=dict)
-    marks: Mapping[str, ModelMark] = field(default_factory=dict)
-
-    def get_content(self, key: DocumentKey) -> DocumentContent | None:
-        """Return what a document says; None if it does not exist."""
-        version = self.versions.get(key)
-        return version.content if version else None
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings of the project; empty for a space that is none."""
-        content = self.get_content(PROJECT_KEY)
-        return content.get_locale(DEFINITION_LOCALE) if content else {}
 
 
 def read_whole_space(resources: Resources, space: SpaceKey) -> WholeSpace:
@@ -81,8 +49,7 @@ def read_whole_space(resources: Resources, space: SpaceKey) -> WholeSpace:
         PayloadTooLarge: It has more than `MAX_PROJECT_DOCUMENTS` documents.
     """
     record = read_space(resources, space)
-    marks = _read_marks(resources, space)
-    return _refresh(resources, space, record, read_all_heads(resources, space), WholeSpace(record), marks)
+    return _read_until_steady(resources, space, _read_anew(resources, space, record))
 
 
 def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
@@ -90,6 +57,7 @@ def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
 
     Each write of a document changes the head of its model, too. So two small requests tell that nothing has changed,
     and of a space in which something has, the heads of the models concerned are read, and the documents that differ.
+    A process that begins takes the snapshot of another one, and reads what has changed since that.
 
     Args:
         resources: Of the process.
@@ -101,18 +69,46 @@ def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
     """
     known: WholeSpace | None = resources.cache.get_value(("whole space", space))
     record = read_space(resources, space)
-    # The marks are read first: what changes behind them is read again by the next one.
-    marks = _read_marks(resources, space)
     if known is None or known.record.created_at != record.created_at:
         # One that was erased, and made anew under its name, counts from one again: its marks tell nothing.
-        heads = read_all_heads(resources, space)
-        found = _refresh(resources, space, record, heads, WholeSpace(record), marks)
-    elif (known.marks, known.record) == (marks, record):
-        return known
+        found = _read_with_snapshot(resources, space, record)
     else:
-        heads = _read_changed_heads(resources, space, known, marks)
-        found = _refresh(resources, space, record, heads, known, marks)
+        found = _read_until_steady(resources, space, replace(known, record=record))
+        if (found.marks, found.record) == (known.marks, known.record):
+            return known
     resources.cache.put_value(("whole space", space), CACHED_SPACE_SECONDS, found)
+    return found
+
+
+def _read_with_snapshot(resources: Resources, space: SpaceKey, record: ContentSpace) -> WholeSpace:
+    """Read a space from its snapshot and what has changed since. Store another one where that was much."""
+    snapshot = find_snapshot(resources, space, record)
+    begun = _read_anew(resources, space, record) if snapshot is None else snapshot
+    found = _read_until_steady(resources, space, begun)
+    known = snapshot.versions if snapshot else {}
+    read = sum(known.get(key) is not version for key, version in found.versions.items())
+    if read >= max(MIN_SNAPSHOT_DOCUMENTS, len(found.versions) // 10):
+        store_snapshot(resources, space, found)
+    return found
+
+
+def _read_anew(resources: Resources, space: SpaceKey, record: ContentSpace) -> WholeSpace:
+    # The marks are read first: what changes behind them is read again.
+    marks = _read_marks(resources, space)
+    return _refresh(resources, space, record, read_all_heads(resources, space), WholeSpace(record), marks)
+
+
+def _read_until_steady(resources: Resources, space: SpaceKey, found: WholeSpace) -> WholeSpace:
+    """Read what has changed since a space was read, so that its documents are those of one moment.
+
+    Where others write all the time, the last reading counts.
+    """
+    for _ in range(MAX_STEADY_READS):
+        marks = _read_marks(resources, space)
+        if marks == found.marks:
+            break
+        heads = _read_changed_heads(resources, space, found, marks)
+        found = _refresh(resources, space, found.record, heads, found, marks)
     return found
 
 

@@ -13,6 +13,7 @@ from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, Content
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import (
     ChangeOptions,
+    DocumentExists,
     build_next_version,
     change_document,
     check_content,
@@ -33,17 +34,17 @@ from fermata.content.files.read_project import (
     HIDDEN_MODELS,
     PROJECT_MODEL,
     VOCABULARY_KEY,
-    WholeSpace,
     read_cached_space,
     read_whole_space,
 )
+from fermata.content.files.whole_space import WholeSpace
 from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.content.model_changes import check_deleted_models, check_model_change, model_to_content
 from fermata.content.model_store import check_forms_fit_plan, delete_model, put_model
 from fermata.content.space_locales import change_space_locales
 from fermata.content.validation.content_problem import ContentProblem, limit_problems
 from fermata.content.validation.validate_document import ContentRefused
-from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable
+from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable, VersionMismatch
 
 MAX_IMPORT_ATTEMPTS = 5
 
@@ -58,7 +59,12 @@ class ImportSummary:
 
 
 def write_project(
-    resources: Resources, space: SpaceKey, project: ContentProject, author: ContentAuthor
+    resources: Resources,
+    space: SpaceKey,
+    project: ContentProject,
+    author: ContentAuthor,
+    *,
+    seen: WholeSpace | None = None,
 ) -> ImportSummary:
     """Make a space what a project says. What the project does not have is deleted, and can be restored.
 
@@ -67,9 +73,11 @@ def write_project(
         space: The space.
         project: What it is to be.
         author: Who does it.
+        seen: The space from which the project was made. What somebody has changed since is then not replaced.
 
     Raises:
         NotFound: There is no such space.
+        ContentMoved: Somebody has changed what was seen and is to be written; it is as they have left it.
         ContentRefused: A document breaks the rules of its model; nothing was written.
         InvalidRequest: A model has a name that cannot be used.
         Conflict: A model changes what its documents do not allow, or a unique value is taken.
@@ -77,21 +85,22 @@ def write_project(
         PlanUpgradeRequired: The plan of the workspace has no such forms; nothing was written.
     """
     _check_project(project)
-    whole = read_whole_space(resources, space)
+    whole = seen or read_whole_space(resources, space)
     known = {name: state.model for name, state in whole.models.items()}
     check_forms_fit_plan(resources, space, [(known.get(name), model) for name, model in project.models.items()])
+    is_strict = seen is not None
     if whole.record.locales != project.locales:
-        change_space_locales(resources, space, project.locales)
+        change_space_locales(resources, space, project.locales, seen=whole.record.locales if is_strict else None)
     wanted = _list_wanted(project)
     gone = [key for key in whole.versions if key not in wanted and key.model not in HIDDEN_MODELS]
     # A model becomes another one only without documents.
     remade = {state.model.id for state in whole.models.values() if _is_made_anew(state, project)}
     first = dict.fromkeys(key for key in gone if key.model in remade)
-    _write_documents(resources, space, first, whole, author)
-    models = _write_models(resources, space, project, whole, author)
+    _write_documents(resources, space, first, whole, author, is_strict=is_strict)
+    models = _write_models(resources, space, project, whole, author, is_strict=is_strict)
     changed = {key: content for key, content in wanted.items() if content != whole.get_content(key)}
     removed = dict.fromkeys(key for key in gone if key.model not in remade)
-    _write_documents(resources, space, {**removed, **changed}, whole, author)
+    _write_documents(resources, space, {**removed, **changed}, whole, author, is_strict=is_strict)
     models += _delete_models(resources, space, project, whole, author)
     return ImportSummary(len(changed), len(gone), models)
 
@@ -140,7 +149,13 @@ def _list_wanted(project: ContentProject) -> dict[DocumentKey, DocumentContent]:
 
 
 def _write_models(
-    resources: Resources, space: SpaceKey, project: ContentProject, whole: WholeSpace, author: ContentAuthor
+    resources: Resources,
+    space: SpaceKey,
+    project: ContentProject,
+    whole: WholeSpace,
+    author: ContentAuthor,
+    *,
+    is_strict: bool,
 ) -> int:
     """Write the models that differ. Return how many."""
     changed = 0
@@ -150,9 +165,18 @@ def _write_models(
     for model in project.models.values():
         state = whole.models.get(model.id)
         if state is None or state.model.model_copy(update={"built_in": False}) != _without_mark(model):
-            put_model(resources, space, model.to_wire(), author)
+            _write_model(resources, space, model, author, (state.version if state else 0) if is_strict else None)
             changed += 1
     return changed
+
+
+def _write_model(
+    resources: Resources, space: SpaceKey, model: ContentModel, author: ContentAuthor, expected_version: int | None
+) -> None:
+    try:
+        put_model(resources, space, model.to_wire(), author, ChangeOptions(expected_version))
+    except (DocumentExists, VersionMismatch) as moved:
+        raise ContentMoved from moved
 
 
 def _delete_models(
@@ -203,7 +227,10 @@ def _write_documents(
     whole: WholeSpace,
     author: ContentAuthor,
     effect_key: str = "",
+    *,
+    is_strict: bool = False,
 ) -> None:
+    """Write documents; those that somebody changes meanwhile are replaced too, unless it is strict."""
     if not contents:
         return
     befores: dict[DocumentKey, DocumentVersion | None] = {
@@ -220,10 +247,17 @@ def _write_documents(
                 commit_documents(resources, space, steps, basis, effect_key=effect_key)
         except ContentMoved as moved:
             make_way(resources, space, moved)
-            befores = _read_befores(resources, space, contents)
+            former, befores = befores, _read_befores(resources, space, contents)
+            if is_strict and _list_live(former) != _list_live(befores):
+                raise
             continue
         return
     raise ServiceUnavailable("Other requests are changing these documents. Try again.", retry_after=1)
+
+
+def _list_live(versions: Mapping[DocumentKey, DocumentVersion | None]) -> dict[DocumentKey, int]:
+    """Return the numbers of versions of documents that exist."""
+    return {key: one.version for key, one in versions.items() if one is not None and not one.is_deleted}
 
 
 def _list_parts(contents: Mapping[DocumentKey, DocumentContent | None]) -> set[str]:

@@ -10,6 +10,7 @@ from fermata.content.files.project_files import ContentProject, format_project_f
 from fermata.content.files.read_project import make_project, read_whole_space
 from fermata.content.git.git_remote import GitRemote, read_git_remote
 from fermata.content.git.sync_repository import (
+    MAX_SYNC_SECONDS,
     RepositoryState,
     fetch_repository_state,
     list_outgoing_files,
@@ -54,7 +55,7 @@ def check_repository(resources: Resources, space: SpaceKey) -> RepositoryStatus:
         UnreadableFile: A file of the repository cannot be read.
     """
     remote = read_git_remote(resources, space)
-    with open_git_client(resources, space, remote) as client:
+    with open_git_client(resources, space, remote, resources.clock.time() + MAX_SYNC_SECONDS) as client:
         state = fetch_repository_state(client, remote)
     ours = make_project(read_whole_space(resources, space))
     return _compare(resources, remote, state, ours)

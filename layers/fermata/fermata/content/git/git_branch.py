@@ -1,9 +1,9 @@
-"""Read the newest files of a branch, and commit changes on top of it. Objects are kept in memory."""
+"""Fetch the newest commit of a branch, and push one on top of it. Objects are kept in memory."""
 
 import io
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,28 +13,27 @@ from dulwich.errors import (
     FileFormatException,
     GitProtocolError,
     HangupException,
+    NotTreeError,
     SendPackError,
+    WrongObjectException,
 )
 from dulwich.object_store import MemoryObjectStore, ObjectStoreGraphWalker, commit_tree_changes, tree_lookup_path
-from dulwich.objects import Blob, Commit, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ShaFile, SubmoduleEncountered, Tree
 from dulwich.pack import pack_objects_to_data
 
 from fermata.content.git.git_errors import GitHeadMoved, GitRejected, GitUnavailable
 from fermata.content.git.git_http_client import GuardedGitClient
 from fermata.content.git.pack_size import MAX_UNPACKED_BYTES, PackTooLarge, check_pack_size
 
-MAX_CONTENT_FILE_BYTES = 4 * 1024 * 1024
-MAX_CONTENT_FILES = 50_000
-MAX_CONTENT_BYTES = 64 * 1024 * 1024
-"""Of the files and folders of content together."""
 _FILE_MODE = 0o100644
+_SHA256_DIGITS = 64
 _LARGE_BLOBS = b"blob:limit=4m"
 """Servers that know it leave larger files out. They hold no content."""
 
 
-_UNREADABLE = (
-    ApplyDeltaError, AssertionError, ChecksumMismatch, FileFormatException, GitProtocolError, HangupException, KeyError,
-    ValueError, zlib.error,
+UNREADABLE = (
+    ApplyDeltaError, AssertionError, AttributeError, ChecksumMismatch, FileFormatException, GitProtocolError,
+    HangupException, LookupError, TypeError, ValueError, WrongObjectException, zlib.error,
 )  # fmt: skip
 """What reading the answer of a server raises that is none."""
 
@@ -91,12 +90,17 @@ def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
     def choose(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:
         found["head"] = refs.get(ref, b"")
         found["base"] = found["head"] or refs.get(b"HEAD", b"")
+        _check_hash("sha256" if len(found["base"]) == _SHA256_DIGITS else None)
         return [found["base"]] if found["base"] else []
 
     store, pack = MemoryObjectStore(), io.BytesIO()
     walker = ObjectStoreGraphWalker([], lambda _sha: [])
     try:
-        client.fetch_pack(b"", choose, walker, pack.write, depth=1, filter_spec=_LARGE_BLOBS)
+        wanted = [b"HEAD", ref]
+        answer = client.fetch_pack(
+            b"", choose, walker, pack.write, ref_prefix=wanted, depth=1, filter_spec=_LARGE_BLOBS
+        )
+        _check_hash(answer.object_format)
         if pack.tell():
             check_pack_size(pack.getvalue())
             _add_pack(store, pack.getvalue())
@@ -106,9 +110,15 @@ def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
         raise GitUnavailable(
             f"The repository is too large: its newest files are more than {MAX_UNPACKED_BYTES >> 20} MB."
         ) from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise GitUnavailable("The Git server did not send what it should: the pack cannot be read.") from error
     return fetched
+
+
+def _check_hash(name: str | None) -> None:
+    """Return if a server names objects as it is done here. Many do not say it."""
+    if name not in (None, "sha1"):
+        raise GitUnavailable("The repository names its objects by SHA-256. Use one that names them by SHA-1.")
 
 
 def _add_pack(store: MemoryObjectStore, pack: bytes) -> None:
@@ -124,55 +134,6 @@ def _check_tree(branch: FetchedBranch) -> None:
     """Return if the folder of the branch was sent."""
     if branch.tree is not None and not isinstance(branch.store[branch.tree], Tree):
         raise ValueError("a commit has no folder")
-
-
-def read_branch_files(branch: FetchedBranch, root: str, folders: Iterable[str]) -> dict[str, str]:
-    """Return the texts of files in some folders, by their paths from `root`.
-
-    Args:
-        branch: The branch.
-        root: The folder of the project in the repository; empty for the whole repository.
-        folders: Paths from `root`, with a slash at their end.
-
-    Raises:
-        GitUnavailable: A file is no text in UTF-8, or too large.
-    """
-    if branch.tree is None:
-        return {}
-    files: dict[str, str] = {}
-    for folder in folders:
-        place = f"{root}/{folder}".strip("/")
-        try:
-            mode, sha = tree_lookup_path(branch.store.__getitem__, branch.tree, place.encode())
-        except (KeyError, AttributeError):
-            continue
-        if stat.S_ISDIR(mode):
-            files |= dict(_iter_texts(branch.store, sha, folder))
-    return files
-
-
-def _iter_texts(store: MemoryObjectStore, tree: Any, folder: str) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each file. Links and submodules are no files."""
-    size = 0
-    for number, entry in enumerate(store.iter_tree_contents(tree, include_trees=True)):
-        if number >= MAX_CONTENT_FILES or size > MAX_CONTENT_BYTES:
-            # One folder may stand in another one under many names, and so on: a few objects, and files without end.
-            raise GitUnavailable(
-                f"{folder} has more than {MAX_CONTENT_FILES:,} files, or more than {MAX_CONTENT_BYTES >> 20} MB."
-            )
-        path = folder + entry.path.decode("utf-8", "replace")
-        if not stat.S_ISREG(entry.mode) or not path.endswith((".json", ".md")):
-            continue
-        try:
-            data = store[entry.sha].as_raw_string()
-            if len(data) > MAX_CONTENT_FILE_BYTES:
-                raise KeyError(path)
-            size += len(data)
-            yield path, data.decode()
-        except KeyError:
-            raise GitUnavailable(f"{path} has more than {MAX_CONTENT_FILE_BYTES >> 20} MB.") from None
-        except UnicodeDecodeError:
-            raise GitUnavailable(f"{path} is no text in UTF-8.") from None
 
 
 def push_changes(
@@ -210,7 +171,7 @@ def push_changes(
         result = client.send_pack(b"", update, lambda *_args, **_named: pack_objects_to_data(objects))
     except SendPackError as error:
         raise GitRejected(f"The Git server does not take the commit: {client.veil(_to_text(error))}.") from error
-    except (GitProtocolError, HangupException, AssertionError) as error:
+    except UNREADABLE as error:
         raise GitUnavailable(f"The Git server did not confirm the push: {client.veil(_to_text(error))}.") from error
     refusal = (result.ref_status or {}).get(branch.ref)
     if refusal:
@@ -223,6 +184,28 @@ def push_changes(
     return commit.id.decode()
 
 
+class _FileModes:
+    """Finds the modes of files, so that one that may be run still may. It opens each folder once."""
+
+    def __init__(self, branch: FetchedBranch) -> None:
+        self._branch, self._opened = branch, dict[Any, ShaFile]()
+
+    def find(self, path: str) -> int:
+        """Return the mode of a file; that of a new one, if there is none."""
+        if not self._branch.tree:
+            return _FILE_MODE
+        try:
+            mode, _ = tree_lookup_path(self._open, self._branch.tree, path.encode())
+        except (KeyError, NotTreeError, SubmoduleEncountered):
+            return _FILE_MODE
+        return mode if stat.S_ISREG(mode) else _FILE_MODE
+
+    def _open(self, sha: Any) -> ShaFile:
+        if sha not in self._opened:
+            self._opened[sha] = self._branch.store[sha]
+        return self._opened[sha]
+
+
 def _to_text(error: Exception) -> str:
     text = error.args[0] if error.args else type(error).__name__
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
@@ -233,6 +216,7 @@ def _build_commit(
 ) -> tuple[Commit, Sequence[ShaFile]]:
     """Return a commit, and all objects that are new with it."""
     store, known = branch.store, set(branch.store)
+    modes = _FileModes(branch)
     entries: list[Any] = []
     for path, text in sorted(changes.items()):
         if text is None:
@@ -240,11 +224,14 @@ def _build_commit(
             continue
         blob = Blob.from_string(text.encode())
         store.add_object(blob)
-        entries.append((path.encode(), _FILE_MODE, blob.id))
+        entries.append((path.encode(), modes.find(path), blob.id))
     before = store[branch.tree] if branch.tree else Tree()
     assert isinstance(before, Tree)
     commit = Commit()
-    commit.tree = commit_tree_changes(store, before, entries)
+    try:
+        commit.tree = commit_tree_changes(store, before, entries)
+    except UNREADABLE as error:
+        raise GitRejected("The repository has something else where a folder of the content has to be.") from error
     commit.parents = [branch.base] if branch.base else []
     commit.author = commit.committer = author.line
     commit.author_time = commit.commit_time = seconds

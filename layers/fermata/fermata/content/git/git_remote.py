@@ -166,18 +166,29 @@ def record_sync(resources: Resources, space: SpaceKey, remote: GitRemote, commit
         commit: The commit.
         files: The files of the project in it.
     """
-    base = resources.blobs.put_compressed_json(space.folder, files)
-    update = {"commit": commit, "base": base, "synced_at": resources.clock.now_iso(), "version": remote.version + 1}
-    item = _make_item(resources, space, remote.model_copy(update=update))
     before = _read_item(resources, space)
     if before is None:
         return
+    base = resources.blobs.put_compressed_json(sync_folder(space), files)
+    update = {"commit": commit, "base": base, "synced_at": resources.clock.now_iso(), "version": remote.version + 1}
+    item = _make_item(resources, space, remote.model_copy(update=update))
     if "sealed" in before:
         item["sealed"] = before["sealed"]
     try:
         _store(resources, item, remote)
     except Conflict:
         return  # an older base only makes the next merge compare more
+
+
+def sync_folder(space: SpaceKey) -> str:
+    """Return the folder of the files with which a space was synchronised."""
+    return f"{space.folder}/synchronised"
+
+
+def list_kept_bases(resources: Resources, space: SpaceKey) -> set[str]:
+    """Return the objects of the folder that are in use."""
+    item = _read_item(resources, space)
+    return {_parse_item(item).base} if item else set()
 
 
 def _name_seal(space: SpaceKey, remote: GitRemote) -> str:

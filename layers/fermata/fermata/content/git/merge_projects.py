@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from fermata.content.change_sets.merge_change_set import MODEL_MEMBERS
 from fermata.content.change_sets.merge_contents import Conflicts, FieldConflict, Preference
-from fermata.content.change_sets.merge_documents import merge_documents
-from fermata.content.content_model import META_MODEL
+from fermata.content.change_sets.merge_documents import WHOLE_DOCUMENT, merge_documents
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel, parse_content_model
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.files.project_files import ContentProject
 from fermata.content.files.read_project import VOCABULARY_KEY
+from fermata.content.model_changes import model_to_content
 
 _EMPTY_PROJECT = ContentProject(locales=(), config={})
 
@@ -37,9 +39,7 @@ def merge_projects(
     if found:
         conflicts[PROJECT_KEY] = found
     context, _ = _merge_members(base.context or {}, theirs.context or {}, ours.context or {}, prefer or "theirs")
-    models, models_found = _merge_members(base.models, theirs.models, ours.models, prefer)
-    for conflict in models_found:
-        conflicts[DocumentKey(META_MODEL, conflict.path)] = (conflict,)
+    models = _merge_models(base, theirs, ours, prefer, conflicts)
     documents = _merge_all_documents(base, theirs, ours, prefer, conflicts)
     vocabulary = documents.pop(VOCABULARY_KEY, None) or DocumentContent()
     merged = ContentProject(
@@ -52,6 +52,41 @@ def merge_projects(
         empty_files=_merge_lists(base.empty_files, theirs.empty_files, ours.empty_files),
     )
     return MergedProject(merged, conflicts)
+
+
+def _merge_models(
+    base: ContentProject,
+    theirs: ContentProject,
+    ours: ContentProject,
+    prefer: Preference | None,
+    conflicts: Conflicts,
+) -> dict[str, ContentModel]:
+    """Merge models, each field by itself.
+
+    One that a side has deleted is a conflict if the other one has changed or added documents of it.
+    """
+    merged: dict[str, ContentModel] = {}
+    for name in dict.fromkeys([*theirs.models, *ours.models]):
+        sides = [_describe_model(side.models.get(name)) for side in (base, theirs, ours)]
+        outcome = merge_documents(*sides, prefer, MODEL_MEMBERS)
+        if outcome.conflicts:
+            conflicts[DocumentKey(META_MODEL, name)] = outcome.conflicts
+        elif outcome.content is not None:
+            merged[name] = parse_content_model(dict(outcome.content.get_locale(DEFINITION_LOCALE)))
+    for side, keeper in (("theirs", theirs), ("ours", ours)):
+        changed = {key.model for key, one in keeper.documents.items() if base.documents.get(key) != one}
+        for name in changed - merged.keys():
+            key = DocumentKey(META_MODEL, name)
+            if prefer == side:
+                merged[name] = keeper.models[name]
+            elif prefer is None and key not in conflicts:
+                states = ("in use" if name in one.models else "deleted" for one in (base, theirs, ours))
+                conflicts[key] = (FieldConflict(WHOLE_DOCUMENT, *states),)
+    return merged
+
+
+def _describe_model(model: ContentModel | None) -> DocumentContent | None:
+    return model_to_content(model) if model else None
 
 
 def _merge_all_documents(
@@ -81,16 +116,12 @@ def _merge_members(
     for name in dict.fromkeys([*theirs, *ours]):
         before, other, own = base.get(name), theirs.get(name), ours.get(name)
         if other != own and before not in (other, own) and prefer is None:
-            conflicts.append(FieldConflict(name, *map(_show, (before, other, own))))
+            conflicts.append(FieldConflict(name, before, other, own))
         takes_ours = other == before or (own != before and prefer == "ours")
         value = own if takes_ours else other
         if value is not None:
             merged[name] = value
     return merged, tuple(conflicts)
-
-
-def _show(value: Any) -> Any:
-    return value.to_wire() if hasattr(value, "to_wire") else value
 
 
 def _merge_lists(base: tuple[str, ...], theirs: tuple[str, ...], ours: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,7 +13,9 @@ from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
 from fermata.content.change_sets.merge_contents import Conflicts, Preference, list_conflict_views, name_documents
 from fermata.content.content_space import SpaceKey
+from fermata.content.documents.commit_errors import ContentMoved
 from fermata.content.documents.document import ContentAuthor
+from fermata.content.documents.document_commit import make_way
 from fermata.content.files.canonical_json import parse_json_file
 from fermata.content.files.file_layout import MODELS_FOLDER, ROOT, find_documents_folder
 from fermata.content.files.model_files import parse_model_file
@@ -21,7 +23,8 @@ from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.project_files import ContentProject, FileTree, format_project_files
 from fermata.content.files.read_project import make_project, read_whole_space
 from fermata.content.files.write_project import write_project
-from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, fetch_branch, push_changes, read_branch_files
+from fermata.content.git.branch_files import read_branch_files
+from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, fetch_branch, push_changes
 from fermata.content.git.git_errors import GitHeadMoved
 from fermata.content.git.git_http_client import GitCredentials, GuardedGitClient
 from fermata.content.git.git_remote import GitRemote, open_git_password, read_git_remote, record_sync
@@ -30,8 +33,9 @@ from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
 
-MAX_PUSH_ATTEMPTS = 4
-_REQUEST_SECONDS = 60.0
+MAX_SYNC_ATTEMPTS = 4
+MAX_SYNC_SECONDS = 20.0
+"""Until the last answer of the server. A request to the API has 28 seconds, in which the space is written, too."""
 DEFAULT_COMMIT_AUTHOR = CommitAuthor("Fermata", "fermata@localhost")
 
 
@@ -103,15 +107,27 @@ def pull_repository(
         SyncConflict: Both have changed the same fields; nothing was changed.
         UnreadableFile: A file of the repository cannot be read.
         ContentRefused: A document breaks the rules of its model.
+        ServiceUnavailable: Others have changed the same in each of `MAX_SYNC_ATTEMPTS` attempts.
     """
-    remote = read_git_remote(resources, space)
-    with open_git_client(resources, space, remote) as client:
-        state = fetch_repository_state(client, remote)
-    if state.project is None or not state.branch.head:
-        raise NotFound(f"The repository has no branch {remote.branch} with a {ROOT}config.json. Push to it first.")
-    summary = _merge_into_space(resources, space, remote, state, author, prefer)
-    record_sync(resources, space, remote, state.commit, state.files)
-    return summary
+    ends = resources.clock.time() + MAX_SYNC_SECONDS
+    for _ in range(MAX_SYNC_ATTEMPTS):
+        remote = read_git_remote(resources, space)
+        with open_git_client(resources, space, remote, ends) as client:
+            state = fetch_repository_state(client, remote)
+        if state.project is None or not state.branch.head:
+            raise NotFound(f"The repository has no branch {remote.branch} with a {ROOT}config.json. Push to it first.")
+        try:
+            summary = _merge_into_space(resources, space, remote, state, author, prefer)
+        except ContentMoved as moved:
+            make_way(resources, space, moved)
+            continue
+        record_sync(resources, space, remote, state.commit, state.files)
+        return summary
+    raise _make_busy_error()
+
+
+def _make_busy_error() -> ServiceUnavailable:
+    return ServiceUnavailable("Others are changing this site or its repository. Try again.", retry_after=2)
 
 
 def push_repository(
@@ -136,15 +152,19 @@ def push_repository(
         NotFound: The space has no repository.
         SyncConflict: Both have changed the same fields; nothing was changed.
         GitRejected: The server does not take the commit.
-        ServiceUnavailable: Others have committed in each of `MAX_PUSH_ATTEMPTS` attempts.
+        ServiceUnavailable: Others have committed in each of `MAX_SYNC_ATTEMPTS` attempts.
     """
-    pulled = 0
-    for _ in range(MAX_PUSH_ATTEMPTS):
+    pulled, ends = 0, resources.clock.time() + MAX_SYNC_SECONDS
+    for _ in range(MAX_SYNC_ATTEMPTS):
         remote = read_git_remote(resources, space)
-        with open_git_client(resources, space, remote) as client:
+        with open_git_client(resources, space, remote, ends) as client:
             state = fetch_repository_state(client, remote)
-            if state.project is not None and state.commit != remote.commit:
-                pulled += _merge_into_space(resources, space, remote, state, author, prefer).pulled
+            try:
+                if state.project is not None and state.commit != remote.commit:
+                    pulled += _merge_into_space(resources, space, remote, state, author, prefer).pulled
+            except ContentMoved as moved:
+                make_way(resources, space, moved)
+                continue
             ours = format_project_files(make_project(read_whole_space(resources, space)))
             changes = list_outgoing_files(state, ours, remote.root)
             try:
@@ -157,18 +177,29 @@ def push_repository(
         record_sync(resources, space, remote, commit, ours)
         ignored = state.project.ignored if state.project else ()
         return SyncSummary(commit, pulled, len(changes), ignored)
-    raise ServiceUnavailable("Others are committing to this branch. Try again.", retry_after=2)
+    raise _make_busy_error()
 
 
 @contextmanager
-def open_git_client(resources: Resources, space: SpaceKey, remote: GitRemote) -> Iterator[GuardedGitClient]:
-    """Open a connection to the repository of a space, with its password."""
+def open_git_client(
+    resources: Resources, space: SpaceKey, remote: GitRemote, ends: float
+) -> Iterator[GuardedGitClient]:
+    """Open a connection to the repository of a space, with its password.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        remote: The repository.
+        ends: When the last request has to have its answer, in seconds since 1970.
+    """
     password = open_git_password(resources, space, remote)
     credentials = GitCredentials(remote.username, password) if remote.username or password else None
     guard = UrlGuard(loopback=resources.settings.is_loopback_allowed, on_refusal=log_refused_address)
-    connection = HttpConnection(stall_seconds=_REQUEST_SECONDS, total_seconds=_REQUEST_SECONDS, guard=guard)
+    seconds = max(1.0, ends - resources.clock.time())
+    connection = HttpConnection(stall_seconds=seconds, total_seconds=seconds, guard=guard)
     try:
-        yield GuardedGitClient(remote.url, connection, credentials)
+        with connection.call_scope():
+            yield GuardedGitClient(remote.url, connection, credentials)
     finally:
         connection.close()
 
@@ -196,12 +227,19 @@ def _merge_into_space(
     author: ContentAuthor,
     prefer: Preference | None,
 ) -> SyncSummary:
-    ours = make_project(read_whole_space(resources, space))
-    merged = merge_with_repository(resources, remote, state, ours, prefer)
+    """Write the merged project to the space.
+
+    Raises:
+        ContentMoved: Somebody has changed the space or synchronised it meanwhile; it has to be merged again.
+    """
+    whole = read_whole_space(resources, space)
+    merged = merge_with_repository(resources, remote, state, make_project(whole), prefer)
+    if read_git_remote(resources, space).version != remote.version:
+        raise ContentMoved  # another sync has ended, which was at another commit than this one
     if merged.conflicts:
         raise SyncConflict(merged.conflicts)
     importer = author._replace(source="import")
-    written = write_project(resources, space, merged.project, importer)
+    written = write_project(resources, space, merged.project, importer, seen=whole)
     ignored = state.project.ignored if state.project else ()
     return SyncSummary(state.commit, written.written + written.deleted + written.models, ignored=ignored)
 

@@ -14,7 +14,8 @@ from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.documents.review_workflow import AUTO_MERGE_WORKFLOW, has_reviews
 from fermata.content.files.entry_meta import derive_title
-from fermata.content.files.read_project import HIDDEN_MODELS, WholeSpace, read_cached_space
+from fermata.content.files.read_project import HIDDEN_MODELS, read_cached_space
+from fermata.content.files.whole_space import WholeSpace
 from fermata.content.opened_space import OpenedSpace
 from fermata.content.space_members import read_membership
 from fermata.domain.caller import Capability

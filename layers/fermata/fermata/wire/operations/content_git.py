@@ -19,7 +19,7 @@ _OF_SERVER = _BAD_SPACE | {
     413: "The space or the repository is too large.",
     502: "The server did not answer as a Git server does.",
     402: NO_SUCH_FORMS,
-    503: "Others are committing to the branch. Try again.",
+    503: "Others are committing to the branch, or change what is to be written. Try again.",
 }
 _SYNC = (SuccessResponse("What has changed on both sides.", "GitSyncResponse"),)
 
@@ -77,7 +77,7 @@ EXPORT_FILES = Operation(
     name="exportProjectFiles", function="credentials", method="GET", path=_FILES_PATH, capabilities=CAN_READ_CONTENT,
     summary="Export a space as files of the layout .contentrain/",
     description="In parts by path. `nextCursor` asks for the next one; `digest` is that of all files, so that parts of "
-    "one export have the same.",
+    "one export have the same. A file that is larger than a part comes in several ones: append its texts.",
     parameters=(RequestParameter("cursor", "`nextCursor` of the part before.", {"type": "string", "maxLength": 1000}),),
     responses=(SuccessResponse("A part of the files.", "ProjectFilesResponse"),),
     errors=_BAD_SPACE | {413: "The space has too many documents."},

@@ -1,0 +1,99 @@
+"""Keep what a space holds in one object of the bucket, for processes that begin (decision 0632).
+
+    w#snapshot   which object it is, and of which tree
+
+A snapshot is as old as it is: whoever takes it reads what has changed since. So only much that has changed makes
+another one, and one that is missing costs time.
+"""
+
+from typing import Any
+
+from fermata.aws.blob_store import compress_json, encode_json
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, ItemKey, build_versioned_put
+from fermata.aws.resources import Resources
+from fermata.content.content_model import parse_content_model
+from fermata.content.content_space import ContentSpace, SpaceKey
+from fermata.content.documents.document import DocumentVersion
+from fermata.content.documents.read_document import ModelState
+from fermata.content.files.whole_space import ModelMark, WholeSpace
+
+SNAPSHOT_SORT_KEY = "w#snapshot"
+MIN_SNAPSHOT_DOCUMENTS = 500
+"""Documents that a process has to read, before it stores a snapshot of them. A tenth of a large space is many, too."""
+MAX_SNAPSHOT_BYTES = 64 * 1024 * 1024
+"""Of its JSON, which a process holds in memory."""
+_FORM = 1
+"""The form of the object. One of another form is none."""
+
+
+def snapshot_folder(space: SpaceKey) -> str:
+    """Return the folder of the snapshots of a space."""
+    return f"{space.folder}/snapshots"
+
+
+def find_snapshot(resources: Resources, space: SpaceKey, record: ContentSpace) -> WholeSpace | None:
+    """Return a space as its snapshot has it, at the moment that its marks say; None without one.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        record: The space as it is set up now. A snapshot of one that was erased before is none.
+    """
+    row = resources.tables.get_item_by_key(_make_key(resources, space))
+    stored = resources.blobs.find_json(row["blob"]) if row else None
+    if stored is None or (stored["form"], stored["created_at"]) != (_FORM, record.created_at):
+        return None
+    versions = [DocumentVersion.model_validate(one) for one in stored["versions"]]
+    return WholeSpace(
+        record,
+        {name: ModelState(parse_content_model(model), *counts) for name, model, *counts in stored["models"]},
+        {version.key: version for version in versions},
+        {name: ModelMark(*mark) for name, *mark in stored["marks"]},
+    )
+
+
+def store_snapshot(resources: Resources, space: SpaceKey, whole: WholeSpace) -> None:
+    """Store what a space holds, without who has written it. If two processes do so at once, one of both stays.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        whole: What it holds.
+    """
+    key = _make_key(resources, space)
+    before = resources.tables.get_item_by_key(key)
+    text = encode_json(_describe(whole))
+    if len(text) > MAX_SNAPSHOT_BYTES or (before and before["tree"] == whole.tree):
+        return
+    blob = resources.blobs.put_compressed_json(snapshot_folder(space), compress_json(text))
+    version = before["version"] if before else None
+    item = {"pk": key.pk, "sk": key.sk, "v": 1, "version": (version or 0) + 1, "tree": whole.tree, "blob": blob}
+    try:
+        resources.tables.write_items(build_versioned_put(key.table, item, version))
+    except ConditionFailed:
+        return  # the sweep deletes the object that no row names
+
+
+def list_kept_snapshots(resources: Resources, space: SpaceKey) -> set[str]:
+    """Return the objects of the folder that are in use."""
+    row = resources.tables.get_item_by_key(_make_key(resources, space))
+    return {row["blob"]} if row else set()
+
+
+def _make_key(resources: Resources, space: SpaceKey) -> ItemKey:
+    return ItemKey(resources.settings.content_table, space.pk, SNAPSHOT_SORT_KEY)
+
+
+def _describe(whole: WholeSpace) -> dict[str, Any]:
+    """Return the JSON form of a space, without the names of people: their erasure does not look into objects."""
+    unnamed = {"user", "turn", "call"}
+    return {
+        "form": _FORM,
+        "created_at": whole.record.created_at,
+        "marks": [[name, *mark] for name, mark in whole.marks.items()],
+        "models": [[name, one.model.to_wire(), one.version, one.documents] for name, one in whole.models.items()],
+        "versions": [
+            version.model_dump(mode="json", exclude_defaults=True, exclude=unnamed)
+            for version in whole.versions.values()
+        ],
+    }
