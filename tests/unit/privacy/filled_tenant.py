@@ -18,7 +18,7 @@ from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent
 from fermata.content.files.read_project import read_whole_space
-from fermata.content.files.space_snapshot import store_snapshot
+from fermata.content.files.space_snapshot import store_space_snapshot
 from fermata.content.forms.captcha_keys import CaptchaService, put_captcha
 from fermata.content.forms.submission import Submission, build_submission_puts, make_submission_id
 from fermata.content.forms.submission_store import decide_submission
@@ -139,7 +139,7 @@ def write_content(resources: Resources, caller: Caller) -> None:
     issue_delivery_token(resources, space, caller.user, "published")
     leave_change_open(resources, space, author)
     put_git_remote(resources, space, GitRemote(url="https://1.1.1.1/shop.git", username="ada"), "password-of-git")
-    store_snapshot(resources, space, read_whole_space(resources, space))
+    store_space_snapshot(resources, space, read_whole_space(resources, space))
     put_captcha(resources, space, CaptchaService.TURNSTILE, "public-key", "secret-of-captcha")
     put_member(resources, space, SpaceMember(caller.user, "editor"))
     leave_submission(resources, space, caller)

@@ -18,7 +18,7 @@ from fermata.content.documents.read_document import WriteBasis
 from fermata.content.files import read_project
 from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.read_project import read_cached_space, read_whole_space
-from fermata.content.files.space_snapshot import SNAPSHOT_SORT_KEY, snapshot_folder
+from fermata.content.files.space_snapshot import WHOLE_SPACE_SORT_KEY, snapshot_folder
 from fermata.content.files.sweep_copies import KEEP_COPY_SECONDS, sweep_copies
 from fermata.content.files.whole_space import WholeSpace
 from fermata.content.files.write_project import write_project
@@ -93,7 +93,7 @@ def test_a_snapshot_of_a_space_that_was_erased_is_not_taken_for_the_next_one(
     Process(resources).open()
     table = resources.settings.content_table
     rows = resources.tables.query_items(table, SPACE.pk)
-    [late] = [row for row in rows if row["sk"] == SNAPSHOT_SORT_KEY]
+    [late] = [row for row in rows if row["sk"] == WHOLE_SPACE_SORT_KEY]
     mark_space_deleted(resources, SPACE)
     resources.tables.batch_delete(table, [(row["pk"], row["sk"]) for row in rows])
     forget_deleted_space(resources, SPACE)

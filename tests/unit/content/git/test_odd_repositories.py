@@ -1,4 +1,4 @@
-"""What is no file where content belongs stops a pull, so that no document behind it is taken for deleted."""
+"""Links and files where content belongs elsewhere stop a pull, so that no document is taken for deleted."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_the_folder_of_a_project_is_no_file() -> None:
         read_branch_files(make_branch({b"apps": FILE}), "apps/web", [ROOT])
     author, client, branch = CommitAuthor("Ada", "ada@example.com"), cast("Any", None), make_branch({b"apps": FILE})
     with pytest.raises(GitRejected, match="something else where a folder"):
-        push_changes(client, branch, {"apps/web/a.json": "{}\n"}, author, "m", 1)
+        push_changes(client, branch, {"apps/web/.contentrain/config.json": "{}\n"}, author, "m", 1)
 
 
 @pytest.mark.parametrize("prefer", [None, "ours", "theirs"])

@@ -21,7 +21,7 @@ from fermata.content.documents.read_document import (
 from fermata.content.documents.review_workflow import PROJECT_MODEL_ID
 from fermata.content.documents.staged_rows import MARK_ATTRIBUTES, show_rows
 from fermata.content.files.project_files import ContentProject
-from fermata.content.files.space_snapshot import MIN_SNAPSHOT_DOCUMENTS, find_snapshot, store_snapshot
+from fermata.content.files.space_snapshot import MIN_SNAPSHOT_DOCUMENTS, read_space_snapshot, store_space_snapshot
 from fermata.content.files.whole_space import ModelMark, WholeSpace
 from fermata.domain.errors import PayloadTooLarge
 
@@ -82,13 +82,13 @@ def read_cached_space(resources: Resources, space: SpaceKey) -> WholeSpace:
 
 def _read_with_snapshot(resources: Resources, space: SpaceKey, record: ContentSpace) -> WholeSpace:
     """Read a space from its snapshot and what has changed since. Store another one where that was much."""
-    snapshot = find_snapshot(resources, space, record)
+    snapshot = read_space_snapshot(resources, space, record)
     begun = _read_anew(resources, space, record) if snapshot is None else snapshot
     found = _read_until_steady(resources, space, begun)
     known = snapshot.versions if snapshot else {}
     read = sum(known.get(key) is not version for key, version in found.versions.items())
     if read >= max(MIN_SNAPSHOT_DOCUMENTS, len(found.versions) // 10):
-        store_snapshot(resources, space, found)
+        store_space_snapshot(resources, space, found)
     return found
 
 

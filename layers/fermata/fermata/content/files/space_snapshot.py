@@ -17,7 +17,7 @@ from fermata.content.documents.document import DocumentVersion
 from fermata.content.documents.read_document import ModelState
 from fermata.content.files.whole_space import ModelMark, WholeSpace
 
-SNAPSHOT_SORT_KEY = "w#snapshot"
+WHOLE_SPACE_SORT_KEY = "w#snapshot"
 MIN_SNAPSHOT_DOCUMENTS = 500
 """Documents that a process has to read, before it stores a snapshot of them. A tenth of a large space is many, too."""
 MAX_SNAPSHOT_BYTES = 64 * 1024 * 1024
@@ -31,7 +31,7 @@ def snapshot_folder(space: SpaceKey) -> str:
     return f"{space.folder}/snapshots"
 
 
-def find_snapshot(resources: Resources, space: SpaceKey, record: ContentSpace) -> WholeSpace | None:
+def read_space_snapshot(resources: Resources, space: SpaceKey, record: ContentSpace) -> WholeSpace | None:
     """Return a space as its snapshot has it, at the moment that its marks say; None without one.
 
     Args:
@@ -52,7 +52,7 @@ def find_snapshot(resources: Resources, space: SpaceKey, record: ContentSpace) -
     )
 
 
-def store_snapshot(resources: Resources, space: SpaceKey, whole: WholeSpace) -> None:
+def store_space_snapshot(resources: Resources, space: SpaceKey, whole: WholeSpace) -> None:
     """Store what a space holds, without who has written it. If two processes do so at once, one of both stays.
 
     Args:
@@ -81,7 +81,7 @@ def list_kept_snapshots(resources: Resources, space: SpaceKey) -> set[str]:
 
 
 def _make_key(resources: Resources, space: SpaceKey) -> ItemKey:
-    return ItemKey(resources.settings.content_table, space.pk, SNAPSHOT_SORT_KEY)
+    return ItemKey(resources.settings.content_table, space.pk, WHOLE_SPACE_SORT_KEY)
 
 
 def _describe(whole: WholeSpace) -> dict[str, Any]:
