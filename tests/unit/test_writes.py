@@ -18,7 +18,6 @@ UNCONDITIONAL: dict[str, str] = {
     "content/change_sets/change_set_store.py:delete_changed_documents": "deletes what a closed set of changes has left",
     "content/search/search_index.py:_store_entry": "stands beside the row that says where the entry is",
     "content/forms/submission_store.py:delete_submissions_of_model": "deletes what a model that is gone leaves",
-    "content/publishing/delivery_token.py:revoke_delivery_token": "deletes what is never written again",
     "content/space_members.py:delete_member_list": "deletes a list that is to be gone, the row that says so last",
     "turns/edit_journal.py:build_mark_put": "stands beside a log entry",
     "turns/approvals/approval_record.py:_build_cancellation": "stands beside the last log entry of its turn",

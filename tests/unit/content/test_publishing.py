@@ -33,6 +33,7 @@ from fermata.content.publishing.export_space import describe_exported_space, exp
 from fermata.content.publishing.import_documents import import_content
 from fermata.content.publishing.render_html import render_document_html
 from fermata.domain.errors import InvalidRequest, NotFound
+from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.unit.content.conftest import ADA
 
 ABOUT, DRAFT = DocumentKey("page", "about"), DocumentKey("page", "draft")
@@ -128,6 +129,23 @@ def test_a_preview_always_expires_and_within_a_week(resources: Resources, pages:
     assert issue_delivery_token(resources, pages, "ada", "preview")[1].expires > 0
     with pytest.raises(InvalidRequest, match="a week"):
         issue_delivery_token(resources, pages, "ada", "preview", seconds=604_801)
+
+
+def test_a_token_whose_creation_lands_again_is_issued_once_and_stays_revoked(
+    resources: Resources, pages: SpaceKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = WriteRecorder(resources, monkeypatch)
+    text, grant = issue_delivery_token(resources, pages, "ada", "published")
+    revoke_delivery_token(resources, pages, grant.id)
+    recorder.land_again()
+    with pytest.raises(NotFound, match="revoked"):
+        open_delivery_token(resources, text)
+    assert list_delivery_tokens(resources, pages) == []
+    repeat_single_writes(resources, monkeypatch)
+    text, grant = issue_delivery_token(resources, pages, "ada", "published")
+    assert open_delivery_token(resources, text) == grant
+    revoke_delivery_token(resources, pages, grant.id)
+    assert list_delivery_tokens(resources, pages) == []
 
 
 def test_a_revoked_token_shows_nothing(resources: Resources, pages: SpaceKey) -> None:

@@ -25,6 +25,7 @@ from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.drivers.transport import http_connection
 from tests.certificates import write_certificate
 from tests.git_server import GitServer, serve_git
+from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.unit.content.conftest import ADA
 from tests.unit.content.files.project_samples import make_tree, text_of
 
@@ -312,3 +313,21 @@ def make_folder(folder: Path, name: str) -> Path:
     made = folder / name
     made.mkdir()
     return made
+
+
+def test_a_repository_that_is_connected_again_by_a_late_write_stays_disconnected(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_space(resources, SPACE, ContentSpace(locales=("en",)), ADA)
+    remote = GitRemote(url="http://127.0.0.1:9/site.git")
+    recorder = WriteRecorder(resources, monkeypatch)
+    put_git_remote(resources, SPACE, remote, "secret")
+    delete_git_remote(resources, SPACE)
+    recorder.land_again()
+    with pytest.raises(NotFound):
+        read_git_remote(resources, SPACE)
+    repeat_single_writes(resources, monkeypatch)
+    assert put_git_remote(resources, SPACE, remote, "secret") == read_git_remote(resources, SPACE)
+    delete_git_remote(resources, SPACE)
+    with pytest.raises(NotFound):
+        read_git_remote(resources, SPACE)

@@ -11,8 +11,6 @@ from fermata.aws.dynamodb_items_and_writes import (
     ConditionFailed,
     Item,
     ItemKey,
-    TransactionCanceled,
-    build_versioned_delete,
     build_versioned_put,
 )
 from fermata.aws.resources import Resources
@@ -26,6 +24,7 @@ from fermata.drivers.transport.url_guard import UrlGuard
 
 REMOTE_SORT_KEY = "g#remote"
 MAX_PASSWORD_BYTES = 2000
+_FORGOTTEN_SECONDS = 86_400
 _CHANGED_MEANWHILE = "Somebody else has just changed the repository of this site. Try again."
 _BRANCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){0,5}")
 _ROOT_FOLDER = re.compile(r"(?:[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}(?:/[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}){0,8})?")
@@ -77,11 +76,12 @@ def put_git_remote(
     """
     read_space(resources, space)
     _check_remote(resources, remote, password)
-    before = _read_item(resources, space)
+    row = resources.tables.get_item_by_key(_remote_key(resources, space))
+    before = row if row is not None and not row.get("forgotten") else None
     known = _parse_item(before) if before else None
     same_place = known is not None and (known.url, known.branch, known.root) == (remote.url, remote.branch, remote.root)
     kept = {"commit": known.commit, "base": known.base, "synced_at": known.synced_at} if known and same_place else {}
-    stored = remote.model_copy(update={**kept, "version": known.version + 1 if known else 1})
+    stored = remote.model_copy(update={**kept, "version": row["version"] + 1 if row else 1})
     item = _make_item(resources, space, stored)
     if password:
         item["sealed"] = resources.vault.seal_secret(
@@ -89,7 +89,7 @@ def put_git_remote(
         )
     elif before and "sealed" in before and known and (known.url, known.username) == (remote.url, remote.username):
         item["sealed"] = before["sealed"]
-    _store(resources, item, known)
+    _store(resources, item, row["version"] if row else None)
     return stored
 
 
@@ -144,16 +144,22 @@ def open_git_password(resources: Resources, space: SpaceKey, remote: GitRemote) 
 def delete_git_remote(resources: Resources, space: SpaceKey) -> None:
     """Forget the repository of a space, with its password. Content stays as it is.
 
+    Its row stays for a day, so that no late copy of the write that has connected it does so again (decision 0615).
+
     Raises:
         Conflict: Somebody else has changed it at the same moment.
     """
     before = _read_item(resources, space)
     if before is None:
         return
+    key, until = _remote_key(resources, space), int(resources.clock.time()) + _FORGOTTEN_SECONDS
+    forgotten: Item = {"pk": key.pk, "sk": key.sk, "v": 1, "version": before["version"] + 1, "forgotten": True}
+    forgotten["ttl"] = until
     try:
-        resources.tables.write_items(build_versioned_delete(_remote_key(resources, space), before["version"]))
-    except (ConditionFailed, TransactionCanceled):
-        raise Conflict(_CHANGED_MEANWHILE) from None
+        resources.tables.write_items(build_versioned_put(key.table, forgotten, before["version"]))
+    except ConditionFailed as refused:
+        if refused.item is None or not refused.item.get("forgotten"):
+            raise Conflict(_CHANGED_MEANWHILE) from None
 
 
 def record_sync(resources: Resources, space: SpaceKey, remote: GitRemote, commit: str, files: dict[str, str]) -> None:
@@ -175,7 +181,7 @@ def record_sync(resources: Resources, space: SpaceKey, remote: GitRemote, commit
     if "sealed" in before:
         item["sealed"] = before["sealed"]
     try:
-        _store(resources, item, remote)
+        _store(resources, item, remote.version)
     except Conflict:
         return  # an older base only makes the next merge compare more
 
@@ -201,7 +207,8 @@ def _remote_key(resources: Resources, space: SpaceKey) -> ItemKey:
 
 
 def _read_item(resources: Resources, space: SpaceKey) -> Item | None:
-    return resources.tables.get_item_by_key(_remote_key(resources, space))
+    item = resources.tables.get_item_by_key(_remote_key(resources, space))
+    return None if item is None or item.get("forgotten") else item
 
 
 def _make_item(resources: Resources, space: SpaceKey, remote: GitRemote) -> Item:
@@ -214,9 +221,15 @@ def _parse_item(item: Item) -> GitRemote:
     return GitRemote.model_validate({**json.loads(item["data"]), "version": item["version"]})
 
 
-def _store(resources: Resources, item: Item, before: GitRemote | None) -> None:
-    put = build_versioned_put(resources.settings.content_table, item, before.version if before else None)
+def _store(resources: Resources, item: Item, read_version: int | None) -> None:
     try:
-        resources.tables.write_items(put)
-    except (ConditionFailed, TransactionCanceled):
-        raise Conflict(_CHANGED_MEANWHILE) from None
+        resources.tables.write_items(build_versioned_put(resources.settings.content_table, item, read_version))
+    except ConditionFailed as refused:
+        if refused.item is None or _compare_as(refused.item) != _compare_as(item):
+            raise Conflict(_CHANGED_MEANWHILE) from None
+        # It is what is stored: only the answer was lost.
+
+
+def _compare_as(item: Item) -> Item:
+    """Return a row with its password as bytes, whatever type the client reads."""
+    return {**item, "sealed": bytes(item["sealed"])} if "sealed" in item else item

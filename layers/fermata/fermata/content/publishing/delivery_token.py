@@ -9,11 +9,12 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb_items_and_writes import Delete, Put
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey, check_space_names, read_space
 from fermata.content.documents.document import DocumentKey
@@ -25,6 +26,7 @@ DEFAULT_PREVIEW_SECONDS = 86_400
 MAX_DELIVERY_TOKENS = 100
 _PREFIX = "k#"
 _SECRET_BYTES = 24
+_REVOKED_SECONDS = 86_400
 _TOKEN = re.compile(r"fmd\.([A-Za-z0-9_-]{1,64})\.([a-z0-9-]{1,64})\.([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{32})")
 
 
@@ -96,7 +98,8 @@ def issue_delivery_token(
         item |= {"model": document.model, "document": document.id}
     if expires:
         item |= {"expires": expires, "ttl": expires}
-    resources.tables.write_items(Put(resources.settings.content_table, item, if_absent=True))
+    with suppress(ConditionFailed):  # it is stored already: nobody else draws this secret, and an answer was lost
+        resources.tables.write_items(Put(resources.settings.content_table, item, if_absent=True))
     return f"fmd.{space.tenant}.{space.site}.{space.environment}.{secret}", _grant_from_item(space, item)
 
 
@@ -115,7 +118,7 @@ def open_delivery_token(resources: Resources, text: str) -> DeliveryGrant:
         raise NotFound("There is no such token.")
     space = SpaceKey(found[1], found[2], found[3])
     row = resources.tables.get_item(resources.settings.content_table, space.pk, _build_token_key(found[4]))
-    if row is None or 0 < int(row.get("expires", 0)) <= resources.clock.time():
+    if row is None or not _is_good(row, resources.clock.time()):
         raise NotFound("The token has expired, or was revoked. Ask for a new link.")
     return _grant_from_item(space, row)
 
@@ -125,12 +128,18 @@ def list_delivery_tokens(resources: Resources, space: SpaceKey) -> list[Delivery
     rows = resources.tables.query_items(
         resources.settings.content_table, space.pk, min_sk=_PREFIX, max_sk=f"{_PREFIX}~"
     )
-    grants = [_grant_from_item(space, row) for row in rows]
-    return [grant for grant in grants if not 0 < grant.expires <= resources.clock.time()]
+    now = resources.clock.time()
+    return [_grant_from_item(space, row) for row in rows if _is_good(row, now)]
+
+
+def _is_good(row: Item, now: float) -> bool:
+    return not row.get("revoked") and not 0 < int(row.get("expires", 0)) <= now
 
 
 def revoke_delivery_token(resources: Resources, space: SpaceKey, token_id: str) -> None:
     """Revoke a token. It shows nothing from now on, apart from what caches still keep.
+
+    Its row stays for a day, so that no late copy of the write that has created it makes it good again (decision 0615).
 
     Args:
         resources: Of the process.
@@ -144,9 +153,19 @@ def revoke_delivery_token(resources: Resources, space: SpaceKey, token_id: str) 
     rows = resources.tables.query_items(
         resources.settings.content_table, space.pk, min_sk=f"{_PREFIX}{token_id}", max_sk=f"{_PREFIX}{token_id}~"
     )
-    if len(rows) != 1 or _grant_from_item(space, rows[0]).id != token_id:
+    now = resources.clock.time()
+    if len(rows) != 1 or _grant_from_item(space, rows[0]).id != token_id or not _is_good(rows[0], now):
         raise NotFound("There is no such token.")
-    resources.tables.write_items(Delete(resources.settings.content_table, space.pk, rows[0]["sk"]))
+    kept = {name: rows[0][name] for name in ("pk", "sk", "v", "mode")}
+    item = {**kept, "revoked": True, "ttl": int(now) + _REVOKED_SECONDS}
+    with suppress(ConditionFailed):  # it has expired and is gone, or was revoked meanwhile
+        resources.tables.write_items(
+            Put(
+                resources.settings.content_table,
+                item,
+                condition="attribute_exists(pk) AND attribute_not_exists(revoked)",
+            )
+        )
 
 
 def _build_token_key(secret: str) -> str:
