@@ -19,6 +19,7 @@ from fermata.content.media.clean_svg import clean_svg
 from fermata.content.media.media_kind import MAX_MEDIA_BYTES, detect_media_type
 from fermata.content.media.media_room import count_media_bytes, list_asset_files
 from fermata.content.media.redraw_image import redraw_image
+from fermata.content.media.svg_parts import SvgParts
 from fermata.content.media.variant_presets import FocalPoint, draw_preset
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
@@ -312,6 +313,20 @@ def test_an_svg_of_a_program_for_drawing_is_kept() -> None:
     arrows = '<marker id="m"><path d="M0 0"/></marker>' + '<path marker-end="url(#m)" d="M0 0L9 9"/>' * 500
     inside = f'<defs><style>{styles}</style>{gradients}<clipPath id="k"><rect/></clipPath></defs>{shapes}{arrows}'
     assert clean_svg(make_svg(inside)).data.count(b"<path") == 3_501
+
+
+def test_rules_of_a_style_are_measured_once_for_all_elements_that_they_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = list[str]()
+    real = SvgParts._measure_targets
+
+    def count(parts: SvgParts, targets: tuple[str, ...], chain: int) -> int:
+        measured.extend(one for one in targets if one)
+        return real(parts, targets, chain)
+
+    monkeypatch.setattr(SvgParts, "_measure_targets", count)
+    rules = "<style>" + ".a{fill:url(#p)}" * 50 + "</style>"
+    clean_svg(make_svg(f'{rules}<linearGradient id="p"/>' + '<g class="a a"/>' * 500))
+    assert len(measured) == 50
 
 
 def test_a_document_type_that_names_a_file_elsewhere_is_left_out() -> None:

@@ -52,6 +52,9 @@ class _DrawnSizes(NamedTuple):
     pointed: int
 
 
+_ENDLESS = _DrawnSizes(_TOO_MANY, _TOO_MANY, _TOO_MANY)
+
+
 @dataclass(eq=False, slots=True)
 class _Part:
     name: str
@@ -77,6 +80,7 @@ class SvgParts:
         self._styles: dict[str, list[_References]] = {}
         self._sizes: dict[_Part, int] = {}
         self._drawn_sizes: dict[_References, _DrawnSizes] = {}
+        self._style_sizes: dict[str, _DrawnSizes] = {}
         self._is_all_inherited = False
 
     def open(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -136,23 +140,29 @@ class SvgParts:
     def _count_painted(self, part: _Part, own: int, size: int, chain: int) -> int:
         """Return how much is drawn for a part besides its shapes, of which so many are its own."""
         points, drawn = own + part.numbers + _NUMBERS_OF_A_SHAPE * (size - own), 0
-        for references in self._iter_references(part):
-            found = self._measure_references(references, chain)
-            times_once = size if self._is_all_inherited else 1
+        times_once = size if self._is_all_inherited else 1
+        for found in self._iter_drawn_sizes(part, chain):
             drawn += found.once * times_once + found.painted * size + found.pointed * points
-            if drawn > MAX_DRAWN:
-                break
         return drawn
 
-    def _iter_references(self, part: _Part) -> Iterator[_References]:
+    def _iter_drawn_sizes(self, part: _Part, chain: int) -> Iterator[_DrawnSizes]:
         if part.references:
-            yield part.references
+            yield self._measure_references(part.references, chain)
         for selector in part.selectors:
-            yield from self._styles.get(selector, ())
+            if selector in self._styles:
+                yield self._measure_style(selector, chain)
+
+    def _measure_style(self, selector: str, chain: int) -> _DrawnSizes:
+        """Return how much all rules of a selector draw for an element."""
+        if selector not in self._style_sizes:
+            self._style_sizes[selector] = _ENDLESS  # as in `_measure`
+            found = [self._measure_references(one, chain) for one in self._styles[selector]]
+            self._style_sizes[selector] = _DrawnSizes(*map(sum, zip(*found, strict=True)))
+        return self._style_sizes[selector]
 
     def _measure_references(self, references: _References, chain: int) -> _DrawnSizes:
         if references not in self._drawn_sizes:
-            self._drawn_sizes[references] = _DrawnSizes(_TOO_MANY, _TOO_MANY, _TOO_MANY)  # as in `_measure`
+            self._drawn_sizes[references] = _ENDLESS  # as in `_measure`
             kinds = (references.once, references.painted, references.pointed)
             self._drawn_sizes[references] = _DrawnSizes(*(self._measure_targets(kind, chain) for kind in kinds))
         return self._drawn_sizes[references]
