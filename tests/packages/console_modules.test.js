@@ -5,14 +5,10 @@ import { test } from "node:test";
 import { listDifferences } from "../../console/src/content/content-difference.js";
 import { listLimits } from "../../console/src/content/field-limits.js";
 import { makeImageStore } from "../../console/src/content/image-store.js";
-import { readOwnDefinition } from "../../console/src/content/own-definition.js";
 import { findRefusal, UploadQueue } from "../../console/src/content/upload-queue.js";
 import { compareWords } from "../../console/src/content/word-difference.js";
 import { decodeText } from "../../console/src/sites/decode-text.js";
 import { fileNameOf, toHtmlFile } from "../../console/src/sites/page-files.js";
-import { findFormProblems, readFormState, toFormDefinition } from "../../console/src/studio/form-rules.js";
-import { describeRules, listKeysOfSpace, parseKeyRules } from "../../console/src/studio/key-rules.js";
-import { parseRights } from "../../console/src/studio/member-rights.js";
 import { readHeaderLines, readRegistration } from "../../console/src/tool-registration.js";
 import { roundsOf } from "../../console/src/turn-timeline.js";
 import { listDays, startOfPeriod, usageToCsv } from "../../console/src/usage-period.js";
@@ -254,101 +250,4 @@ test("images wait in one change set where changes are reviewed, and in another o
   status = 402;
   await assert.rejects(makeImageStore(content, "set", AbortSignal.abort())({ name: "d" }), /plan/);
   assert.equal(begun, 2);
-});
-
-test("a member without a named model or language may reach all of them", () => {
-  const form = (members) => new Map(Object.entries(members));
-  assert.deepEqual(parseRights(form({ user: " bob ", role: "editor", models: "", locales: " ," })), {
-    user: "bob",
-    rights: { role: "editor" },
-  });
-  const { rights } = parseRights(form({ user: "bob", role: "viewer", models: "faq, faq post", locales: "de" }));
-  assert.deepEqual(rights, { role: "viewer", models: ["faq", "post"], locales: ["de"] });
-});
-
-test("keys of a project are those of its space, and a new one has the rules of its form", () => {
-  const key = (id, project, revokedAt = null) => ({ id, revokedAt, conversation: project && { project } });
-  const keys = [key(1, "a/main", "2026-01-01"), key(2, "b/main"), key(3, null), key(4, "a/main")];
-  assert.deepEqual(
-    listKeysOfSpace(keys, "a/main").map(({ id }) => id),
-    [4, 1],
-  );
-  assert.deepEqual(describeRules({ models: ["faq", "post"], locales: null }), ["faq, post"]);
-  const form = new Map(
-    Object.entries({ role: "viewer", models: "faq", instructions: " ", perMinute: "5", perMonth: "9" }),
-  );
-  // what is empty is removed from a key that had it, and narrows no new one
-  assert.deepEqual(parseKeyRules(form), {
-    role: "viewer",
-    models: ["faq"],
-    locales: null,
-    tools: null,
-    instructions: "",
-    modelId: null,
-    messagesPerMinute: 5,
-    messagesPerMonth: 9,
-  });
-});
-
-const FORM_MODEL = {
-  id: "contact",
-  kind: "collection",
-  i18n: false,
-  version: 3,
-  fields: {
-    name: { type: "string", required: true },
-    photo: { type: "image" },
-    age: { type: "integer", min: 0, default: 0, unique: false },
-    topics: { type: "array", items: "string" },
-    news: { type: "boolean", default: false },
-  },
-};
-
-test("a new form is in use, has a trap for programs, and has to show a field", () => {
-  const state = readFormState(FORM_MODEL);
-  assert.deepEqual([state.enabled, state.public, state.honeypot, state.perMinute], [true, true, "website", "10"]);
-  assert.deepEqual(
-    state.fields.filter(({ isPossible }) => !isPossible).map(({ name }) => name),
-    ["photo"],
-  );
-  assert.deepEqual(findFormProblems(state), ["fields"]);
-  assert.deepEqual(findFormProblems({ ...state, enabled: false }), []);
-});
-
-test("a form that is edited keeps its order and what it does not show, and says only which fields differ", () => {
-  const form = {
-    enabled: true,
-    public: false,
-    exposedFields: ["age", "name", "gone"],
-    requiredOverrides: { name: false },
-    limits: { perMinute: 5, perMonth: 100 },
-    keepDays: 30,
-    successMessage: "Thanks!",
-  };
-  const model = { ...FORM_MODEL, form };
-  const state = readFormState(model);
-  assert.deepEqual(state.fields.map(({ name }) => name).slice(0, 3), ["age", "name", "photo"]);
-  state.fields[0].isRequired = true;
-  const definition = toFormDefinition(state, model);
-  assert.deepEqual(definition.exposedFields, ["age", "name"]);
-  assert.deepEqual(definition.requiredOverrides, { age: true, name: false });
-  assert.deepEqual([definition.public, definition.keepDays, definition.honeypot], [false, 30, ""]);
-  assert.equal(toFormDefinition({ ...state, successMessage: "" }, model).successMessage, undefined);
-  assert.deepEqual(toFormDefinition(readFormState({ ...model, form: definition }), model), definition);
-});
-
-test("what a form may not say is found before it is sent", () => {
-  const fields = [{ name: "website", type: "string", isShown: true, isRequired: false, isPossible: true }];
-  const wrong = { perMinute: "11", perMonth: "1.5", keepDays: "0", successMessage: "x".repeat(501) };
-  const state = { ...readFormState(FORM_MODEL), fields, ...wrong };
-  assert.deepEqual(findFormProblems(state), ["successMessage", "honeypot", "perMinute", "perMonth", "keepDays"]);
-});
-
-test("the definition of a model keeps what is false or 0 where that says something", () => {
-  const form = { enabled: true, public: false, exposedFields: [] };
-  const own = readOwnDefinition({ ...FORM_MODEL, form, title: "", builtIn: false, documents: 2 });
-  assert.deepEqual(own.form, form, "a closed form would be open otherwise");
-  assert.deepEqual(own.fields.age, { type: "integer", min: 0, default: 0 });
-  assert.deepEqual(own.fields.news, { type: "boolean", default: false });
-  assert.deepEqual(Object.keys(own), ["kind", "fields", "form"]);
 });

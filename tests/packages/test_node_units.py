@@ -31,7 +31,8 @@ def test_the_panel_folds_events_and_keeps_its_session_as_its_tests_say() -> None
 
 def test_the_console_computes_as_its_tests_say() -> None:
     require_node()
-    run_node_tests([Path(__file__).with_name("console_modules.test.js")]).check()
+    names = ("console_modules.test.js", "console_studio.test.js")
+    run_node_tests([Path(__file__).with_name(name) for name in names]).check()
 
 
 def test_a_node_test_that_fails_is_reported_by_its_name(tmp_path: Path) -> None:

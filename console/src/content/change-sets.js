@@ -3,11 +3,13 @@
 import { announce, askInDialog, emptyView, h, number, problemView, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
+import { sayBreakingChanges } from "./breaking-changes.js";
 import { listDifferences, toText } from "./content-difference.js";
 import { differenceView, scrolled } from "./difference-view.js";
 import { refreshRegularly } from "./refresh.js";
 
 /** @import { SpaceView } from "./space-page.js" */
+/** @typedef {{prefer?: "ours" | "theirs", allowBreaking?: boolean}} MergeDecision */
 
 /** @param {HTMLElement} target @param {SpaceView} view */
 export function showChangeSets(target, view) {
@@ -119,14 +121,15 @@ function addressOf({ model, id }, { linkTo }) {
 /** @param {any} changeSet @param {HTMLElement} problem @param {SpaceView} view @param {() => void} reload */
 function actionsOf({ id }, problem, { content, linkTo }, reload) {
   const { merge, merged, discard, discardTitle, discardText, discarded } = words.content.changeSets;
-  const mergeNow = async (/** @type {{prefer?: "ours" | "theirs"}} */ decision = {}) => {
+  const mergeNow = async (/** @type {MergeDecision} */ decision = {}) => {
     button.disabled = true;
     try {
       await content.changeSets.merge(id, decision);
       announce(merged);
       reload();
     } catch (error) {
-      problem.replaceChildren(mergeProblem(/** @type {any} */ (error), mergeNow, reload));
+      const mergeSo = (/** @type {MergeDecision} */ more) => mergeNow({ ...decision, ...more });
+      problem.replaceChildren(mergeProblem(/** @type {any} */ (error), mergeSo, reload));
       problem.scrollIntoView({ block: "nearest" });
     } finally {
       button.disabled = false;
@@ -144,11 +147,12 @@ function actionsOf({ id }, problem, { content, linkTo }, reload) {
 
 /**
  * @param {any} error
- * @param {(decision: {prefer: "ours" | "theirs"}) => void} merge
+ * @param {(decision: MergeDecision) => void} merge
  * @param {() => void} reload
  */
 function mergeProblem(error, merge, reload) {
   const problems = error.details?.problems;
+  if (error.code === "breakingChanges") return breakingProblem(error.details?.breakingChanges ?? {}, merge);
   if (error.code !== "mergeConflict") {
     const shown = problemView(error, reload);
     if (problems?.length) shown.append(problemList(problems));
@@ -171,6 +175,18 @@ function mergeProblem(error, merge, reload) {
     table(conflicts, [field, base, theirs, ours], rows),
     h("div", { class: "dialog-actions" }, button(keepTheirs, "theirs"), button(keepOurs, "ours")),
   );
+}
+
+/** @param {Record<string, string[]>} changes By the ids of models. @param {(decision: MergeDecision) => void} merge */
+function breakingProblem(changes, merge) {
+  const { breaking, mergeBreaking } = words.content.changeSets;
+  const items = Object.entries(changes).flatMap(([model, own]) =>
+    sayBreakingChanges(own).map((text) => h("li", {}, h("code", {}, model), " ", h("bdi", {}, text))),
+  );
+  const onclick = () => merge({ allowBreaking: true });
+  const button = h("button", { type: "button", class: "button danger", onclick }, mergeBreaking);
+  const list = h("ul", { class: "problems" }, ...items);
+  return h("div", { class: "problem", role: "alert" }, h("p", {}, breaking), list, button);
 }
 
 /** @param {any} value */

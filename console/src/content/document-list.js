@@ -3,7 +3,7 @@
 import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
-import { NEW_DOCUMENT } from "./document-page.js";
+import { NEW_DOCUMENT } from "./new-document.js";
 import { readPages } from "./read-pages.js";
 import { refreshRegularly } from "./refresh.js";
 

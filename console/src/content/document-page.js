@@ -4,12 +4,11 @@ import { announce, askInDialog, h, problemView, showLoaded } from "../dom.js";
 import { words } from "../words/index.js";
 import { DocumentForm } from "./document-form.js";
 import { showVersions } from "./document-versions.js";
+import { NEW_DOCUMENT } from "./new-document.js";
 import { refreshRegularly } from "./refresh.js";
 
 /** @import { SpaceView } from "./space-page.js" */
 
-/** Stands for the id of a document that is not stored yet. No id is like it. */
-export const NEW_DOCUMENT = "-";
 const BLANK = { title: "", slug: "", status: "draft", version: 0, locales: {} };
 
 /**

@@ -3,16 +3,13 @@
 import { announce, askInDialog, field, h, number, problemView, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
+import { AssetForm, listOf, SHARED } from "./asset-form.js";
 import { assetImage } from "./asset-image.js";
-import { changedLocales } from "./content-difference.js";
 import { copyButton } from "./copy-button.js";
 import { ASSET_MODEL } from "./media.js";
 import { refreshRegularly } from "./refresh.js";
 
 /** @import { SpaceView } from "./space-page.js" */
-
-const SHARED = "data";
-const MAX_TITLE = 500;
 
 /** @param {HTMLElement} target @param {SpaceView} view @param {string} id */
 export function showAsset(target, view, id) {
@@ -58,7 +55,10 @@ class AssetPage {
 
   /** @param {any} asset */
   #render(asset) {
-    const form = new AssetForm(asset);
+    const fields = asset.locales[SHARED] ?? {};
+    const image = assetImage(this.view, asset.id, "medium");
+    frame(image, fields);
+    const form = new AssetForm(asset, this.view.locales, image);
     this.#form = form;
     form.element.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -67,9 +67,6 @@ class AssetPage {
     form.describe.addEventListener("click", () => this.#write(form, () => this.#describe(form)));
     const remove = () => this.#remove(asset);
     const heading = h("h2", { class: "document-title" }, h("bdi", {}, asset.title || asset.id));
-    const fields = asset.locales[SHARED] ?? {};
-    const image = assetImage(this.view, asset.id, "medium");
-    image.style.aspectRatio = ratioOf(fields);
     return [
       h(
         "header",
@@ -130,78 +127,6 @@ class AssetPage {
   }
 }
 
-class AssetForm {
-  #problem = h("div", { class: "form-problem-place" });
-  #save = h("button", { type: "submit", class: "button primary" }, words.content.document.save);
-
-  /** @param {any} asset */
-  constructor(asset) {
-    this.asset = asset;
-    const { alt, altHint, filename, description, tags, tagsHint, describe, describeHint } = words.media;
-    const fields = asset.locales[SHARED] ?? {};
-    this.alt = h("textarea", { rows: 2, value: textOf(fields.alt) });
-    this.filename = h("input", { value: textOf(fields.filename), maxLength: 255, autocomplete: "off" });
-    this.description = h("textarea", { rows: 3, value: textOf(fields.description) });
-    this.tags = h("textarea", { rows: 2, value: listOf(fields.tags).join("\n") });
-    this.describe = h("button", { type: "button", class: "button", title: describeHint }, describe);
-    this.element = h(
-      "form",
-      { class: "fields", noValidate: true },
-      field(alt, this.alt, altHint),
-      field(filename, this.filename),
-      field(description, this.description),
-      field(tags, this.tags, tagsHint),
-      this.#problem,
-      h("div", { class: "form-end" }, this.describe, this.#save),
-    );
-  }
-
-  /** @returns {any} What was changed, as the service wants it. The title follows the alternative text. */
-  readChange() {
-    const before = this.asset.locales[SHARED] ?? {};
-    const tags = this.tags.value
-      .split("\n")
-      .map((tag) => tag.trim())
-      .filter(Boolean);
-    const own = {
-      alt: this.alt.value.trim() || undefined,
-      filename: this.filename.value.trim() || undefined,
-      description: this.description.value.trim() || undefined,
-      tags: tags.length ? tags : undefined,
-    };
-    const known = { alt: before.alt, filename: before.filename, description: before.description, tags: before.tags };
-    const locales = changedLocales({ [SHARED]: withoutEmpty(known) }, { [SHARED]: withoutEmpty(own) });
-    if (!Object.keys(locales).length) return {};
-    const isNamedAnew = "alt" in locales[SHARED] || "filename" in locales[SHARED];
-    const title = [...(own.alt ?? own.filename ?? "")].slice(0, MAX_TITLE).join("");
-    return isNamedAnew && title && title !== this.asset.title ? { title, locales } : { locales };
-  }
-
-  isChanged() {
-    return Object.keys(this.readChange()).length > 0;
-  }
-
-  /** @param {boolean} isBusy */
-  setBusy(isBusy) {
-    this.#save.disabled = isBusy;
-    this.describe.disabled = isBusy;
-  }
-
-  /** @param {HTMLElement} problem */
-  tell(problem) {
-    this.#problem.replaceChildren(problem);
-    problem.scrollIntoView({ block: "nearest" });
-  }
-
-  /** @param {() => void} onLoad */
-  tellChangedMeanwhile(onLoad) {
-    if (this.#problem.querySelector(".meanwhile")) return;
-    const { changedMeanwhile, loadNewest } = words.content.document;
-    const load = h("button", { type: "button", class: "button", onclick: onLoad }, loadNewest);
-    this.tell(h("div", { class: "problem meanwhile", role: "alert" }, h("p", {}, changedMeanwhile), load));
-  }
-}
-
 /** @param {any} asset */
 function factsOf({ locales, createdAt, updatedAt }) {
   const { facts } = words.media;
@@ -257,23 +182,15 @@ function addressesOf(view, { id, locales }) {
   );
 }
 
-/** @param {any} fields */
-function ratioOf({ width, height }) {
-  return width > 0 && height > 0 ? `${Number(width)} / ${Number(height)}` : "3 / 2";
+/** Give an image its own shape, as large as there is room for. @param {HTMLElement} image @param {any} fields */
+function frame(image, { width, height }) {
+  const isKnown = width > 0 && height > 0;
+  const [across, down] = isKnown ? [Number(width), Number(height)] : [3, 2];
+  image.style.aspectRatio = `${across} / ${down}`;
+  image.style.width = `min(100%, calc(60vh * ${across / down}))`;
 }
 
 /** @param {number} bytes */
 function formatBytes(bytes) {
   return `${formatCount(Math.max(1, Math.round(bytes / 1_000)))} kB`;
-}
-
-/** @param {any} value */
-const textOf = (value) => (typeof value === "string" ? value : "");
-
-/** @param {any} value @returns {any[]} */
-const listOf = (value) => (Array.isArray(value) ? value : []);
-
-/** @param {Record<string, any>} fields */
-function withoutEmpty(fields) {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }

@@ -1,14 +1,10 @@
-/** The models of a space, and the definition of one. */
+/** The models of a space, and how one is made. */
 
-import { announce, askInDialog, field, h, number, problemView, showLoaded, table } from "../dom.js";
+import { announce, askInDialog, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount } from "../format.js";
 import { words } from "../words/index.js";
-import { listLimits } from "./field-limits.js";
-import { readOwnDefinition } from "./own-definition.js";
 
 /** @import { SpaceView } from "./space-page.js" */
-
-const EXAMPLE = { kind: "collection", i18n: true, fields: { title: { type: "string", required: true } } };
 
 /** @param {HTMLElement} target @param {SpaceView} view */
 export function showModels(target, view) {
@@ -47,104 +43,32 @@ function modelsTable(models, view) {
   return table(words.content.parts.models, heads, rows);
 }
 
-/** @param {HTMLElement} target @param {SpaceView} view @param {string} id */
-export function showModel(target, view, id) {
-  const body = h("div");
-  target.append(h("a", { class: "back", href: view.linkTo("models") }, words.content.models.back), body);
-  const load = () =>
-    showLoaded(
-      body,
-      () => view.content.models.get(id, { signal: view.context.signal }),
-      (model) => modelView(model, view, load),
-    );
-  return load();
-}
-
-/** @param {any} model @param {SpaceView} view @param {() => void} reload */
-function modelView(model, view, reload) {
-  const { definition, definitionHint, save, remove } = words.content.models;
-  const text = h("textarea", { rows: 16, class: "code", spellcheck: false, value: definitionOf(model) });
-  const place = h("div");
-  const store = async () => {
-    try {
-      await view.content.models.put(model.id, readDefinition(text.value), { ifVersion: model.version });
-      announce(words.content.models.saved(model.id));
-      reload();
-    } catch (error) {
-      place.replaceChildren(problemView(error));
-    }
-  };
-  const title = h("h2", { class: "document-title" }, model.title || model.id);
-  const deletion = h("button", { type: "button", class: "button", onclick: () => removeModel(model, view) }, remove);
-  return [
-    h("header", { class: "page-head" }, title, !model.builtIn && deletion),
-    fieldsTable(model),
-    h("section", {}, field(definition, text, definitionHint), place),
-    h("div", { class: "form-end" }, h("button", { type: "button", class: "button primary", onclick: store }, save)),
-  ];
-}
-
-/** @param {any} model */
-function fieldsTable({ id, fields }) {
-  const { fieldColumns, fieldsOf, rules } = words.content.models;
-  const rows = Object.entries(fields).map(([name, definition]) => [
-    h("strong", {}, name),
-    definition.type,
-    h(
-      "div",
-      { class: "tags" },
-      ...Object.entries(rules).map(([rule, text]) => definition[rule] && h("span", { class: "tag" }, text)),
-      ...listLimits(definition).map((text) => h("span", { class: "tag" }, h("bdi", {}, text))),
-    ),
-  ]);
-  return rows.length > 0 && table(fieldsOf(id), [fieldColumns.name, fieldColumns.type, fieldColumns.rules], rows);
-}
-
-/** @param {any} model */
-function definitionOf(model) {
-  return JSON.stringify(readOwnDefinition(model), null, 2);
-}
-
-/** @param {string} text */
-function readDefinition(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error(words.content.models.notJson);
-  }
-}
-
 /** @param {SpaceView} view */
 async function createModel({ content, linkTo }) {
-  const { create, exists, id, idHint, definition, definitionHint, saved } = words.content.models;
-  const text = h("textarea", { name: "definition", rows: 10, class: "code", spellcheck: false });
-  text.value = JSON.stringify(EXAMPLE, null, 2);
-  const name = h("input", { name: "id", required: true, autocomplete: "off", spellcheck: false });
+  const { create, exists, id, idHint, kinds, saved, editor } = words.content.models;
+  const name = h("input", { name: "id", required: true, autocomplete: "off", spellcheck: false, maxLength: 40 });
+  const title = h("input", { name: "title", autocomplete: "off", maxLength: 200 });
+  const kind = h("select", { name: "kind" }, ...Object.entries(kinds).map(([value, text]) => h("option", { value }, text)));
+  const i18n = h("label", { class: "check" }, h("input", { type: "checkbox", name: "i18n" }), editor.translated);
+  const fields = [
+    field(id, name, idHint),
+    field(words.content.documents.title, title),
+    field(editor.kind, kind, editor.kindHint),
+    i18n,
+  ];
   /** @type {any} */
   let made;
-  await askInDialog(create, [field(id, name, idHint), field(definition, text, definitionHint)], {
+  await askInDialog(create, fields, {
     action: words.add,
     onAction: async (data) => {
-      const given = readDefinition(String(data.get("definition")));
-      const wanted = String(data.get("id")).trim();
+      const text = (/** @type {string} */ of) => String(data.get(of) ?? "").trim();
+      const wanted = text("id");
       if ((await content.models.list()).some((model) => model.id === wanted)) throw new Error(exists);
-      made = await content.models.put(wanted, given);
+      const definition = { kind: text("kind"), title: text("title"), i18n: text("i18n") === "on", fields: {} };
+      made = await content.models.put(wanted, definition);
     },
   });
   if (!made) return;
   announce(saved(made.id));
   location.hash = linkTo("models", made.id);
-}
-
-/** @param {any} model @param {SpaceView} view */
-async function removeModel({ id, version }, { content, linkTo }) {
-  const { removeTitle, removeText, removed } = words.content.models;
-  const done = await askInDialog(removeTitle(id), [h("p", {}, removeText)], {
-    action: words.remove,
-    isDangerous: true,
-    onAction: () => content.models.remove(id, { ifVersion: version }),
-  });
-  if (!done) return;
-  announce(removed(id));
-  location.hash = linkTo("models");
 }

@@ -3,7 +3,7 @@
 /** Members of models and fields that are false without them. */
 const FLAGS = ["required", "unique", "i18n"];
 const KEPT_WHOLE = ["form", "default"];
-const OWN_MEMBERS = ["id", "builtIn", "version", "documents"];
+const OWN_MEMBERS = ["id", "builtIn", "version", "documents", "formPath"];
 
 /**
  * Return the definition of a model as it is put: without what the service adds.

@@ -25,6 +25,7 @@ import { askForSpace } from "./space-dialog.js";
  * @property {ContentScope} scope Of its assistant.
  * @property {string} lead
  * @property {PagePart[]} parts The first one is shown where the address names none.
+ * @property {(hash: string) => any} [readOpen] Returns what the assistant is told of the page's address with each prompt.
  */
 
 const LAST_SPACE = "fermata-last-space";
@@ -58,7 +59,7 @@ export function showSpacePage(target, context, path, page) {
       if (!spaces.length) return noSpacesView(create);
       const found = chooseSpace(spaces, site, environment);
       remember(LAST_SPACE, nameOf(found));
-      showAssistant(pane, context, page.scope, nameOf(found));
+      showAssistant(pane, context, page, nameOf(found));
       spacePlace.replaceChildren(...spacePicker(spaces, found, create, context, page));
       return spaceView(client, found, part, context, page);
     },

@@ -5,7 +5,8 @@ import { showDocuments } from "../content/document-list.js";
 import { showDocument } from "../content/document-page.js";
 import { showMedia } from "../content/media.js";
 import { showAsset } from "../content/media-asset.js";
-import { showModel, showModels } from "../content/models.js";
+import { showModel } from "../content/model-page.js";
+import { showModels } from "../content/models.js";
 import { showSpacePage } from "../content/space-page.js";
 import { words } from "../words/index.js";
 

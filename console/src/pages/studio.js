@@ -2,13 +2,17 @@
 
 import { showChangeSet, showChangeSets } from "../content/change-sets.js";
 import { showDocument } from "../content/document-page.js";
-import { showModel, showModels } from "../content/models.js";
+import { showMedia } from "../content/media.js";
+import { showAsset } from "../content/media-asset.js";
+import { showModel } from "../content/model-page.js";
+import { showModels } from "../content/models.js";
 import { showSpacePage } from "../content/space-page.js";
 import { showConversationKeys } from "../studio/conversation-keys.js";
 import { showEntries } from "../studio/entry-list.js";
 import { showFormEditor } from "../studio/form-editor.js";
 import { showHealth } from "../studio/health.js";
 import { showMembers } from "../studio/members.js";
+import { readOpenContext } from "../studio/open-context.js";
 import { showPlanUsage } from "../studio/plan-usage.js";
 import { showSubmissions } from "../studio/submissions.js";
 import { words } from "../words/index.js";
@@ -27,6 +31,11 @@ function listParts() {
         id ? showDocument(target, view, model, id, locale) : showEntries(target, view, model),
     },
     { name: names.models, path: "models", show: (target, view, id) => (id ? showModel : showModels)(target, view, id) },
+    {
+      name: words.content.parts.media,
+      path: "media",
+      show: (target, view, id) => (id ? showAsset(target, view, id) : showMedia(target, view)),
+    },
     {
       name: names.changeSets,
       path: "change-sets",
@@ -52,5 +61,6 @@ export function show(target, context, path) {
     scope: "studio",
     lead: words.studio.lead,
     parts: listParts(),
+    readOpen: readOpenContext,
   });
 }

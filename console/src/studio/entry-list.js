@@ -1,7 +1,7 @@
 /** The entries of a model by language: what is written in which, and what is missing. */
 
 import { statusTag } from "../content/document-list.js";
-import { NEW_DOCUMENT } from "../content/document-page.js";
+import { NEW_DOCUMENT } from "../content/new-document.js";
 import { readPages } from "../content/read-pages.js";
 import { refreshRegularly } from "../content/refresh.js";
 import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
@@ -21,6 +21,7 @@ export function showEntries(target, view, model) {
     (models) => {
       const own = sortModels(models);
       const chosen = own.find(({ id }) => id === model) ?? own[0];
+      nameInAddress(view, "documents", chosen.id, model);
       return entriesView(view, own, chosen);
     },
   );
@@ -34,6 +35,19 @@ export function showEntries(target, view, model) {
 export function sortModels(models) {
   const own = models.filter(({ kind }) => kind !== "section");
   return [...own.filter(({ builtIn }) => !builtIn), ...own.filter(({ builtIn }) => builtIn)];
+}
+
+/**
+ * Let the address name the model that is shown, so that a copied link and the assistant know it.
+ *
+ * @param {SpaceView} view
+ * @param {string} part
+ * @param {string} shown
+ * @param {string | undefined} named What it names now.
+ */
+export function nameInAddress({ context, linkTo }, part, shown, named) {
+  if (named === shown || context.signal.aborted) return;
+  history.replaceState(history.state, "", linkTo(part, shown));
 }
 
 /** @param {SpaceView} view @param {any[]} models @param {any} model */

@@ -4,11 +4,14 @@ import { readOwnDefinition } from "../content/own-definition.js";
 import { announce, askInDialog, field, h, problemView, showLoaded } from "../dom.js";
 import { words } from "../words/index.js";
 import { formFields } from "./form-fields.js";
+import { formPlace } from "./form-place.js";
 import { formPreview } from "./form-preview.js";
 import { BOUNDS, findFormProblems, MAX_MESSAGE, readFormState, toFormDefinition } from "./form-rules.js";
+import { siteCaptcha } from "./site-captcha.js";
 
 /** @import { SpaceView } from "../content/space-page.js" */
 /** @import { FormProblem, FormState } from "./form-rules.js" */
+/** @import { SiteCaptcha } from "./form-snippet.js" */
 
 /** @param {HTMLElement} target @param {SpaceView} view @param {string} id */
 export function showFormEditor(target, view, id) {
@@ -26,6 +29,7 @@ export function showFormEditor(target, view, id) {
 class FormEditor {
   #problem = h("div", { class: "form-problem-place" });
   #preview = h("div");
+  #place = h("div");
   /** The control that each problem is about. @type {Partial<Record<FormProblem, HTMLElement>>} */
   #controls = {};
 
@@ -57,6 +61,7 @@ class FormEditor {
       this.#save(form);
     });
     this.#show();
+    this.#showPlace(null);
     const name = this.model.title || this.model.id;
     return [
       h(
@@ -66,6 +71,7 @@ class FormEditor {
         this.model.form && removal,
       ),
       h("div", { class: "form-editor" }, form, this.#preview),
+      this.#place,
     ];
   }
 
@@ -77,6 +83,11 @@ class FormEditor {
 
   #show() {
     this.#preview.replaceChildren(formPreview(this.state, this.model));
+  }
+
+  /** @param {SiteCaptcha | null} captcha */
+  #showPlace(captcha) {
+    this.#place.replaceChildren(formPlace(this.model, this.space, captcha));
   }
 
   #states() {
@@ -112,6 +123,7 @@ class FormEditor {
       field(perMonth, this.#input("perMonth")),
       field(keepDays, this.#input("keepDays"), keepDaysHint),
       this.#check("captcha", captcha, captchaHint),
+      siteCaptcha(this.space, (own) => this.#showPlace(own)),
       this.#check("autoApprove", autoApprove, autoApproveHint),
     );
   }

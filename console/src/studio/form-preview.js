@@ -2,22 +2,9 @@
 
 import { field, h } from "../dom.js";
 import { words } from "../words/index.js";
+import { INPUT_TYPES } from "./form-snippet.js";
 
 /** @import { FormState } from "./form-rules.js" */
-
-const INPUT_TYPES = /** @type {Record<string, string>} */ ({
-  email: "email",
-  url: "url",
-  phone: "tel",
-  color: "color",
-  number: "number",
-  integer: "number",
-  decimal: "number",
-  percent: "number",
-  rating: "number",
-  date: "date",
-  datetime: "datetime-local",
-});
 
 /** @param {FormState} state @param {any} model */
 export function formPreview(state, { fields }) {
@@ -40,7 +27,6 @@ export function formPreview(state, { fields }) {
 /** @param {any} definition */
 function controlOf({ type, options }) {
   if (type === "text") return h("textarea", { rows: 3 });
-  if (type === "boolean") return h("input", { type: "checkbox" });
   if (type === "select") {
     return h("select", {}, ...(options ?? []).map((/** @type {string} */ option) => h("option", {}, option)));
   }

@@ -6,7 +6,7 @@ import { refreshRegularly } from "../content/refresh.js";
 import { announce, askInDialog, emptyView, field, h, showLoaded } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
-import { sortModels } from "./entry-list.js";
+import { nameInAddress, sortModels } from "./entry-list.js";
 
 /** @import { SpaceView } from "../content/space-page.js" */
 /** @typedef {"pending" | "approved" | "rejected" | "spam"} SubmissionStatus */
@@ -24,7 +24,9 @@ export function showSubmissions(target, view, model) {
       const { noForms, noFormsText } = words.studio.submissions;
       const making = newFormView(view, models);
       if (!own.length) return emptyView(noForms, noFormsText, making);
-      return submissionsView(view, own, own.find(({ id }) => id === model) ?? own[0], making);
+      const chosen = own.find(({ id }) => id === model) ?? own[0];
+      nameInAddress(view, "submissions", chosen.id, model);
+      return submissionsView(view, own, chosen, making);
     },
   );
 }

@@ -1,5 +1,7 @@
 /** The words of the content workspace in German. */
 
+import { MODEL_EDITOR_DE } from "./model-editor-de.js";
+
 /** @type {typeof import("./content-en.js").CONTENT_EN} */
 export const CONTENT_DE = {
   content: {
@@ -130,6 +132,20 @@ export const CONTENT_DE = {
       fieldColumns: { name: "Feld", type: "Typ", rules: "Regeln" },
       rules: { required: "nötig", unique: "eindeutig" },
       fieldsOf: (id) => `Felder von ${id}`,
+      editor: MODEL_EDITOR_DE,
+      breaking: {
+        title: "Trotzdem speichern?",
+        text: (count, text) =>
+          `Dieses Modell hat ${count === 1 ? "1 Dokument" : `${text} Dokumente`}. Websites und Werkzeuge, die ${count === 1 ? "es" : "sie"} lesen, können danach versagen, und jedes muss wieder passen, wenn es das nächste Mal geändert wird:`,
+        save: "Trotzdem speichern",
+        kinds: {
+          kind: () => "Das Modell bekommt eine andere Art.",
+          i18n: () => "Seine Dokumente werden von jetzt an übersetzt, oder nicht mehr.",
+          removed: (field) => `${field} wird entfernt. Was darin steht, wird nicht mehr gezeigt.`,
+          type: (field) => `${field} bekommt einen anderen Typ.`,
+          required: (field) => `${field} ist von jetzt an erforderlich.`,
+        },
+      },
     },
     changeSets: {
       columns: { title: "Änderungspaket", documents: "Dokumente", status: "Stand", by: "Von", when: "Begonnen" },
@@ -159,6 +175,9 @@ export const CONTENT_DE = {
       conflictColumns: { field: "Feld", base: "Vorher", theirs: "Gespeichert", ours: "Hier" },
       keepOurs: "Übernehmen, und behalten, was hier steht",
       keepTheirs: "Übernehmen, und behalten, was gespeichert ist",
+      breaking:
+        "Nichts wurde übernommen: Modelle, die Dokumente haben, ändern sich so, dass diese vielleicht nicht mehr passen. Websites und Werkzeuge, die sie lesen, können danach versagen.",
+      mergeBreaking: "Trotzdem übernehmen",
     },
   },
 };

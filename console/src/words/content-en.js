@@ -1,5 +1,7 @@
 /** The words of the content workspace in English. */
 
+import { MODEL_EDITOR_EN } from "./model-editor-en.js";
+
 export const CONTENT_EN = {
   content: {
     lead: "Pages, posts and everything else that is written here, in all its versions. What the assistant changes shows at once.",
@@ -130,6 +132,20 @@ export const CONTENT_EN = {
       fieldColumns: { name: "Field", type: "Type", rules: "Rules" },
       rules: /** @type {Record<string, string>} */ ({ required: "required", unique: "unique" }),
       fieldsOf: (/** @type {string} */ id) => `Fields of ${id}`,
+      editor: MODEL_EDITOR_EN,
+      breaking: {
+        title: "Save all the same?",
+        text: (/** @type {number} */ count, /** @type {string} */ text) =>
+          `This model has ${count === 1 ? "1 document" : `${text} documents`}. Sites and tools that read ${count === 1 ? "it" : "them"} may break, and ${count === 1 ? "it has" : "each has"} to fit again when it is changed next:`,
+        save: "Save all the same",
+        kinds: {
+          kind: () => "The model gets another kind.",
+          i18n: () => "Its documents are translated from now on, or no longer.",
+          removed: (/** @type {string} */ field) => `${field} is removed. What it says is no longer shown.`,
+          type: (/** @type {string} */ field) => `${field} gets another type.`,
+          required: (/** @type {string} */ field) => `${field} is required from now on.`,
+        },
+      },
     },
     changeSets: {
       columns: { title: "Change set", documents: "Documents", status: "State", by: "By", when: "Begun" },
@@ -158,6 +174,9 @@ export const CONTENT_EN = {
       conflictColumns: { field: "Field", base: "Before", theirs: "Stored", ours: "Here" },
       keepOurs: "Merge, and keep what is here",
       keepTheirs: "Merge, and keep what is stored",
+      breaking:
+        "Nothing was merged: models that have documents change so that these may not fit any more. Sites and tools that read them may break.",
+      mergeBreaking: "Merge all the same",
     },
   },
 };

@@ -1,5 +1,7 @@
 /** The words of the media page and the studio in German. */
 
+import { FORMS_DE } from "./forms-de.js";
+
 /** @type {typeof import("./studio-en.js").STUDIO_EN} */
 export const STUDIO_DE = {
   media: {
@@ -33,6 +35,15 @@ export const STUDIO_DE = {
     back: "Alle Bilder",
     alt: "Alternativtext",
     altHint: "Was das Bild zeigt, für Menschen, die es nicht sehen.",
+    altIn: (locale) => `Alternativtext (${locale})`,
+    altDefault: "Er gilt in Sprachen, die keinen eigenen haben.",
+    focalPoint: {
+      title: "Blickpunkt",
+      hint: "Klicken Sie an, was im Bild wichtig ist. Es bleibt sichtbar, wenn das Bild von jetzt an zugeschnitten wird.",
+      across: "Waagerecht",
+      down: "Senkrecht",
+      clear: "Die Mitte behalten",
+    },
     filename: "Dateiname",
     description: "Beschreibung",
     tags: "Schlagwörter",
@@ -111,7 +122,7 @@ export const STUDIO_DE = {
       form: "Formular",
       noForms: "Noch keine Formulare",
       noFormsText:
-        "Ein Modell, in dessen Definition ein Formular steht, können Besucher ausfüllen. Sie senden Einträge davon.",
+        "Mit einem Formular senden Besucher Ihrer Website Einträge einer Sammlung. Wählen Sie, welcher.",
       states: { pending: "wartet", approved: "angenommen", rejected: "abgelehnt", spam: "Spam" },
       none: {
         pending: "Nichts wartet",
@@ -135,58 +146,7 @@ export const STUDIO_DE = {
       removeText: "Alles, was über den Absender bekannt ist, ist weg. Ein Eintrag, der daraus wurde, bleibt.",
       removed: "Die Einsendung wurde gelöscht.",
     },
-    forms: {
-      back: "Einsendungen",
-      create: "Neues Formular",
-      createFor: "Für die Einträge von",
-      change: "Formular ändern",
-      title: (model) => `Formular: ${model}`,
-      states: "Zustand",
-      enabled: "Das Formular ist in Gebrauch",
-      isPublic: "Besucher dürfen es senden",
-      fields: "Felder",
-      fieldsHint: "Welche Felder Besucher ausfüllen, in dieser Reihenfolge.",
-      shown: "gezeigt",
-      required: "erforderlich",
-      impossible: "Diesen Typ können Besucher nicht ausfüllen.",
-      message: "Was Besuchern danach gesagt wird",
-      messageHint: "Ohne Text: „Thank you.“",
-      honeypot: "Falle für Programme",
-      honeypotHint:
-        "Der Name eines Feldes, das Menschen nicht sehen. Was Programme senden, die es ausfüllen, wird nicht gespeichert. Leer für keine.",
-      limits: "Grenzen",
-      perMinute: "Von einer Adresse in einer Minute",
-      perMonth: "Von allen Besuchern in einem Monat",
-      keepDays: "Gelöscht nach Tagen",
-      keepDaysHint: "Leer für nie.",
-      captcha: "Besucher lösen das Captcha der Website",
-      captchaHint: "Richten Sie zuerst eines ein: Bis dahin nimmt ein solches Formular nichts an.",
-      autoApprove: "Was gesendet wird, wird sofort ein Eintrag",
-      autoApproveHint: "Als Entwurf. Sonst wartet es auf jemanden, der moderiert.",
-      notify: "Damit Sie von Einsendungen erfahren, fügen Sie einen Webhook für forms.submissionReceived hinzu.",
-      notifyLink: "Webhooks",
-      save: "Formular speichern",
-      saved: "Das Formular ist gespeichert.",
-      problems: {
-        fields: () => "Wählen Sie mindestens ein Feld, oder nehmen Sie das Formular außer Gebrauch.",
-        successMessage: () => "Was Besuchern gesagt wird, darf 500 Zeichen haben.",
-        honeypot: () =>
-          "Die Falle heißt wie ein gezeigtes Feld, oder ihr Name ist sehr lang. Wählen Sie einen anderen Namen.",
-        perMinute: (least, most) => `Von einer Adresse: eine ganze Zahl von ${least} bis ${most}.`,
-        perMonth: (least, most) => `In einem Monat: eine ganze Zahl von ${least} bis ${most}.`,
-        keepDays: (least, most) => `Tage: eine ganze Zahl von ${least} bis ${most}, oder nichts.`,
-      },
-      remove: "Formular entfernen",
-      removeTitle: "Dieses Formular entfernen?",
-      removeText: "Besucher können nichts mehr senden. Was sie gesendet haben, bleibt.",
-      removed: "Das Formular wurde entfernt.",
-      preview: "Was Besucher sehen",
-      closed: "Nichts: Das Formular ist für Besucher geschlossen.",
-      needed: "erforderlich",
-      solve: "Hier ist das Captcha.",
-      thanks: "Danach:",
-      standardMessage: "Thank you.",
-    },
+    forms: FORMS_DE,
     keys: {
       caption: "Schlüssel der Conversation API",
       create: "Neuer Schlüssel",

@@ -1,5 +1,7 @@
 /** The words of the media page and the studio in English. */
 
+import { FORMS_EN } from "./forms-en.js";
+
 export const STUDIO_EN = {
   media: {
     choose: "Upload files",
@@ -27,6 +29,15 @@ export const STUDIO_EN = {
     back: "All images",
     alt: "Alternative text",
     altHint: "What the image shows, for people who do not see it.",
+    altIn: (/** @type {string} */ locale) => `Alternative text (${locale})`,
+    altDefault: "It is shown in languages that have none of their own.",
+    focalPoint: {
+      title: "Focal point",
+      hint: "Click what matters in the image. It stays visible in sizes that are cut to a shape from now on.",
+      across: "Across",
+      down: "Down",
+      clear: "Keep the middle",
+    },
     filename: "File name",
     description: "Description",
     tags: "Tags",
@@ -106,7 +117,7 @@ export const STUDIO_EN = {
     submissions: {
       form: "Form",
       noForms: "No forms yet",
-      noFormsText: "A model whose definition has a form can be filled in by visitors, who send entries of it.",
+      noFormsText: "With a form, visitors of your site send entries of a collection. Choose which one.",
       states: { pending: "waiting", approved: "approved", rejected: "rejected", spam: "spam" },
       none: {
         pending: "Nothing waits",
@@ -132,59 +143,7 @@ export const STUDIO_EN = {
       removeText: "All that is known of who has sent it is gone. An entry that was made of it stays.",
       removed: "The submission was deleted.",
     },
-    forms: {
-      back: "Submissions",
-      create: "New form",
-      createFor: "For the entries of",
-      change: "Change the form",
-      title: (/** @type {string} */ model) => `Form: ${model}`,
-      states: "State",
-      enabled: "The form is in use",
-      isPublic: "Visitors may send it",
-      fields: "Fields",
-      fieldsHint: "Which fields visitors fill in, in this order.",
-      shown: "shown",
-      required: "required",
-      impossible: "Visitors cannot fill in this type.",
-      message: "What visitors are told afterwards",
-      messageHint: "Without a text, “Thank you.”",
-      honeypot: "Trap for programs",
-      honeypotHint:
-        "The name of a field that people do not see. What programs send that fill it in is not stored. Empty for none.",
-      limits: "Limits",
-      perMinute: "From one address in a minute",
-      perMonth: "From all visitors in a month",
-      keepDays: "Deleted after days",
-      keepDaysHint: "Empty for never.",
-      captcha: "Visitors solve the captcha of the site",
-      captchaHint: "Set one up first: until then, such a form takes nothing.",
-      autoApprove: "What is sent becomes an entry at once",
-      autoApproveHint: "As a draft. Otherwise it waits for a moderator.",
-      notify: "To be told of what visitors send, add a webhook for forms.submissionReceived.",
-      notifyLink: "Webhooks",
-      save: "Save the form",
-      saved: "The form is saved.",
-      problems: {
-        fields: () => "Choose at least one field, or take the form out of use.",
-        successMessage: () => "What visitors are told may have 500 characters.",
-        honeypot: () => "The trap has the name of a field that is shown, or a very long one. Choose another name.",
-        perMinute: (/** @type {string[]} */ ...[least, most]) =>
-          `From one address: a whole number from ${least} to ${most}.`,
-        perMonth: (/** @type {string[]} */ ...[least, most]) => `In a month: a whole number from ${least} to ${most}.`,
-        keepDays: (/** @type {string[]} */ ...[least, most]) =>
-          `Days: a whole number from ${least} to ${most}, or nothing.`,
-      },
-      remove: "Remove the form",
-      removeTitle: "Remove this form?",
-      removeText: "Visitors can send nothing any more. What they have sent stays.",
-      removed: "The form was removed.",
-      preview: "What visitors see",
-      closed: "Nothing: the form is closed for visitors.",
-      needed: "required",
-      solve: "Here is the captcha.",
-      thanks: "Afterwards:",
-      standardMessage: "Thank you.",
-    },
+    forms: FORMS_EN,
     keys: {
       caption: "Keys of the Conversation API",
       create: "New key",

@@ -4,7 +4,7 @@ Nothing is translated by a model here: the terms of the project's vocabulary are
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from local.demo_model.model_answer import ModelAnswer, ToolCall
@@ -37,6 +37,12 @@ _CHANGE = re.compile(r"\b(?:change|set)\b.{0,20}?\bthe (?P<field>[\w-]{1,40}) of
 _LIST = re.compile(r"^\W*(?:please )?(?:which|what|list|show|how many)\b", re.I)
 _BRANCHES = re.compile(r"\bbranch|\bchange sets?\b|\bwait", re.I)
 _TYPES = ("string", "text", "markdown", "url", "email", "date", "boolean", "number", "integer", "decimal", "image")
+_OPEN = {
+    "modelId": re.compile(r"^Model: (\S{1,60})", re.M),
+    "entryId": re.compile(r"^Entry: (\S{1,60})", re.M),
+    "locale": re.compile(r"^Languages: ([^\s,;]{1,20})", re.M),
+}
+"""What the context block says of the page that the user has open, and of the language that is translated from."""
 _MAX_SHOWN = 20
 
 
@@ -130,38 +136,55 @@ def _change_value(turn_so_far: "TurnSoFar") -> ModelAnswer:
 
 def _translate(turn_so_far: "TurnSoFar") -> ModelAnswer:
     quoted, locale = quoted_phrases(turn_so_far.prompt), _find_locale(turn_so_far.prompt)
-    if not quoted or not locale:
+    name = quoted[0] if quoted else _find_open_entry(turn_so_far).get("entryId", "")
+    if not name or not locale:
         return ModelAnswer(text="Which entry, and to which language? Say it like: Translate “Rye bread” to German.")
-    step = _read_entry(turn_so_far, quoted[0], with_terms=True)
+    step = _read_entry(turn_so_far, name, with_terms=True)
     if step is not None:
         return step
     if written := _data(turn_so_far, "save_content"):
-        done = f"“{quoted[0]}” has a text in {locale} now: the terms of the vocabulary are translated, the rest is not."
+        done = f"“{name}” has a text in {locale} now: the terms of the vocabulary are translated, the rest is not."
         return ModelAnswer(text=f"{done} {_describe_write(written)}")
     entry, terms = _data(turn_so_far, "brain_query"), _data(turn_so_far, "vocabulary").get("terms") or {}
     if entry.get("locale") == locale:
-        return ModelAnswer(text=f"“{quoted[0]}” is in {locale} already.")
+        return ModelAnswer(text=f"“{name}” is in {locale} already.")
     translated = translate_fields(entry.get("data") or {}, terms, str(entry.get("locale")), locale)
     return _save(turn_so_far, f"I write it in {locale}, as far as the vocabulary goes.", locale, translated)
 
 
 def _read_entry(turn_so_far: "TurnSoFar", name: str, *, with_terms: bool = False) -> ModelAnswer | None:
     """Return the call that finds the named entry, or the one that reads it; None when it has been read."""
-    if not turn_so_far.results_of("brain_search"):
-        calls = [("brain_search", {"query": name, "limit": 5})] + ([("vocabulary", {})] if with_terms else [])
-        return _call_all(turn_so_far, f"I look for “{name}”.", calls)
-    found = _dicts(_data(turn_so_far, "brain_search").get("results"))
-    if not found:
-        return ModelAnswer(text=f"I found no entry with “{name}”.")
     if turn_so_far.results_of("brain_query"):
         return None
-    wanted = {"model": found[0]["modelId"], "entryId": found[0]["entryId"]}
-    locale = {} if found[0].get("locale") in (None, "data") else {"locale": found[0]["locale"]}
-    return _call(turn_so_far, "I read it.", "brain_query", wanted | locale)
+    terms: list[tuple[str, dict[str, Any]]] = [("vocabulary", {})] if with_terms else []
+    is_open = not quoted_phrases(turn_so_far.prompt)
+    if not is_open and not turn_so_far.results_of("brain_search"):
+        return _call_all(turn_so_far, f"I look for “{name}”.", [("brain_search", {"query": name, "limit": 5}), *terms])
+    found = _find_entry(turn_so_far)
+    if not found:
+        return ModelAnswer(text=f"I found no entry with “{name}”.")
+    wanted = {"model": found["modelId"], "entryId": found["entryId"]}
+    locale = {} if found.get("locale") in (None, "data") else {"locale": found["locale"]}
+    return _call_all(turn_so_far, "I read it.", [("brain_query", wanted | locale), *(terms if is_open else [])])
+
+
+def _find_entry(turn_so_far: "TurnSoFar") -> Mapping[str, Any]:
+    """Return the entry that was found; of a prompt that names none, the one that is open. Empty if there is none."""
+    if not turn_so_far.results_of("brain_search"):
+        return _find_open_entry(turn_so_far)
+    found = _dicts(_data(turn_so_far, "brain_search").get("results"))
+    return found[0] if found else {}
+
+
+def _find_open_entry(turn_so_far: "TurnSoFar") -> dict[str, str]:
+    """Return the model and the id of the entry that the user has open; empty without one."""
+    found = {name: pattern.search(turn_so_far.context) for name, pattern in _OPEN.items()}
+    says = {name: match[1] for name, match in found.items() if match}
+    return says if {"modelId", "entryId"} <= says.keys() else {}
 
 
 def _save(turn_so_far: "TurnSoFar", text: str, locale: str, fields: dict[str, Any]) -> ModelAnswer:
-    entry, found = _data(turn_so_far, "brain_query"), _data(turn_so_far, "brain_search")["results"][0]
+    entry, found = _data(turn_so_far, "brain_query"), _find_entry(turn_so_far)
     tool_input: dict[str, Any] = {"model": entry["modelId"], "locale": locale, "data": fields}
     if entry["kind"] == "collection":
         tool_input["data"] = {entry["entryId"]: fields}

@@ -8,6 +8,7 @@
 
 /** @import { CallOptions, FermataOptions } from "./types.js" */
 import { makeAssets } from "./content-assets.js";
+import { makeCaptcha } from "./content-captcha.js";
 import { makeDeliveryTokens, makeSearch, makeTransfer } from "./content-exchange.js";
 import { makeHealth, makeMembers } from "./content-members.js";
 import { makeSubmissions } from "./content-submissions.js";
@@ -35,7 +36,7 @@ export class ContentClient {
   }
 
   /**
-   * Return what a space holds: `models`, `documents`, `changeSets`, `assets` and `submissions`; who may work in it and how healthy it is:
+   * Return what a space holds: `models`, `documents`, `changeSets`, `assets`, `submissions` and their `captcha`; who may work in it and how healthy it is:
    * `members` and `health`; how it is searched, and how content gets out and in: `search`, `deliveryTokens` and `transfer`.
    *
    * @param {string} site
@@ -96,6 +97,7 @@ function makeSpace(service, site, environment) {
     changeSets: makeChangeSets(service, `${path}/change-sets`),
     assets: makeAssets(service, site, environment),
     submissions: makeSubmissions(service, `${path}/submissions`),
+    captcha: makeCaptcha(service, `${pathOf("content-git", site, environment)}/captcha`),
     members: makeMembers(service, `${path}/members`),
     health: makeHealth(service, `${path}/health`),
     search: makeSearch(service, site, environment),
@@ -123,11 +125,14 @@ function makeModels(service, path) {
      *
      * @param {string} id
      * @param {Json} definition `kind`, `domain`, `title`, `i18n` and `fields`.
-     * @param {WriteOptions} [options]
+     * @param {WriteOptions & {breaking?: "refuse"}} [options] With `breaking`, status 409 and the code `breakingChanges` list
+     *   what documents may not fit any more.
      * @returns {Promise<Json>}
      */
-    put: async (id, definition, options) =>
-      (await service.request("PUT", path + pathOf(id), { ...writeOptions(options), body: definition })).model,
+    put: async (id, definition, { breaking, ...options } = {}) => {
+      const request = { ...writeOptions(options), query: { breaking }, body: definition };
+      return (await service.request("PUT", path + pathOf(id), request)).model;
+    },
     /**
      * @param {string} id
      * @param {WriteOptions} [options]
@@ -259,7 +264,9 @@ function makeChangeSets(service, path) {
      * Merge all of it at once. Status 409 with the code `mergeConflict` lists in `details.conflicts` what others have changed.
      *
      * @param {string} id
-     * @param {{prefer?: "ours" | "theirs"}} [decision]
+     * The code `breakingChanges` lists what documents may not fit any more; `allowBreaking` merges all the same.
+     *
+     * @param {{prefer?: "ours" | "theirs", allowBreaking?: boolean}} [decision]
      * @param {CallOptions} [options]
      * @returns {Promise<Json>}
      */

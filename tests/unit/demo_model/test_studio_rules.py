@@ -40,17 +40,19 @@ class StudioTurns:
     def __init__(self, resources: Resources) -> None:
         self.resources, self.calls = resources, 0
 
-    def ask(self, prompt: str, rights: frozenset[str] = ADMIN) -> tuple[list[str], str]:
+    def ask(self, prompt: str, rights: frozenset[str] = ADMIN, context: str = "") -> tuple[list[str], str]:
         """Run a turn, and return which tools were called and what was said last."""
-        messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": prompt}]}]
+        texts = [f"<context>\n{context}\n</context>", prompt] if context else [prompt]
+        blocks = [{"type": "text", "text": text} for text in texts]
+        messages: list[dict[str, Any]] = [{"role": "user", "content": blocks}]
         called: list[str] = []
         for _ in range(MAX_ROUNDS):
             answer = decide_answer({"messages": messages, "tools": OFFERED})
             if not answer.tool_calls:
                 return called, answer.text
-            blocks = answer.content_blocks()
-            results = [self._run(block, rights) for block in blocks if block["type"] == "tool_use"]
-            messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+            answered = answer.content_blocks()
+            results = [self._run(block, rights) for block in answered if block["type"] == "tool_use"]
+            messages += [{"role": "assistant", "content": answered}, {"role": "user", "content": results}]
             called += [call.name for call in answer.tool_calls]
         raise AssertionError(f"It calls on and on: {called}")
 
@@ -99,6 +101,13 @@ def test_an_entry_is_translated_as_far_as_the_vocabulary_goes(turns: StudioTurns
     assert german["description"] == "[de] All Roggen, with Sauerteig from our own Ofen."
     assert (german["price"], german["flour"], german["baker"]) == (5.4, "rye", "tom")
     assert (called[-1], "not an AI" in said) == ("save_content", True)
+
+
+def test_the_entry_that_is_open_is_meant_where_none_is_named(turns: StudioTurns) -> None:
+    opened = "## Context\nModel: bread (collection)\nLocale: de\nEntry: rye-bread\n\nLanguages: en, de; the first is"
+    called, said = turns.ask("Translate this to German", context=opened)
+    assert turns.read("bread", "rye-bread")["de"]["name"] == "[de] Roggen Brot"
+    assert (called, "“rye-bread” has a text in de" in said) == (["brain_query", "vocabulary", "save_content"], True)
 
 
 def test_a_text_in_markdown_is_translated_under_its_slug(turns: StudioTurns) -> None:

@@ -186,6 +186,20 @@ def test_a_model_that_was_shown_is_put_again_as_it_is(client: ContentClient) -> 
     assert (again.status, again.body["model"] | {"version": 1}) == (200, shown)
 
 
+def test_a_model_whose_documents_may_not_fit_any_more_is_refused_if_that_is_asked_for(client: ContentClient) -> None:
+    path, fields = "shop/main/models/recipe", {"title": {"type": "string"}, "servings": {"type": "integer"}}
+    other = {"title": {"type": "text", "required": True}}
+    client.send("PUT", path, {"kind": "collection", "fields": other})
+    assert client.send("PUT", f"{path}?breaking=refuse", {"kind": "collection", "fields": fields}).status == 200
+    client.send("POST", "shop/main/documents/recipe", {"locales": {"data": {"title": "Rye"}}})
+    changed = {"kind": "collection", "fields": other}
+    refused = client.send("PUT", f"{path}?breaking=refuse", changed)
+    assert (refused.status, refused.body["code"]) == (409, "breakingChanges")
+    assert refused.body["breakingChanges"] == {"recipe": ["title: type", "servings: removed", "title: required"]}
+    assert client.send("PUT", f"{path}?breaking=no", changed).status == 400
+    assert client.send("PUT", path, changed).body["model"]["fields"]["title"]["type"] == "text"
+
+
 def test_a_model_needs_a_domain_that_can_name_a_folder(client: ContentClient) -> None:
     refused = client.send("PUT", "shop/main/models/recipe", {"kind": "collection", "domain": "../secrets"})
     assert refused.status == 400

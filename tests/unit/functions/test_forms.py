@@ -95,6 +95,11 @@ def test_what_a_visitor_sends_waits_for_a_moderator(site: FormSite) -> None:
     assert site.manager.send("GET", f"{SUBMISSIONS}/{found['id']}").body["submission"] == found
 
 
+def test_a_model_says_where_its_form_is(site: FormSite) -> None:
+    shown = site.manager.send("GET", "shop/main/models").body["models"]
+    assert [(model["id"], model["formPath"]) for model in shown if "formPath" in model] == [("contact", PATH)]
+
+
 def test_an_html_form_without_a_script_is_read_by_the_types_of_its_fields(site: FormSite) -> None:
     form = [("name", "Eve"), ("age", "42"), ("news", "on"), ("topics", "bread"), ("topics", "cake"), ("message", "")]
     sent = site.submit(

@@ -14,13 +14,13 @@ from fermata.domain.errors import Conflict
 
 
 class BreakingModels(Conflict):
-    """Models would change so that their documents may not fit any more. `details` lists what; nothing was merged."""
+    """Models would change so that their documents may not fit any more. `details` lists what; nothing has changed."""
 
     code = "breakingChanges"
 
     def __init__(self, breaking: Mapping[str, list[str]]) -> None:
         names = ", ".join(f"{model} ({', '.join(changes)})" for model, changes in breaking.items())
-        super().__init__(f"These models have documents that may not fit any more: {names}. Allow it to merge them.")
+        super().__init__(f"These models have documents that may not fit any more: {names}. Allow it to go on.")
         self.details = {"breakingChanges": {model: list(changes) for model, changes in breaking.items()}}
 
 

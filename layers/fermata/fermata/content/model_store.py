@@ -41,7 +41,12 @@ from fermata.content.documents.read_document import (
 from fermata.content.documents.staged_rows import show_rows
 from fermata.content.forms.form_definition import find_form, parse_form_definition
 from fermata.content.forms.submission_store import delete_submissions_of_model
-from fermata.content.model_changes import check_model_change, check_model_deletion, model_to_content
+from fermata.content.model_changes import (
+    check_model_change,
+    check_model_deletion,
+    model_to_content,
+    require_no_breaking,
+)
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.plan_refusals import check_plan_quota
 from fermata.domain.workspace_plan import PlanFeature, PlanQuota
@@ -115,6 +120,7 @@ def put_model(
     options: ChangeOptions | None = None,
     *,
     keeps_form: bool = False,
+    refuses_breaking: bool = False,
 ) -> WrittenDocument:
     """Create a model, or change one.
 
@@ -125,9 +131,11 @@ def put_model(
         author: Who changes it.
         options: What the change depends on.
         keeps_form: Whether the model keeps its form if the definition does not mention one.
+        refuses_breaking: Whether the documents of the model have to fit afterwards, as in `require_no_breaking`.
 
     Raises:
         InvalidRequest: The definition is none.
+        BreakingModels: Documents may not fit any more, and that is refused.
         Conflict: The model is in use, and its documents are not what the new definition makes of them.
         PlanLocked: Nobody pays for the workspace, and the model gets a form.
         PlanUpgradeRequired: The plan of the workspace has no more forms, or none that approve at once.
@@ -146,6 +154,8 @@ def put_model(
             parse_form_definition(wanted)
         check_forms_fit_plan(resources, space, [(state.model if state else None, wanted)])
         content = model_to_content(wanted)
+        if refuses_breaking:
+            require_no_breaking(basis, {model.id: content})
         # The same definition again is no change.
         published_at = before.content.published_at if before and before.content else ""
         return content.model_copy(update={"published_at": published_at})

@@ -16,6 +16,7 @@ from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import ModelDefinition, NewSpace
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext
+from fermata.wire.operations.content_forms import SHOW_FORM
 
 
 def list_content_spaces(context: RequestContext) -> Response:
@@ -39,13 +40,14 @@ def list_space_models(context: RequestContext) -> Response:
     space = locate_space(context)
     read_space(context.resources, space)
     states = list_content_models(context.resources, space)
-    return Response(200, {"models": [_to_model_view(state) for state in states]})
+    return Response(200, {"models": [_to_model_view(space, state) for state in states]})
 
 
 def show_content_model(context: RequestContext) -> Response:
     """Respond with a model."""
-    state = read_model(context.resources, locate_space(context), context.path_parameters["model"])
-    return respond_with_version(200, state.version, {"model": _to_model_view(state)})
+    space = locate_space(context)
+    state = read_model(context.resources, space, context.path_parameters["model"])
+    return respond_with_version(200, state.version, {"model": _to_model_view(space, state)})
 
 
 def put_content_model(context: RequestContext) -> Response:
@@ -54,7 +56,11 @@ def put_content_model(context: RequestContext) -> Response:
     definition = to_storable_json(body.model_dump(by_alias=True)) | {"id": context.path_parameters["model"]}
     if "form" not in body.model_fields_set:
         del definition["form"]
-    put_model(context.resources, space, definition, make_author(context), read_options(context), keeps_form=True)
+    refuses_breaking = context.request.query.get("breaking") == "refuse"
+    author, options = make_author(context), read_options(context)
+    put_model(
+        context.resources, space, definition, author, options, keeps_form=True, refuses_breaking=refuses_breaking
+    )
     return show_content_model(context)
 
 
@@ -65,6 +71,7 @@ def remove_content_model(context: RequestContext) -> Response:
     return Response(200, {"ok": True})
 
 
-def _to_model_view(state: ModelState) -> dict[str, Any]:
-    own = state.model.to_wire()
-    return {**own, "version": state.version, "documents": state.documents}
+def _to_model_view(space: SpaceKey, state: ModelState) -> dict[str, Any]:
+    own, names = state.model.to_wire(), {"site": space.site, "environment": space.environment, "model": state.model.id}
+    form = {"formPath": SHOW_FORM.path.format(workspace=space.tenant, **names)} if own.get("form") else {}
+    return {**own, **form, "version": state.version, "documents": state.documents}

@@ -52,6 +52,12 @@ _IF_MATCH = RequestParameter(
 _IF_NONE_MATCH = RequestParameter(
     "If-None-Match", "The `ETag` of what is there. 304 without a body if it is current.", _HEADER, location="header"
 )
+_BREAKING = RequestParameter(
+    "breaking",
+    "With `refuse`, the documents of the model have to fit afterwards: no field goes, gets another type or is newly "
+    "required. Without it, only kind, unique fields and translation stay as they are.",
+    {"type": "string", "enum": ["refuse"]},
+)
 _DOCUMENT_RESPONSES = (SuccessResponse("The document. `ETag` names its version.", "DocumentResponse"),)
 NO_SUCH_FORMS = "The plan of the workspace is locked, or has no more forms, or none that approve at once."
 
@@ -109,12 +115,15 @@ PUT_CONTENT_MODEL = Operation(
     summary="Create or change a model",
     description="All of it at once. A model with documents keeps its kind, its unique fields and whether it is "
     "translated.",
-    parameters=(_IF_MATCH, _KEY),
+    parameters=(_IF_MATCH, _KEY, _BREAKING),
     body=ModelDefinition,
     responses=(SuccessResponse("The model.", "ContentModelResponse"),),
     errors=_NO_SPACE
     | _REFUSED
-    | {402: NO_SUCH_FORMS, 409: "Its documents are not what the new definition makes of them."},
+    | {
+        402: NO_SUCH_FORMS,
+        409: "Its documents are not what the new definition makes of them, or `breakingChanges` says why not.",
+    },
 )  # fmt: skip
 REMOVE_CONTENT_MODEL = Operation(
     name="removeContentModel", function="api", method="DELETE", path=_MODEL_PATH, capabilities=CAN_MANAGE_CONTENT,

@@ -31,7 +31,8 @@ class SpaceListResponse(ResponseModel):
 class ContentModelView(ResponseModel):
     """A model. `documents` counts its documents, and of a section the places on pages.
 
-    `domain` is the part of the site that its documents belong to, and the folder of their files.
+    `domain` is the part of the site that its documents belong to, and the folder of their files. `formPath` is where
+    visitors find its form and send it, if it has one.
     """
 
     id: str
@@ -43,6 +44,7 @@ class ContentModelView(ResponseModel):
     built_in: bool
     fields: dict[str, Any]
     form: dict[str, Any] | None = None
+    form_path: str | None = None
     version: CountField
     documents: CountField
 
