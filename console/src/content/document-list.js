@@ -3,13 +3,12 @@
 import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
+import { DocumentPages } from "./document-pages.js";
 import { NEW_DOCUMENT } from "./new-document.js";
-import { readPages } from "./read-pages.js";
 import { refreshRegularly } from "./refresh.js";
 
 /** @import { SpaceView } from "./space-page.js" */
 
-const PAGE_SIZE = 50;
 const STATUSES = ["draft", "in_review", "published", "rejected", "archived"];
 
 /** @param {HTMLElement} target @param {SpaceView} view @param {string | undefined} model */
@@ -54,8 +53,7 @@ function modelOption({ id, title, documents }) {
 
 class DocumentList {
   #status = "";
-  /** How many pages are shown. */
-  #pages = 1;
+  #pages;
   /** @type {Map<string, number> | undefined} Which version of a document was shown. */
   #shown;
 
@@ -64,12 +62,13 @@ class DocumentList {
     this.view = view;
     this.model = model;
     this.element = h("div");
+    this.#pages = new DocumentPages(view, model.id);
   }
 
   /** @param {string} status */
   filter(status) {
     this.#status = status;
-    this.#pages = 1;
+    this.#pages.reset();
     this.#shown = undefined;
     this.load();
   }
@@ -78,21 +77,17 @@ class DocumentList {
   load(options) {
     return showLoaded(
       this.element,
-      () => this.#read(),
+      () => this.#pages.read(this.#status ? { status: this.#status } : {}),
       (page) => this.#show(page),
       options,
     );
   }
 
-  #read() {
-    const filter = { limit: PAGE_SIZE, ...(this.#status && { status: this.#status }) };
-    return readPages(this.view, this.model.id, filter, this.#pages);
-  }
-
-  /** @param {{documents: any[], total: number, hasMore: boolean}} page */
-  #show({ documents, total, hasMore }) {
-    const { none, noneText, noneWithStatus, columns, count, more } = words.content.documents;
-    if (!documents.length && !hasMore) {
+  /** @param {import("./document-pages.js").DocumentPage} page */
+  #show(page) {
+    const { documents, total } = page;
+    const { none, noneText, noneWithStatus, columns, count } = words.content.documents;
+    if (!documents.length) {
       this.#shown = new Map();
       return this.#status ? h("p", { class: "quiet-text" }, noneWithStatus) : emptyView(none, noneText);
     }
@@ -104,11 +99,11 @@ class DocumentList {
       documents.map((document) => this.#cells(document)),
     );
     this.#markChanged(shown, documents);
-    const next = () => {
-      this.#pages += 1;
+    const turn = () => {
+      this.#shown = undefined; // another page is no change
       return this.load();
     };
-    return [shown, hasMore && h("button", { type: "button", class: "button more", onclick: next }, more)];
+    return [shown, this.#pages.buttons(page, turn, Boolean(this.#status))];
   }
 
   /** @param {any} document */

@@ -1,16 +1,16 @@
 /** The entries of a model by language: what is written in which, and what is missing. */
 
 import { statusTag } from "../content/document-list.js";
+import { DocumentPages } from "../content/document-pages.js";
 import { NEW_DOCUMENT } from "../content/new-document.js";
-import { readPages } from "../content/read-pages.js";
 import { refreshRegularly } from "../content/refresh.js";
 import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
+import { makeEntrySearch } from "./entry-search.js";
 
 /** @import { SpaceView } from "../content/space-page.js" */
 
-const PAGE_SIZE = 50;
 const SHARED = "data";
 
 /** @param {HTMLElement} target @param {SpaceView} view @param {string | undefined} model */
@@ -64,9 +64,11 @@ function entriesView(view, models, model) {
   const address = view.linkTo("documents", model.id, NEW_DOCUMENT);
   const create = h("a", { class: "button primary", href: address }, words.studio.entries.create);
   const filter = model.i18n && field(show, missing);
+  const { form, found } = makeEntrySearch(view, list.element);
   list.load();
   refreshRegularly(view.context, () => list.load({ isRefresh: true }));
-  return [h("div", { class: "content-tools" }, field(words.content.model, choice), filter, create), list.element];
+  const tools = h("div", { class: "content-tools" }, field(words.content.model, choice), filter, form, create);
+  return [tools, list.element, found];
 }
 
 /** @param {any} model */
@@ -76,19 +78,21 @@ function modelOption({ id, title, documents }) {
 
 class EntryList {
   /** Only entries that are missing in it are shown. */
-  #missingIn = "";
-  #pages = 1;
+  #missing = "";
+  #pages;
 
   /** @param {SpaceView} view @param {any} model */
   constructor(view, model) {
     this.view = view;
     this.model = model;
     this.element = h("div");
+    this.#pages = new DocumentPages(view, model.id);
   }
 
-  /** @param {string} missingIn */
-  filter(missingIn) {
-    this.#missingIn = missingIn;
+  /** @param {string} missing */
+  filter(missing) {
+    this.#missing = missing;
+    this.#pages.reset();
     this.load();
   }
 
@@ -96,32 +100,28 @@ class EntryList {
   load(options) {
     return showLoaded(
       this.element,
-      () => readPages(this.view, this.model.id, { limit: PAGE_SIZE }, this.#pages),
+      () => this.#pages.read(this.#missing ? { missing: this.#missing } : {}),
       (page) => this.#render(page),
       options,
     );
   }
 
-  /** @param {{documents: any[], total: number, hasMore: boolean}} page */
-  #render({ documents, total, hasMore }) {
-    const { none, noneText, complete, count, columns } = words.studio.entries;
+  /** @param {import("../content/document-pages.js").DocumentPage} page */
+  #render(page) {
+    const { none, noneText, complete, count, countMissing, columns } = words.studio.entries;
     const { documents: own } = words.content;
-    if (!documents.length && !hasMore) return emptyView(none, noneText);
-    const shown = documents.filter(({ locales }) => !this.#missingIn || !locales.includes(this.#missingIn));
+    const { documents, total } = page;
+    if (!documents.length) {
+      if (!this.#missing || !total) return emptyView(none, noneText);
+      return h("p", { class: "quiet-text", role: "status" }, complete);
+    }
     const places = this.model.i18n ? this.view.locales : [SHARED];
     const heads = places.map((place) => (place === SHARED ? columns.all : place));
-    const rows = shown.map((document) => this.#cells(document, places));
-    const caption = count(total, formatCount(total));
-    const next = () => {
-      this.#pages += 1;
-      return this.load();
-    };
-    const isComplete = this.#missingIn && !shown.length;
+    const rows = documents.map((document) => this.#cells(document, places));
+    const caption = this.#missing ? countMissing(this.#missing) : count(total, formatCount(total));
     return [
-      isComplete
-        ? h("p", { class: "quiet-text", role: "status" }, hasMore ? complete.soFar : complete.all)
-        : table(caption, [columns.entry, ...heads, own.columns.status, number(own.columns.changed)], rows),
-      hasMore && h("button", { type: "button", class: "button more", onclick: next }, own.more),
+      table(caption, [columns.entry, ...heads, own.columns.status, number(own.columns.changed)], rows),
+      this.#pages.buttons(page, () => this.load(), Boolean(this.#missing)),
     ];
   }
 

@@ -40,6 +40,12 @@ export const CONTENT_DE = {
     anyStatus: "Jeder Status",
     status: "Status",
     model: "Modell",
+    pages: {
+      pages: "Seiten der Liste",
+      before: "Vorige",
+      after: "Nächste",
+      range: (from, to, total) => (total ? `${from}–${to} von ${total}` : `${from}–${to}`),
+    },
     documents: {
       columns: { title: "Titel", slug: "Adresse", status: "Status", languages: "Sprachen", changed: "Geändert" },
       none: "Noch keine Dokumente",

@@ -39,6 +39,13 @@ export const CONTENT_EN = {
     anyStatus: "Any status",
     status: "Status",
     model: "Model",
+    pages: {
+      pages: "Pages of the list",
+      before: "Previous",
+      after: "Next",
+      range: (/** @type {string} */ from, /** @type {string} */ to, /** @type {string} */ total) =>
+        total ? `${from}–${to} of ${total}` : `${from}–${to}`,
+    },
     documents: {
       columns: { title: "Title", slug: "Address", status: "Status", languages: "Languages", changed: "Changed" },
       none: "No documents yet",

@@ -80,10 +80,13 @@ export const STUDIO_EN = {
       missingIn: (/** @type {string} */ locale) => `Missing in ${locale}`,
       none: "No entries yet",
       noneText: "Create the first one, or let the assistant do it.",
-      complete: {
-        all: "Nothing is missing in this language.",
-        soFar: "Nothing is missing so far. Show more to look at the others.",
-      },
+      complete: "Nothing is missing in this language.",
+      countMissing: (/** @type {string} */ locale) => `Entries that are missing in ${locale}`,
+      find: "Find",
+      findHint: "In all entries",
+      foundNone: "Nothing was found.",
+      foundCount: (/** @type {number} */ count, /** @type {string} */ text) =>
+        count === 1 ? "1 entry was found" : `${text} entries were found`,
       count: (/** @type {number} */ count, /** @type {string} */ text) => (count === 1 ? "1 entry" : `${text} entries`),
       columns: { entry: "Entry", all: "All languages" },
       written: "written",

@@ -22,7 +22,7 @@ import { pathOf } from "./transport.js";
  * @property {string} [idempotencyKey] Names the write, so that it is carried out once.
  */
 /** @typedef {CallOptions & WriteConditions} WriteOptions */
-/** @typedef {{limit?: number, cursor?: string, status?: string, category?: string, slug?: string}} DocumentFilter */
+/** @typedef {{limit?: number, cursor?: string, status?: string, category?: string, slug?: string, missing?: string}} DocumentFilter `missing` is a language. */
 /** @typedef {{slug?: string, title?: string, status?: string, locales?: Record<string, Json>}} DocumentChange */
 /** @typedef {ReturnType<typeof makeSpace>} ContentSpace */
 

@@ -200,6 +200,18 @@ def test_a_model_whose_documents_may_not_fit_any_more_is_refused_if_that_is_aske
     assert client.send("PUT", path, changed).body["model"]["fields"]["title"]["type"] == "text"
 
 
+def test_documents_that_say_nothing_in_a_language_are_listed(client: ContentClient) -> None:
+    definition = {"kind": "collection", "i18n": True, "fields": {"name": {"type": "string"}}}
+    client.send("PUT", "shop/main/models/bread", definition)
+    path = "shop/main/documents/bread"
+    for name, locales in (("a", ["en", "de"]), ("b", ["en"]), ("c", ["en"])):
+        client.send("POST", path, {"id": name, "locales": {locale: {"name": name} for locale in locales}})
+    first = client.send("GET", f"{path}?missing=de&limit=1").body
+    assert ([one["id"] for one in first["documents"]], first["total"]) == (["b"], 3)
+    second = client.send("GET", f"{path}?missing=de&limit=1&cursor={first['nextCursor']}").body
+    assert ([one["id"] for one in second["documents"]], second.get("nextCursor")) == (["c"], None)
+
+
 def test_a_model_needs_a_domain_that_can_name_a_folder(client: ContentClient) -> None:
     refused = client.send("PUT", "shop/main/models/recipe", {"kind": "collection", "domain": "../secrets"})
     assert refused.status == 400

@@ -67,7 +67,8 @@ def _read_page(context: RequestContext, model: str) -> DocumentPage:
         except NotFound:
             return DocumentPage(())
         return DocumentPage((head_from_version(found),))
-    only = ListFilter(ContentStatus(status) if status else None, query.get("category", ""))
+    wanted = ContentStatus(status) if status else None
+    only = ListFilter(wanted, query.get("category", ""), query.get("missing", ""))
     return list_documents(
         context.resources, space, model, limit=max(1, limit), after=query.get("cursor", ""), only=only
     )

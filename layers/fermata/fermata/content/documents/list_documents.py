@@ -17,14 +17,20 @@ _AFTER = "!"
 
 
 class ListFilter(NamedTuple):
-    """Which documents are listed. Both conditions have to hold."""
+    """Which documents are listed. All conditions have to hold.
+
+    Attributes:
+        missing: A locale in which they say nothing.
+    """
 
     status: ContentStatus | None = None
     category: str = ""
+    missing: str = ""
 
     def matches(self, head: DocumentHead) -> bool:
         """Return whether a document is listed."""
-        return self.status in (None, head.status) and self.category in ("", head.category)
+        is_missing = not self.missing or self.missing not in head.locales
+        return self.status in (None, head.status) and self.category in ("", head.category) and is_missing
 
 
 class DocumentPage(NamedTuple):
