@@ -137,11 +137,19 @@ test("what the HTML of a form says of names and options cannot leave its place",
     age: { type: "integer", min: 0 },
     action: { type: "text", min: 2 },
   };
-  const form = { enabled: true, exposedFields: Object.keys(fields), requiredOverrides: { age: true }, honeypot: 'web"site' };
+  const form = {
+    enabled: true,
+    exposedFields: Object.keys(fields),
+    requiredOverrides: { age: true },
+    honeypot: 'web"site',
+  };
   const state = { ...readFormState({ fields, form }), captcha: true };
   const captcha = { service: "hcaptcha", siteKey: 'key"><b>' };
   const html = makeFormSnippet({ address: "https://a.example/f", locale: "de", state, fields, captcha, texts: TEXTS });
-  assert.deepEqual(html.match(/<script[^>]*>/g), ['<script src="https://js.hcaptcha.com/1/api.js" async defer>', "<script>"]);
+  assert.deepEqual(html.match(/<script[^>]*>/g), [
+    '<script src="https://js.hcaptcha.com/1/api.js" async defer>',
+    "<script>",
+  ]);
   assert.equal(html.match(/<\/script>/g).length, 2);
   for (const part of [
     'action="https://a.example/f?locale=de"',

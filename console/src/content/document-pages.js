@@ -63,7 +63,11 @@ export class DocumentPages {
       "div",
       { class: "page-buttons", role: "group", "aria-label": pages },
       button(before, this.#cursors.length === 1, () => this.#cursors.pop()),
-      h("span", { class: "quiet-text", role: "status" }, range(shown[0], shown[1], isFiltered ? "" : formatCount(total))),
+      h(
+        "span",
+        { class: "quiet-text", role: "status" },
+        range(shown[0], shown[1], isFiltered ? "" : formatCount(total)),
+      ),
       button(after, !nextCursor, () => this.#cursors.push(nextCursor)),
     );
   }

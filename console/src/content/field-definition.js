@@ -93,7 +93,7 @@ export function readFieldDefinition(read, known = {}) {
     .map(([name, readOwn]) => [name, readOwn()]);
   const said = { required: read("required") === "on", ...Object.fromEntries(own), description: read("description") };
   if (said.min !== undefined && said.max !== undefined && said.min > said.max) throw new FieldProblemError("order");
-  const isSaid = ([, value]) => value !== undefined && value !== "" && value !== false;
+  const isSaid = (/** @type {[string, any]} */ [, value]) => value !== undefined && value !== "" && value !== false;
   return { ...kept, type, ...Object.fromEntries(Object.entries(said).filter(isSaid)) };
 }
 

@@ -44,7 +44,11 @@ export async function askForField(taken, known) {
 /** The controls of a definition, of which those are shown that are for its type. @param {any} definition */
 function makeControls(definition) {
   const own = words.content.models.editor;
-  const type = h("select", { name: "type" }, ...FIELD_TYPES.map((each) => h("option", { value: each }, own.types[each])));
+  const type = h(
+    "select",
+    { name: "type" },
+    ...FIELD_TYPES.map((each) => h("option", { value: each }, own.types[each])),
+  );
   type.value = definition.type;
   const input = (/** @type {string} */ name, /** @type {any} */ value, members = {}) =>
     h("input", { name, value: value ?? "", autocomplete: "off", spellcheck: false, ...members });
@@ -70,7 +74,10 @@ function makeControls(definition) {
   type.addEventListener("change", show);
   show();
   const description = lines("description", definition.description ?? "", { rows: 2, spellcheck: true });
-  const always = [box("required", own.required, definition.required), field(own.description, description, own.descriptionHint)];
+  const always = [
+    box("required", own.required, definition.required),
+    field(own.description, description, own.descriptionHint),
+  ];
   return { type, settings: [...settings.map(([, element]) => element), ...always] };
 }
 

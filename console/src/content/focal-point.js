@@ -38,13 +38,22 @@ export function makeFocalPoint(frame, stored) {
   set(point);
   frame.classList.add("with-focal-point");
   frame.append(marker);
-  frame.addEventListener("click", ({ clientX, clientY }) => set(placeIn(frame.getBoundingClientRect(), clientX, clientY)));
+  frame.addEventListener("click", ({ clientX, clientY }) =>
+    set(placeIn(frame.getBoundingClientRect(), clientX, clientY)),
+  );
   const row = (/** @type {string} */ text, /** @type {HTMLElement} */ input) =>
     h("label", { class: "slider-row" }, h("span", {}, text), input);
   const rows = [row(across, sliders.x), row(down, sliders.y)];
   const legend = h("legend", {}, title);
   return {
-    element: h("fieldset", { class: "focal-point" }, legend, ...rows, h("small", { class: "quiet-text" }, hint), button),
+    element: h(
+      "fieldset",
+      { class: "focal-point" },
+      legend,
+      ...rows,
+      h("small", { class: "quiet-text" }, hint),
+      button,
+    ),
     read: () => point,
   };
 }

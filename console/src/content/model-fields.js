@@ -21,7 +21,8 @@ export function makeModelFields(model, fields, onChange) {
     show(Object.fromEntries(entries));
     onChange(shown);
     const row = [...list.children].find((each) => each.getAttribute("data-key") === focused);
-    (row?.querySelector("button:not(:disabled)") ?? add).focus();
+    const first = /** @type {HTMLElement | null | undefined} */ (row?.querySelector("button:not(:disabled)"));
+    (first ?? add).focus();
   };
   const ask = async (/** @type {string} */ known = "") => {
     const field = known ? { name: known, definition: shown[known] } : undefined;
@@ -32,7 +33,9 @@ export function makeModelFields(model, fields, onChange) {
     shown = now;
     const entries = Object.entries(now);
     const none = h("li", { class: "quiet-text" }, editor.none);
-    list.replaceChildren(...(entries.length ? entries.map((_, index) => fieldRow(entries, index, ask, change)) : [none]));
+    list.replaceChildren(
+      ...(entries.length ? entries.map((_, index) => fieldRow(entries, index, ask, change)) : [none]),
+    );
   };
   const add = h("button", { type: "button", class: "button", onclick: () => ask() }, editor.add);
   show(fields);
@@ -57,7 +60,13 @@ function fieldRow(entries, index, ask, change) {
     const moved = entries.toSpliced(index, 1);
     change(moved.toSpliced(to, 0, entries[index]), name);
   };
-  const label = h("div", {}, h("strong", {}, h("bdi", {}, name)), " ", h("span", { class: "quiet-text" }, definition?.type));
+  const label = h(
+    "div",
+    {},
+    h("strong", {}, h("bdi", {}, name)),
+    " ",
+    h("span", { class: "quiet-text" }, definition?.type),
+  );
   const told = definition?.description && h("div", { class: "quiet-text" }, h("bdi", {}, definition.description));
   return h(
     "li",

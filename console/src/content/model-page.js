@@ -44,7 +44,12 @@ class ModelPage {
     this.i18n.addEventListener("change", () => this.#set({ i18n: this.i18n.checked || undefined }));
     this.#text.addEventListener("input", () => this.#follow());
     this.save = h("button", { type: "submit", class: "button primary" }, words.content.models.save);
-    this.translated = h("label", { class: "check" }, this.i18n, model.documents ? editor.translatedStays : editor.translated);
+    this.translated = h(
+      "label",
+      { class: "check" },
+      this.i18n,
+      model.documents ? editor.translatedStays : editor.translated,
+    );
     this.#set({});
   }
 
@@ -53,15 +58,25 @@ class ModelPage {
     const { model } = this;
     const title = h("h2", { class: "document-title" }, h("bdi", {}, model.title || model.id));
     const kind = h("span", { class: "tag" }, kinds[model.kind] ?? model.kind);
-    const removal = h("button", { type: "button", class: "button", onclick: () => removeModel(model, this.space) }, remove);
-    const json = h("details", { class: "fold", "data-key": "json" }, h("summary", {}, editor.json), field(definition, this.#text, definitionHint));
+    const removal = h(
+      "button",
+      { type: "button", class: "button", onclick: () => removeModel(model, this.space) },
+      remove,
+    );
+    const json = h(
+      "details",
+      { class: "fold", "data-key": "json" },
+      h("summary", {}, editor.json),
+      field(definition, this.#text, definitionHint),
+    );
     const form = h(
       "form",
       { class: "fields", noValidate: true },
       field(words.content.documents.title, this.title),
       field(editor.description, this.description, editor.modelDescriptionHint),
       this.translated,
-      model.kind !== "dictionary" && h("section", { "aria-label": editor.heading }, h("h3", {}, editor.heading), this.fields.element),
+      model.kind !== "dictionary" &&
+        h("section", { "aria-label": editor.heading }, h("h3", {}, editor.heading), this.fields.element),
       json,
       this.#problem,
       h("div", { class: "form-end" }, this.save),
@@ -121,7 +136,9 @@ class ModelPage {
     } catch (error) {
       const { code, details } = /** @type {any} */ (error);
       if (code !== "breakingChanges") throw error;
-      return this.#askToBreak(details?.breakingChanges?.[id] ?? [], () => models.put(id, this.definition, { ifVersion }));
+      return this.#askToBreak(details?.breakingChanges?.[id] ?? [], () =>
+        models.put(id, this.definition, { ifVersion }),
+      );
     }
   }
 

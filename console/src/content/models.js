@@ -48,7 +48,11 @@ async function createModel({ content, linkTo }) {
   const { create, exists, id, idHint, kinds, saved, editor } = words.content.models;
   const name = h("input", { name: "id", required: true, autocomplete: "off", spellcheck: false, maxLength: 40 });
   const title = h("input", { name: "title", autocomplete: "off", maxLength: 200 });
-  const kind = h("select", { name: "kind" }, ...Object.entries(kinds).map(([value, text]) => h("option", { value }, text)));
+  const kind = h(
+    "select",
+    { name: "kind" },
+    ...Object.entries(kinds).map(([value, text]) => h("option", { value }, text)),
+  );
   const i18n = h("label", { class: "check" }, h("input", { type: "checkbox", name: "i18n" }), editor.translated);
   const fields = [
     field(id, name, idHint),

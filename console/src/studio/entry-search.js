@@ -51,5 +51,9 @@ function matchesView(matches, { linkTo }) {
     h("bdi", {}, model),
     statusTag(state),
   ]);
-  return table(foundCount(matches.length, formatCount(matches.length)), [columns.entry, words.content.model, status], rows);
+  return table(
+    foundCount(matches.length, formatCount(matches.length)),
+    [columns.entry, words.content.model, status],
+    rows,
+  );
 }

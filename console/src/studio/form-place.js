@@ -26,8 +26,17 @@ export function formPlace(model, view, captcha) {
 
 /** @param {any} model @param {SpaceView} view @param {SiteCaptcha | null} captcha */
 function openPlace(model, view, captcha) {
-  const { address: label, addressHint, language, html, htmlHint, origin, copy, unsaved, ...texts } =
-    words.studio.forms.place;
+  const {
+    address: label,
+    addressHint,
+    language,
+    html,
+    htmlHint,
+    origin,
+    copy,
+    unsaved,
+    ...texts
+  } = words.studio.forms.place;
   const address = new URL(model.formPath, location.origin).href;
   const state = readFormState(model);
   const own = h("input", { value: address, readOnly: true, class: "code", spellcheck: false });
@@ -42,9 +51,15 @@ function openPlace(model, view, captcha) {
   const row = (/** @type {HTMLElement} */ control, /** @type {HTMLElement} */ button) =>
     h("div", { class: "new-text" }, control, button);
   return [
-    row(field(label, own, addressHint), copyButton(copy, label, async () => address)),
+    row(
+      field(label, own, addressHint),
+      copyButton(copy, label, async () => address),
+    ),
     view.locales.length > 1 && h("div", { class: "content-tools" }, field(language, choice)),
-    row(field(html, snippet, `${htmlHint} ${unsaved}`), copyButton(copy, html, async () => snippet.value)),
+    row(
+      field(html, snippet, `${htmlHint} ${unsaved}`),
+      copyButton(copy, html, async () => snippet.value),
+    ),
     h("p", { class: "quiet-text" }, origin),
   ].filter(Boolean);
 }

@@ -28,7 +28,11 @@ export const INPUT_TYPES = /** @type {Record<string, string>} */ ({
 });
 /** The class of each service’s element, its script, and the object that this defines. */
 const CAPTCHAS = {
-  turnstile: { name: "cf-turnstile", script: "https://challenges.cloudflare.com/turnstile/v0/api.js", own: "turnstile" },
+  turnstile: {
+    name: "cf-turnstile",
+    script: "https://challenges.cloudflare.com/turnstile/v0/api.js",
+    own: "turnstile",
+  },
   hcaptcha: { name: "h-captcha", script: "https://js.hcaptcha.com/1/api.js", own: "hcaptcha" },
   recaptcha: { name: "g-recaptcha", script: "https://www.google.com/recaptcha/api.js", own: "grecaptcha" },
 };
@@ -44,7 +48,10 @@ export function makeFormSnippet({ address, locale, state, fields, captcha, texts
   const solved = state.captcha && captcha ? captcha : null;
   const lines = [
     `<form action="${escapeHtml(action)}" method="post">`,
-    ...shown.map(({ name, isRequired }) => `  <p><label>${escapeHtml(name)} ${controlOf(name, fields[name], isRequired)}</label></p>`),
+    ...shown.map(
+      ({ name, isRequired }) =>
+        `  <p><label>${escapeHtml(name)} ${controlOf(name, fields[name], isRequired)}</label></p>`,
+    ),
     ...(state.honeypot ? [trapOf(state.honeypot, texts.trap)] : []),
     ...(solved ? [captchaOf(solved)] : []),
     `  <p><button>${escapeHtml(texts.send)}</button></p>`,

@@ -30,7 +30,10 @@ export function siteCaptcha({ content, context }, onChange) {
     const told = captcha ? is(names[captcha.service], captcha.siteKey) : none;
     const edit = button(captcha ? change : setUp, () => askForCaptcha(content, captcha));
     const end = captcha && button(remove, () => askToRemove(content));
-    element.replaceChildren(h("p", { class: "quiet-text" }, told), h("div", { class: "row-actions" }, edit, ...(end ? [end] : [])));
+    element.replaceChildren(
+      h("p", { class: "quiet-text" }, told),
+      h("div", { class: "row-actions" }, edit, ...(end ? [end] : [])),
+    );
     onChange(captcha);
   };
   content.captcha

@@ -28,7 +28,8 @@ export const FORMS_EN = {
   captchaHint: "One captcha is for all forms of the site.",
   siteCaptcha: {
     none: "The site has no captcha yet: until it has one, a form that asks for it takes nothing.",
-    is: (/** @type {string} */ service, /** @type {string} */ key) => `The site’s captcha is of ${service}, with the key ${key}.`,
+    is: (/** @type {string} */ service, /** @type {string} */ key) =>
+      `The site’s captcha is of ${service}, with the key ${key}.`,
     setUp: "Set up a captcha",
     change: "Change the captcha",
     service: "Service",
@@ -48,13 +49,15 @@ export const FORMS_EN = {
   },
   place: {
     title: "On your site",
-    closed: "Save a form that is in use and that visitors may send. Its address and what to put into a page are shown here then.",
+    closed:
+      "Save a form that is in use and that visitors may send. Its address and what to put into a page are shown here then.",
     address: "Address",
     addressHint: "Programs ask here which fields there are, and send what visitors have filled in.",
     language: "Language of the page",
     html: "For a page",
     htmlHint: "Put this into the HTML of a page. It sends the form, and says what became of it.",
-    origin: "So that the page can read the answer, its origin (such as https://www.example.com) has to be one of the workspace’s.",
+    origin:
+      "So that the page can read the answer, its origin (such as https://www.example.com) has to be one of the workspace’s.",
     copy: "Copy",
     unsaved: "It is of the form as it was saved last.",
     trap: "Leave this empty",

@@ -123,8 +123,7 @@ export const STUDIO_DE = {
     submissions: {
       form: "Formular",
       noForms: "Noch keine Formulare",
-      noFormsText:
-        "Mit einem Formular senden Besucher Ihrer Website Einträge einer Sammlung. Wählen Sie, welcher.",
+      noFormsText: "Mit einem Formular senden Besucher Ihrer Website Einträge einer Sammlung. Wählen Sie, welcher.",
       states: { pending: "wartet", approved: "angenommen", rejected: "abgelehnt", spam: "Spam" },
       none: {
         pending: "Nichts wartet",

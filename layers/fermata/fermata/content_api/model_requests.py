@@ -58,9 +58,7 @@ def put_content_model(context: RequestContext) -> Response:
         del definition["form"]
     refuses_breaking = context.request.query.get("breaking") == "refuse"
     author, options = make_author(context), read_options(context)
-    put_model(
-        context.resources, space, definition, author, options, keeps_form=True, refuses_breaking=refuses_breaking
-    )
+    put_model(context.resources, space, definition, author, options, keeps_form=True, refuses_breaking=refuses_breaking)
     return show_content_model(context)
 
 

@@ -149,7 +149,7 @@ LIST_DOCUMENTS = Operation(
             {"type": "string", "enum": ["draft", "in_review", "published", "rejected", "archived"]},
         ),
         RequestParameter("category", "Only those with it.", {"type": "string", "maxLength": 64}),
-        RequestParameter("missing", "Only those that say nothing in this language.", {"type": "string", "maxLength": 40}),
+        RequestParameter("missing", "Only those that say nothing in it.", {"type": "string", "maxLength": 40}),
         RequestParameter("slug", "Only the one with it.", {"type": "string", "maxLength": 64}),
     ),
     responses=(SuccessResponse("A page of the list.", "DocumentListResponse"),),
