@@ -5,7 +5,7 @@ const MAX_CHARACTERS = 80;
 
 /**
  * @param {any} definition
- * @returns {string[]} Such as `→ author`, `1–5`, `draft | final`.
+ * @returns {string[]} Such as `→ author`, `1–5`, `≤ 80`, `draft | final`.
  */
 export function listLimits({ model, options, min, max, pattern, items, default: standard }) {
   const targets = typeof model === "string" ? [model] : (model ?? []);
@@ -13,12 +13,18 @@ export function listLimits({ model, options, min, max, pattern, items, default: 
   const limits = [
     targets.length > 0 && `→ ${targets.join(", ")}`,
     options?.length > 0 && joinOptions(options),
-    (from !== undefined || to !== undefined) && `${from ?? ""}–${to ?? ""}`,
+    sayBounds(from, to),
     pattern && `/${pattern}/`,
     items && `[${typeof items === "string" ? items : items.type}]`,
     standard !== undefined && standard !== null && `= ${JSON.stringify(standard)}`,
   ];
   return limits.filter((text) => typeof text === "string" && text !== "").map(cut);
+}
+
+/** @param {number | undefined} from @param {number | undefined} to */
+function sayBounds(from, to) {
+  if (from === undefined) return to === undefined ? "" : `≤ ${to}`;
+  return to === undefined ? `≥ ${from}` : `${from}–${to}`;
 }
 
 /** @param {string} text */

@@ -12,6 +12,7 @@ from fermata.content_api.request_parts import (
     read_options,
     respond_with_version,
 )
+from fermata.domain.errors import InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import ModelDefinition, NewSpace
 from fermata.wire.http.messages import Response
@@ -56,9 +57,12 @@ def put_content_model(context: RequestContext) -> Response:
     definition = to_storable_json(body.model_dump(by_alias=True)) | {"id": context.path_parameters["model"]}
     if "form" not in body.model_fields_set:
         del definition["form"]
-    refuses_breaking = context.request.query.get("breaking") == "refuse"
+    breaking = context.request.query.get("breaking")
+    if breaking not in (None, "refuse"):
+        raise InvalidRequest("'breaking' must be refuse, or left out.")
     author, options = make_author(context), read_options(context)
-    put_model(context.resources, space, definition, author, options, keeps_form=True, refuses_breaking=refuses_breaking)
+    refuses = breaking is not None
+    put_model(context.resources, space, definition, author, options, keeps_form=True, refuses_breaking=refuses)
     return show_content_model(context)
 
 
