@@ -187,7 +187,7 @@ test("of a model each field is compared, of other documents an object as a whole
 test("what a field may hold is said in a few words", () => {
   const options = Array.from({ length: 20 }, (_, index) => `o${index}`);
   assert.deepEqual(listLimits({ model: ["a", "b"] }), ["→ a, b"]);
-  assert.deepEqual(listLimits({ min: 0, max: null, default: 3, items: { type: "url" } }), ["0–", "[url]", "= 3"]);
+  assert.deepEqual(listLimits({ min: 0, max: null, default: 3, items: { type: "url" } }), ["≥ 0", "[url]", "= 3"]);
   assert.match(listLimits({ options })[0], /o7 \| …$/);
   assert.deepEqual(listLimits({ model: [], options: [], pattern: "" }), []);
 });

@@ -21,11 +21,13 @@ export function showPlanUsage(target, { client, context }) {
 
 /** @param {any} plan */
 function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, features, models = ["*"] }) {
-  const { title, states, lockedText, ends, renews, month, atOnce, columns, onlyModels } = words.studio.plan;
+  const { title, states, lockedText, ends, renews, month, atOnce, columns, onlyModels, has } = words.studio.plan;
   const featureNames = words.studio.plan.features;
   const known = states[/** @type {keyof typeof states} */ (state)] ?? state;
   const when = endsAt ? ` ${ends(formatInstant(endsAt))}` : "";
-  return [
+  return h(
+    "div",
+    { class: "plan-usage" },
     h("h2", { class: "document-title" }, title(plan)),
     h("p", { class: "quiet-text" }, `${known}${when}`),
     locked && h("p", { class: "problem", role: "status" }, lockedText),
@@ -33,9 +35,10 @@ function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, featu
     h("p", { class: "quiet-text" }, renews(formatInstant(renewsAt))),
     table(atOnce, [columns.what, number(columns.used), number(columns.included)], quotas.map(quotaRow)),
     !models.includes("*") && h("p", {}, onlyModels(models.join(", "))),
+    features.length > 0 && h("h3", {}, has),
     features.length > 0 &&
       h("ul", { class: "tags" }, ...features.map((/** @type {string} */ name) => featureTag(name, featureNames))),
-  ];
+  );
 }
 
 /** @param {any} meter */
@@ -44,7 +47,7 @@ function meterRow({ name, used, included, overageUsd }) {
   const share = shareOf(used, included);
   const left =
     share === undefined
-      ? unlimited
+      ? null
       : h("progress", { max: 1, value: share, "aria-label": names[name] ?? name, class: share >= 1 ? "full" : "" });
   const more = overageUsd ? h("div", { class: "quiet-text" }, overage(formatCost(overageUsd))) : null;
   return [
