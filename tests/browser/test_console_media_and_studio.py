@@ -138,8 +138,8 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     page.get_by_role("button", name="Save the form").click()
     place = page.get_by_role("region", name="On your site")
     path = f"/delivery/forms/local/{name}/main/question"
-    expect(place.get_by_label("Address", exact=False)).to_have_value(f"{cloud.url}{path}")
-    expect(place.get_by_label("For a page")).to_have_value(
+    expect(place.get_by_role("textbox", name="Address")).to_have_value(f"{cloud.url}{path}")
+    expect(place.get_by_role("textbox", name="For a page")).to_have_value(
         re.compile(r'action="[^"]*locale=en"[^§]*data-sitekey="0x4AAA"')
     )
     console.expect_accessible()

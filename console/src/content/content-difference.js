@@ -1,5 +1,7 @@
 /** Compare what documents say, field by field. */
 
+import { withoutDefaults } from "./own-definition.js";
+
 /** Models are documents of it, which have their fields in a member of what is the same in all languages. */
 const META_MODEL = "model";
 const DEFINED_FIELDS = "data.fields";
@@ -33,7 +35,8 @@ function flatten(document) {
   const defined = document?.model === META_MODEL && fields.get(DEFINED_FIELDS);
   if (defined && typeof defined === "object" && !Array.isArray(defined)) {
     fields.delete(DEFINED_FIELDS);
-    for (const [name, value] of Object.entries(defined)) fields.set(`${DEFINED_FIELDS}.${name}`, value);
+    for (const [name, value] of Object.entries(defined))
+      fields.set(`${DEFINED_FIELDS}.${name}`, withoutDefaults(value));
   }
   return fields;
 }

@@ -21,7 +21,7 @@ export function readOwnDefinition(model) {
  * @param {any} value
  * @returns {any}
  */
-function withoutDefaults(value) {
+export function withoutDefaults(value) {
   if (Array.isArray(value)) return value.map(withoutDefaults);
   if (value === null || typeof value !== "object") return value;
   const said = Object.entries(value).filter(([name, each]) => !saysNothing(name, each));

@@ -60,6 +60,5 @@ function openPlace(model, view, captcha) {
       field(html, snippet, `${htmlHint} ${unsaved}`),
       copyButton(copy, html, async () => snippet.value),
     ),
-    h("p", { class: "quiet-text" }, origin),
   ].filter(Boolean);
 }

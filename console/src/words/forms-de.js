@@ -57,8 +57,6 @@ export const FORMS_DE = {
     language: "Sprache der Seite",
     html: "Für eine Seite",
     htmlHint: "Setzen Sie das in das HTML einer Seite. Es sendet das Formular und sagt, was daraus wurde.",
-    origin:
-      "Damit die Seite die Antwort lesen kann, muss ihr Ursprung (etwa https://www.example.com) einer des Arbeitsbereichs sein.",
     copy: "Kopieren",
     unsaved: "Es gehört zum Formular, wie es zuletzt gespeichert wurde.",
     trap: "Lassen Sie das leer",

@@ -56,8 +56,6 @@ export const FORMS_EN = {
     language: "Language of the page",
     html: "For a page",
     htmlHint: "Put this into the HTML of a page. It sends the form, and says what became of it.",
-    origin:
-      "So that the page can read the answer, its origin (such as https://www.example.com) has to be one of the workspace’s.",
     copy: "Copy",
     unsaved: "It is of the form as it was saved last.",
     trap: "Leave this empty",

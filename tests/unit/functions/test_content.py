@@ -212,6 +212,19 @@ def test_documents_that_say_nothing_in_a_language_are_listed(client: ContentClie
     assert ([one["id"] for one in second["documents"]], second.get("nextCursor")) == (["c"], None)
 
 
+def test_members_that_an_import_has_brought_stay_in_a_model_and_no_others_come(
+    client: ContentClient, resources: Resources
+) -> None:
+    definition = {"kind": "collection", "fields": {"name": {"type": "string"}}}
+    imported = definition | {"id": "bread", "title_field": "name"}
+    put_model(resources, SpaceKey("bakery", "shop"), imported, ContentAuthor("ada", "import"))
+    path = "shop/main/models/bread"
+    for body in (definition, definition | {"title_field": "name", "title": "Breads"}):
+        assert client.send("PUT", path, body).body["model"]["title_field"] == "name"
+    refused = client.send("PUT", path, definition | {"feilds": {}})
+    assert (refused.status, refused.body["error"]) == (400, "Invalid request body. 'feilds' is not known here.")
+
+
 def test_a_model_needs_a_domain_that_can_name_a_folder(client: ContentClient) -> None:
     refused = client.send("PUT", "shop/main/models/recipe", {"kind": "collection", "domain": "../secrets"})
     assert refused.status == 400

@@ -100,6 +100,15 @@ def test_a_model_says_where_its_form_is(site: FormSite) -> None:
     assert [(model["id"], model["formPath"]) for model in shown if "formPath" in model] == [("contact", PATH)]
 
 
+def test_a_page_of_any_origin_reads_what_became_of_a_form_that_it_has_sent(site: FormSite) -> None:
+    for body, status in (("name=Eve", 201), ("age=old", 400)):
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "https://elsewhere.example"}
+        event = make_proxy_event("POST", PATH, headers, None) | {"body": body}
+        answer = app.handler(event, None)
+        assert (answer["statusCode"], answer["headers"]["Access-Control-Allow-Origin"]) == (status, "*")
+        assert "Access-Control-Allow-Credentials" not in answer["headers"]
+
+
 def test_an_html_form_without_a_script_is_read_by_the_types_of_its_fields(site: FormSite) -> None:
     form = [("name", "Eve"), ("age", "42"), ("news", "on"), ("topics", "bread"), ("topics", "cake"), ("message", "")]
     sent = site.submit(

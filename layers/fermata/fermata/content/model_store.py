@@ -119,7 +119,7 @@ def put_model(
     author: ContentAuthor,
     options: ChangeOptions | None = None,
     *,
-    keeps_form: bool = False,
+    keeps_unsaid: bool = False,
     refuses_breaking: bool = False,
 ) -> WrittenDocument:
     """Create a model, or change one.
@@ -130,7 +130,8 @@ def put_model(
         definition: The whole model.
         author: Who changes it.
         options: What the change depends on.
-        keeps_form: Whether the model keeps its form if the definition does not mention one.
+        keeps_unsaid: Whether the model keeps its form, and members of other programs, if the definition does not
+            mention them. It may mention none of these that the model does not have.
         refuses_breaking: Whether the documents of the model have to fit afterwards, as in `require_no_breaking`.
 
     Raises:
@@ -149,9 +150,8 @@ def put_model(
             check_model_change(state, model)
         is_built_in = state is not None and state.model.built_in
         wanted = model.model_copy(update={"built_in": is_built_in})
-        if keeps_form and state is not None and "form" not in definition:
-            wanted = wanted.model_copy(update={"form": state.model.form})
-            parse_form_definition(wanted)
+        if keeps_unsaid:
+            wanted = _keep_unsaid(wanted, state.model if state else None, definition)
         check_forms_fit_plan(resources, space, [(state.model if state else None, wanted)])
         content = model_to_content(wanted)
         if refuses_breaking:
@@ -161,6 +161,21 @@ def put_model(
         return content.model_copy(update={"published_at": published_at})
 
     return change_document(resources, space, DocumentKey(META_MODEL, model.id), author, decide, options)
+
+
+def _keep_unsaid(wanted: ContentModel, known: ContentModel | None, definition: dict[str, Any]) -> ContentModel:
+    """Return a model with what it has and its new definition does not mention.
+
+    Raises:
+        InvalidRequest: The definition has a member that neither models nor this one have.
+    """
+    others = dict(known.model_extra or {}) if known else {}
+    if strange := sorted((wanted.model_extra or {}).keys() - others.keys()):
+        raise InvalidRequest(f"Invalid request body. '{strange[0]}' is not known here.")
+    if known is not None and "form" not in definition:
+        wanted = wanted.model_copy(update={"form": known.form})
+        parse_form_definition(wanted)
+    return ContentModel.from_wire({**others, **wanted.to_wire()}) if others else wanted
 
 
 def check_forms_fit_plan(

@@ -62,7 +62,7 @@ def put_content_model(context: RequestContext) -> Response:
         raise InvalidRequest("'breaking' must be refuse, or left out.")
     author, options = make_author(context), read_options(context)
     refuses = breaking is not None
-    put_model(context.resources, space, definition, author, options, keeps_form=True, refuses_breaking=refuses)
+    put_model(context.resources, space, definition, author, options, keeps_unsaid=True, refuses_breaking=refuses)
     return show_content_model(context)
 
 

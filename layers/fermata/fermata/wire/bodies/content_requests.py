@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from fermata.wire.bodies.fields import JSON_INTEGER, StrictBody, UploadRef
 
@@ -36,7 +36,10 @@ class ModelDefinition(StrictBody):
 
     `domain` is the part of the site that its documents belong to, and the folder of their files. `form` says how
     visitors submit entries of it (docs/forms.md); without the member, the form stays as it is, and null removes it.
+    Members that an import has brought may be repeated, and stay without it.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     kind: Literal["singleton", "collection", "document", "dictionary", "page", "section"]
     domain: Annotated[str, StringConstraints(pattern=_DOMAIN)] = "site"

@@ -4,7 +4,8 @@ The order of the checks is part of the API: unknown path (404), wrong method (40
 caller, capability, and then the handler, which parses the body (decision 0020).
 
 A preflight request does not say whose page sends it. So its origin is allowed when any tenant lists it. The response
-to the request itself can only be read by the origins of the caller's tenant.
+to the request itself can only be read by the origins of the caller's tenant; those of forms by all, because whoever
+may send one is to know what became of it (decision 0624).
 """
 
 from collections.abc import Callable
@@ -118,9 +119,19 @@ def admit_request(
         raise PathNotFound("Not found")
     route, path_parameters = matches[methods.index(request.method)]
     if isinstance(route, PublicRoute):
-        check_parameters(request, route.operation.parameters)
-        return route.handler(resources, replace(request, path_parameters=path_parameters))
+        return _answer_public(resources, route, replace(request, path_parameters=path_parameters))
     return route, _build_context(resources, route, replace(request, path_parameters=path_parameters))
+
+
+def _answer_public(resources: Resources, route: PublicRoute, request: HttpRequest) -> Response:
+    def act() -> Response:
+        check_parameters(request, route.operation.parameters)
+        return route.handler(resources, request)
+
+    if not route.operation.is_open_to_pages:
+        return act()
+    response = _respond_to_errors(request, act)
+    return replace(response, headers={**response.headers, "Access-Control-Allow-Origin": "*"})
 
 
 def add_response_headers(request: HttpRequest, response: Response, *, is_readable: bool) -> Response:

@@ -47,6 +47,7 @@ SHOW_FORM = PublicOperation(
     parameters=(_WORKSPACE,),
     responses=(SuccessResponse("The form.", "FormResponse"),),
     errors=_NO_FORM,
+    is_open_to_pages=True,
 )  # fmt: skip
 SUBMIT_FORM = PublicOperation(
     name="submitForm", function="api", method="POST", path=_FORM_PATH,
@@ -65,6 +66,7 @@ SUBMIT_FORM = PublicOperation(
         429: "The visitor sends too many, or the form takes no more in this month.",
         503: "The captcha cannot be checked now.",
     },
+    is_open_to_pages=True,
 )  # fmt: skip
 LIST_SUBMISSIONS = Operation(
     name="listSubmissions", function="api", method="GET", path=_SUBMISSIONS_PATH, capabilities=_CAN_SEE,

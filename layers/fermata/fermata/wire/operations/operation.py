@@ -88,4 +88,10 @@ class Operation(BaseOperation):
 
 @dataclass(frozen=True, kw_only=True)
 class PublicOperation(BaseOperation):
-    """An operation that needs no token."""
+    """An operation that needs no token.
+
+    Attributes:
+        is_open_to_pages: Whether pages of every origin may read its responses, which say nothing about who asks.
+    """
+
+    is_open_to_pages: bool = False
