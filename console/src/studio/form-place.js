@@ -26,17 +26,7 @@ export function formPlace(model, view, captcha) {
 
 /** @param {any} model @param {SpaceView} view @param {SiteCaptcha | null} captcha */
 function openPlace(model, view, captcha) {
-  const {
-    address: label,
-    addressHint,
-    language,
-    html,
-    htmlHint,
-    origin,
-    copy,
-    unsaved,
-    ...texts
-  } = words.studio.forms.place;
+  const { address: label, addressHint, language, html, htmlHint, copy, unsaved, ...texts } = words.studio.forms.place;
   const address = new URL(model.formPath, location.origin).href;
   const state = readFormState(model);
   const own = h("input", { value: address, readOnly: true, class: "code", spellcheck: false });
