@@ -138,7 +138,7 @@ def test_a_model_is_created_changed_and_deleted(console: ConsolePage, space: Spa
     console.expect_accessible()
     dialog.get_by_role("button", name="Save all the same").click()
     expect(page.get_by_text("No fields yet.")).to_be_visible()
-    page.get_by_text("As JSON").click()
+    page.get_by_text("As JSON", exact=True).click()
     page.get_by_role("textbox", name="Definition").fill('{"kind": "collection", "fields": {"name": {"type": "poem"}}}')
     page.get_by_role("button", name="Save the model").click()
     expect(page.get_by_role("alert")).to_contain_text("The model is not valid")

@@ -115,7 +115,11 @@ class ModelPage {
     }
     this.save.disabled = true;
     try {
-      if (!(await this.#put())) return;
+      if (!(await this.#put())) {
+        this.save.disabled = false;
+        this.save.focus(); // where the dialog was asked from
+        return;
+      }
     } catch (error) {
       this.#problem.replaceChildren(problemView(error));
       return;

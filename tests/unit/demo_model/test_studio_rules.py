@@ -10,7 +10,8 @@ from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.content_space import ContentSpace, SpaceKey
-from fermata.content.documents.document import ContentAuthor, DocumentKey
+from fermata.content.documents.change_document import create_document
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
 from fermata.content.documents.read_document import read_document
 from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.project_files import format_project_files
@@ -92,6 +93,17 @@ def test_a_field_is_added_to_the_named_model(turns: StudioTurns) -> None:
         after = read_model(turns.resources, SPACE, model).model
         assert (called, after.fields[field].type.value) == (["list_models", "save_model"], kind)
         assert (set(after.fields), "It is live." in said) == (before | {field}, True)
+
+
+def test_the_projects_own_models_are_listed_although_it_has_images(turns: StudioTurns) -> None:
+    fields = {"filename": "rye.jpg", "mediaType": "image/jpeg", "sha256": "a" * 64}
+    content = DocumentContent(title="rye.jpg").with_fields("data", fields)
+    create_document(turns.resources, SPACE, "asset", AUTHOR, content)
+    opened = OpenedSpace(turns.resources, SPACE, AUTHOR, "turn-1/models/0")
+    models = call_studio_tool(turns.resources, opened, "list_models", {}, ADMIN, None).data["models"]
+    assert [model["id"] for model in models] == ["baker", "bread", "labels", "shop", "story", "asset"]
+    assert models[1]["fields"]["price"] == {"type": "decimal", "min": 0}
+    assert turns.ask("Add a date field “updated” to stories")[0] == ["list_models", "save_model"]
 
 
 def test_an_entry_is_translated_as_far_as_the_vocabulary_goes(turns: StudioTurns) -> None:

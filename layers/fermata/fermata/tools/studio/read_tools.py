@@ -18,8 +18,30 @@ _ONE_DOCUMENT_KINDS = (ModelKind.SINGLETON, ModelKind.DICTIONARY)
 
 
 def list_studio_models(_arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
-    """Return the definitions of the models that the caller may see."""
-    return {"models": [model.to_wire() for model in access.models.values()]}
+    """Return the definitions of the models that the caller may see, those of the project first: results are cut."""
+    models = sorted(access.models.values(), key=lambda model: (model.built_in, model.id))
+    return {"models": [_describe_model(model) for model in models]}
+
+
+def _describe_model(model: ContentModel) -> dict[str, Any]:
+    """Return a definition without what says nothing."""
+    own = model.to_wire()
+    said = {name: value for name, value in own.items() if name == "i18n" or not _says_nothing(value)}
+    return said | {"fields": {name: _describe_field(field) for name, field in own["fields"].items()}}
+
+
+def _describe_field(field: dict[str, Any]) -> dict[str, Any]:
+    said = {name: value for name, value in field.items() if name == "default" or not _says_nothing(value)}
+    if isinstance(items := said.get("items"), dict):
+        said["items"] = _describe_field(items)
+    if isinstance(members := said.get("fields"), dict):
+        said["fields"] = {name: _describe_field(member) for name, member in members.items()}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _says_nothing(value: Any) -> bool:
+    """Return whether a member is as without it. A bound of 0 is none of these."""
+    return value is None or value is False or value in ("", [])
 
 
 def query_brain(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
