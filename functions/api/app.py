@@ -11,6 +11,7 @@ from fermata.aws import uploads
 from fermata.aws.resources import Resources, prepare_function
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations import conversation_store, message_views
+from fermata.conversations.conversation_rows import to_conversation_view
 from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
 from fermata.domain.agent_ids import SCOPES, is_scope
@@ -100,7 +101,7 @@ def create_conversation(context: RequestContext) -> Response:
         body.model_id or "",
         space=_find_space_name(context, body.space),
     )
-    return Response(201, {"conversation": conversation_store.to_conversation_view(conversation)})
+    return Response(201, {"conversation": to_conversation_view(conversation)})
 
 
 @router.handles(conversations.SHOW_CONVERSATION)
@@ -149,7 +150,7 @@ def delete_conversation(context: RequestContext) -> Response:
 
 def _to_views(context: RequestContext, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
     cleared = clear_conversation_credentials(context.resources, context.caller.tenant, conversations)
-    return [conversation_store.to_conversation_view(conversation) for conversation in cleared]
+    return [to_conversation_view(conversation) for conversation in cleared]
 
 
 def _find_space_name(context: RequestContext, name: str | None) -> str:

@@ -12,11 +12,11 @@ from fermata.client_protocols.chat_conversations import open_chat
 from fermata.client_protocols.client_messages import ClientAnswer
 from fermata.client_protocols.continue_turn import ClientTurn
 from fermata.conversations import conversation_store
+from fermata.plans.apply_plan import apply_submitted_operations
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import LOG_LENGTH, DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.page_model import Page
-from fermata.plans.submit_plan import apply_submitted_operations
 from fermata.remote_tools.tool_registry import register_tool
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.approval_record import ApprovalRecord

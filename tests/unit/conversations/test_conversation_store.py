@@ -7,16 +7,18 @@ import pytest
 
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
-from fermata.conversations.conversation_store import (
+from fermata.conversations.conversation_rows import (
     UNTITLED_CONVERSATION,
-    ConversationPage,
     bin_partition_of_conversation,
+    to_conversation_view,
+)
+from fermata.conversations.conversation_store import (
+    ConversationPage,
     create_conversation,
     delete_conversation,
     get_conversation,
     list_conversations,
     title_from_prompt,
-    to_conversation_view,
     update_conversation,
 )
 from fermata.conversations.message_store import conversation_partition

@@ -7,7 +7,8 @@ import pytest
 from fermata.aws.blob_store import conversation_folder
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
-from fermata.conversations.conversation_store import BIN_SHARD_COUNT, delete_conversation
+from fermata.conversations.conversation_rows import BIN_SHARD_COUNT
+from fermata.conversations.conversation_store import delete_conversation
 from fermata.conversations.message_store import conversation_partition
 from fermata.conversations.purge import BIN_RETENTION_DAYS, MIN_RETENTION_SECONDS, purge_deleted_conversations
 from tests.resources import TestClock

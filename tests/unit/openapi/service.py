@@ -39,9 +39,9 @@ from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS
 from fermata.planner_api.chat_store import store_chat
 from fermata.planner_api.sessions import make_site_key, open_session
+from fermata.plans.apply_plan import apply_submitted_operations
 from fermata.plans.drafts.draft_history import import_pages, step_page
 from fermata.plans.drafts.publishing import publish_draft
-from fermata.plans.submit_plan import apply_submitted_operations
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel, store_catalogue
 from fermata.pricing.token_cost import Price
 from fermata.privacy.data_subject import DataSubject

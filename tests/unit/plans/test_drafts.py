@@ -11,6 +11,7 @@ from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, TooManyRequests
+from fermata.plans.apply_plan import apply_submitted_operations
 from fermata.plans.drafts.draft_history import (
     get_history_status,
     import_pages,
@@ -25,7 +26,6 @@ from fermata.plans.drafts.publishing import publish_draft
 from fermata.plans.drafts.repeated_request import make_request_effect_key
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.page_model import Page
-from fermata.plans.submit_plan import apply_submitted_operations
 from tests.resources import TestClock
 from tests.unit.plans.page_samples import SITE
 from tests.unit.resource_fixtures import clock, resources, shared_resources

@@ -6,6 +6,7 @@ import pytest
 
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict, NotFound
+from fermata.plans.apply_plan import apply_submitted_operations
 from fermata.plans.drafts.draft_history import import_pages
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.publishing import (
@@ -18,7 +19,6 @@ from fermata.plans.drafts.publishing import (
     read_kept_edition,
     site_partition,
 )
-from fermata.plans.submit_plan import apply_submitted_operations
 from tests.unit.plans.page_samples import SITE
 from tests.unit.resource_fixtures import clock, resources, shared_resources
 

@@ -9,13 +9,13 @@ import pytest
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError, Conflict, InvalidRequest, NotFound
+from fermata.plans.apply_plan import apply_submitted_operations
 from fermata.plans.drafts import draft_store
 from fermata.plans.drafts.draft_history import import_pages, restore_version, step_page, undo_version
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.page_model import SiteDraft
-from fermata.plans.submit_plan import apply_submitted_operations
 from tests.unit.plans.page_samples import SITE
 from tests.unit.resource_fixtures import clock, resources, shared_resources
 

@@ -7,6 +7,7 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 from fermata.plans.apply_operations import apply_operations
+from fermata.plans.apply_plan import apply_pending_plan, apply_submitted_operations
 from fermata.plans.draft_session import DraftSession
 from fermata.plans.drafts.draft_history import import_pages, list_history
 from fermata.plans.drafts.draft_rows import DraftLocation
@@ -19,7 +20,7 @@ from fermata.plans.drafts.pending_plan import (
 )
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.plans.plan_submission import PlanSubmission
-from fermata.plans.submit_plan import apply_pending_plan, apply_submitted_operations, submit_plan
+from fermata.plans.submit_plan import submit_plan
 from tests.resources import TestClock
 from tests.unit.plans.page_samples import SITE
 from tests.unit.resource_fixtures import clock, resources, shared_resources
@@ -109,7 +110,7 @@ def test_a_request_that_finds_no_plan_any_more_is_answered_by_the_one_that_has_a
         raced.append(apply_pending_plan(site, HERE, plan))
         return require_pending_plan(*place)
 
-    monkeypatch.setattr("fermata.plans.submit_plan.require_pending_plan", require_late)
+    monkeypatch.setattr("fermata.plans.apply_plan.require_pending_plan", require_late)
     assert apply_pending_plan(site, HERE, plan) == raced[0]
     with pytest.raises(Conflict, match="applied already"):
         discard_pending_plan(site, HERE, plan)
@@ -126,7 +127,7 @@ def test_of_equal_requests_at_once_the_later_one_is_not_told_that_there_is_nothi
         raced.append(apply_submitted_operations(site, HERE, removal, "key/k"))
         return apply_operations(load_draft(site, HERE).draft, *given[1:])
 
-    monkeypatch.setattr("fermata.plans.submit_plan.apply_operations", apply_late)
+    monkeypatch.setattr("fermata.plans.apply_plan.apply_operations", apply_late)
     assert apply_submitted_operations(site, HERE, removal, "key/k") == raced[0]
 
 

@@ -37,10 +37,10 @@ from fermata.hosts import registry
 from fermata.limits.monthly_messages import MonthlyMessages
 from fermata.planner_api.chat_store import store_chat
 from fermata.planner_api.sessions import open_session
+from fermata.plans.apply_plan import apply_submitted_operations
 from fermata.plans.drafts.draft_history import import_pages, step_page
 from fermata.plans.drafts.publishing import publish_draft
 from fermata.plans.page_model import Page
-from fermata.plans.submit_plan import apply_submitted_operations
 from fermata.turns.answer.result_tokens import issue_callback_token
 from fermata.turns.approvals.approval_answer import ApprovalAnswer
 from fermata.turns.approvals.decide_approval import decide_approval

@@ -1,34 +1,35 @@
-"""Conversation rows in DynamoDB: create, list, change and delete conversations, and show them to clients.
+"""Store conversations: create, list, change and delete them, each for the user whose it is.
 
-The index `byUser` has a partition per user and scope, the latest use first. Deleting moves a conversation from it into
-one of the bin's partitions, from where it is purged a month later (purge.py). Until then only an operator can restore
-it (decision 0066).
+Deleting moves a conversation from the index of its user into the bin, from where it is purged a month later
+(purge.py). Until then only an operator can restore it (decision 0066).
 """
 
 import contextlib
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey, Put, ReadItem, Update
+from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, ReadItem, Update
 from fermata.aws.resources import Resources
-from fermata.conversations.message_cuts import decode_cuts
+from fermata.conversations.conversation_rows import (
+    UNTITLED_CONVERSATION,
+    USER_INDEX,
+    bin_partition_of_conversation,
+    build_conversation_key,
+    conversation_from_item,
+    to_conversation_item,
+    user_partition,
+)
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Forbidden, NotFound, ServiceUnavailable
 from fermata.domain.page_cursor import decode_page_cursor, encode_page_cursor
-from fermata.domain.usd_rounding import round_usd
 
-UNTITLED_CONVERSATION = "New conversation"
 MAX_TITLE_CHARS = 60
 MAX_UPDATE_ATTEMPTS = 5
-BIN_SHARD_COUNT = 4
-USER_INDEX = "byUser"
 CONVERSATION_NOT_FOUND = "Conversation not found"
 _CURSOR_PATTERN = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([A-Za-z0-9_-]{1,64})", re.ASCII)
 
@@ -39,27 +40,6 @@ class ConversationPage:
 
     conversations: Sequence[Conversation]
     next_cursor: str | None
-
-
-def user_partition(tenant: str, user: str, scope: str) -> str:
-    """Return the index partition of one user's conversations of one scope.
-
-    Args:
-        tenant: The tenant's name.
-        user: The id of the user, as the token names it.
-        scope: One of SCOPES.
-    """
-    return f"t#{tenant}#u#{user}#{scope}"
-
-
-def bin_partition_of_conversation(conversation_id: str) -> str:
-    """Return the index partition of a deleted conversation. The bin is sharded, because all tenants write to it."""
-    return bin_shard_partition(zlib.crc32(conversation_id.encode()) % BIN_SHARD_COUNT)
-
-
-def bin_shard_partition(shard: int) -> str:
-    """Return the index partition of one shard of the bin, which holds deleted conversations of all tenants."""
-    return f"bin#{shard}"
 
 
 def create_conversation(
@@ -123,16 +103,6 @@ def _store_new_row(resources: Resources, row: Item) -> None:
             resources.tables.write_items(
                 Put(table, row | discards, condition=condition, values={":discards": refused.item["discards"]})
             )
-
-
-def build_conversation_key(resources: Resources, tenant: str, conversation_id: str) -> ItemKey:
-    """Return the key of a conversation's row.
-
-    Args:
-        tenant: The tenant's name.
-        conversation_id: A well-formed id.
-    """
-    return ItemKey(resources.settings.conversations_table, conversation_partition(tenant, conversation_id), "meta")
 
 
 def get_conversation(
@@ -273,32 +243,6 @@ def title_from_prompt(content: Sequence[Block]) -> str:
     if not words:
         return "Image" if len(content) == 1 else "Images"
     return words if len(words) <= MAX_TITLE_CHARS else words[:MAX_TITLE_CHARS] + "…"
-
-
-def to_conversation_item(conversation: Conversation) -> Item:
-    row: Item = conversation.model_dump(
-        exclude_none=True, exclude={"cuts"} if conversation.space else {"cuts", "space"}
-    )
-    if conversation.title == UNTITLED_CONVERSATION:
-        del row["title"]
-    pk = conversation_partition(conversation.tenant, conversation.id)
-    index_pk = user_partition(conversation.tenant, conversation.user, conversation.scope)
-    return row | {"pk": pk, "sk": "meta", "v": 1, "gpk": index_pk, "gsk": conversation.updated_at}
-
-
-def conversation_from_item(row: Item) -> Conversation:
-    """Parse a row. A title that the user gave precedes the one from the first prompt (decision 0065)."""
-    title = row.get("title") or row.get("auto_title") or UNTITLED_CONVERSATION
-    cuts = {"cuts": decode_cuts(row["cuts"])} if "cuts" in row else {}
-    return Conversation.model_validate(row | {"title": title} | cuts)
-
-
-def to_conversation_view(conversation: Conversation) -> dict[str, Any]:
-    """Return the conversation as clients see it. Costs are numbers, and only `credentialId` may be null."""
-    hidden = {"tenant", "user", "claim", "next_position", "cuts", "archived"}
-    hidden |= set() if conversation.space else {"space"}
-    view = conversation.model_dump(mode="json", by_alias=True, exclude=hidden)
-    return view | {"costUsdTotal": round_usd(conversation.cost_usd_total)}
 
 
 def _get_own_row(resources: Resources, caller: Caller, conversation_id: str, read_item: ReadItem | None = None) -> Item:

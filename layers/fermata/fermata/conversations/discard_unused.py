@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
-from fermata.conversations.conversation_store import bin_partition_of_conversation, build_conversation_key
+from fermata.conversations.conversation_rows import bin_partition_of_conversation, build_conversation_key
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import ApiError
 

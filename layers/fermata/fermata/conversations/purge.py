@@ -17,7 +17,7 @@ from fermata.aws import blob_store, observability
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Update
 from fermata.aws.resources import Resources
-from fermata.conversations.conversation_store import BIN_SHARD_COUNT, USER_INDEX, bin_shard_partition
+from fermata.conversations.conversation_rows import BIN_SHARD_COUNT, USER_INDEX, bin_shard_partition
 from fermata.conversations.message_store import conversation_partition
 
 BIN_RETENTION_DAYS = 30

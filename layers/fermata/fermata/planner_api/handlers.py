@@ -25,6 +25,7 @@ from fermata.planner_api.sessions import (
     read_object,
     read_slug,
 )
+from fermata.plans.apply_plan import apply_submitted_operations
 from fermata.plans.chat_forecast import forecast_chat
 from fermata.plans.drafts import draft_history
 from fermata.plans.drafts.draft_rows import DraftLocation, measure_pages
@@ -34,8 +35,8 @@ from fermata.plans.drafts.repeated_request import make_request_effect_key
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.operations import STRUCTURAL_OPERATIONS
 from fermata.plans.page_model import Page
+from fermata.plans.plan_change import STRUCTURAL_MESSAGE
 from fermata.plans.slugs import find_slug_problem
-from fermata.plans.submit_plan import STRUCTURAL_MESSAGE, apply_submitted_operations
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import load_turn
 from fermata.wire.bodies.planner_requests import (

@@ -2,40 +2,32 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
-from fermata.domain.errors import Conflict
 from fermata.plans.apply_operations import AppliedOperations, PlanFailed, apply_operations
+from fermata.plans.apply_plan import apply_pending_plan
 from fermata.plans.destructive_gate import DestructiveReason, find_destructive_reasons
 from fermata.plans.drafts.draft_rows import DraftLocation, StoredDraft
-from fermata.plans.drafts.draft_store import ChangeKind, DraftChange, MadeChange, change_draft, load_draft
+from fermata.plans.drafts.draft_store import DraftChange, change_draft, load_draft
 from fermata.plans.drafts.multi_step_request import build_chain_writes
 from fermata.plans.drafts.pending_plan import (
-    BuildClosing,
     BuildListing,
     PendingPlan,
-    build_pending_delete,
-    close_nothing,
     digest_targets,
     list_nowhere,
     load_pending_plan,
     make_apply_effect_key,
     make_expiry,
-    require_pending_plan,
     store_pending_plan,
 )
 from fermata.plans.edit_plan import EditPlan, InvalidPlan, parse_edit_plan
 from fermata.plans.normalization.normalize_plan import NormalizedPlan, normalize_plan
 from fermata.plans.normalization.plan_context import PlanContext
-from fermata.plans.operations import PLAN_OPERATIONS, STRUCTURAL_OPERATIONS
+from fermata.plans.plan_change import build_plan_change, require_structure, to_plan_outcome
 from fermata.plans.plan_outcome import PlanOutcome, describe_plan
 from fermata.plans.plan_submission import PlanSubmission
 from fermata.plans.user_intent import asks_to_plan_first
-
-CHANGED_TARGETS_MESSAGE = "What the plan changes has been changed since. Ask for the plan again."
-STRUCTURAL_MESSAGE = "Structural edits are disabled for this site context."
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ def submit_plan(
         return pending.outcome
     decide = partial(_decide, resources, submission)
     try:
-        return _to_outcome(change_draft(resources, location, submission.effect_key, decide))
+        return to_plan_outcome(change_draft(resources, location, submission.effect_key, decide))
     except InvalidPlan as invalid:
         return _describe_invalid(submission, load_draft(resources, location), invalid, resources.clock.now_iso())
     except _Answered as answered:
@@ -104,10 +96,6 @@ def submit_plan(
         return apply_pending_plan(resources, location, submission.plan_id)
     except _Held as held:
         return _hold(resources, location, submission, held, build_listing)
-
-
-def _to_outcome(made: MadeChange) -> PlanOutcome:
-    return PlanOutcome.from_wire({**made.outcome, "previewVersion": made.version})
 
 
 def prepare_plan(submission: PlanSubmission, stored: StoredDraft, now: str) -> PreparedPlan:
@@ -120,17 +108,12 @@ def prepare_plan(submission: PlanSubmission, stored: StoredDraft, now: str) -> P
     plan = parse_edit_plan(normalized.candidate)
     if not plan.ops:
         return PreparedPlan(normalized, plan, AppliedOperations(stored.draft, ()))
-    _require_structure(plan, submission.allows_structure)
+    require_structure(plan, submission.allows_structure)
     applied = apply_operations(stored.draft, plan.ops, now)
     block_counts = {page.slug: len(page.blocks) for page in stored.draft.pages}
     reasons = find_destructive_reasons(plan.ops, block_counts)
     is_wanted = submission.is_only_planned or asks_to_plan_first(submission.message)
     return PreparedPlan(normalized, plan, applied, reasons, is_held=bool(reasons) or is_wanted)
-
-
-def _require_structure(plan: EditPlan, is_allowed: bool) -> None:
-    if not is_allowed and any(operation.op in STRUCTURAL_OPERATIONS for operation in plan.ops):
-        raise Conflict(STRUCTURAL_MESSAGE)
 
 
 def _normalize(submission: PlanSubmission, stored: StoredDraft, now: str) -> NormalizedPlan:
@@ -152,14 +135,8 @@ def _decide(resources: Resources, submission: PlanSubmission, stored: StoredDraf
         outcomes=prepared.applied.outcomes,
         normalized_from=prepared.normalized.normalized_from,
     )
-    change = _build_change("plan", outcome, prepared.applied, submission.effect_key, submission.turn)
+    change = build_plan_change("plan", outcome, prepared.applied, submission.effect_key, submission.turn)
     return replace(change, extra_writes=chain_writes)
-
-
-def _build_change(
-    kind: ChangeKind, outcome: PlanOutcome, applied: AppliedOperations, effect_key: str, turn: str
-) -> DraftChange:
-    return DraftChange(kind, outcome.summary, applied.draft, effect_key, turn=turn, outcome=outcome.to_wire())
 
 
 def _hold(
@@ -211,91 +188,3 @@ def _describe_invalid(submission: PlanSubmission, stored: StoredDraft, invalid: 
         applied_count=invalid.applied_count if isinstance(invalid, PlanFailed) else None,
         feedback=invalid.build_feedback(normalized.operation_count),
     )
-
-
-@dataclass(frozen=True)
-class PlanAgreement:
-    """How a plan that waits is agreed to.
-
-    Attributes:
-        operations: What is applied in place of the plan's operations, as JSON; None to apply those.
-        build_closing: Builds the writes that say so where the plan is listed.
-    """
-
-    operations: Any = None
-    build_closing: BuildClosing = close_nothing
-
-
-def apply_pending_plan(
-    resources: Resources, location: DraftLocation, plan_id: str, agreement: PlanAgreement = PlanAgreement()
-) -> PlanOutcome:
-    """Apply the plan that waits, exactly as its user was shown it. Applying it again has the same outcome.
-
-    Args:
-        resources: Of the process.
-        location: The draft.
-        plan_id: The plan that the user means; empty for whichever waits.
-        agreement: What is applied, and what is written with it.
-
-    Raises:
-        Conflict: None waits, or another one; or what it changes has been changed since.
-        InvalidPlan: The operations in place of the plan's cannot be applied.
-        PayloadTooLarge, ServiceUnavailable: As `change_draft`.
-    """
-    wanted = plan_id or require_pending_plan(resources, location, "").id
-    effect_key = make_apply_effect_key(wanted)
-    decide = partial(_decide_pending, resources, location, wanted, agreement)
-    try:
-        return _to_outcome(change_draft(resources, location, effect_key, decide))
-    except InvalidPlan as invalid:
-        if agreement.operations is not None:
-            raise
-        raise Conflict(f"{CHANGED_TARGETS_MESSAGE} ({invalid})") from None
-
-
-def _decide_pending(
-    resources: Resources, location: DraftLocation, plan_id: str, agreement: PlanAgreement, stored: StoredDraft
-) -> DraftChange:
-    pending = require_pending_plan(resources, location, plan_id)
-    closing = agreement.build_closing(pending)
-    if digest_targets(stored.draft, PLAN_OPERATIONS.validate_python(pending.outcome.ops)) != pending.targets_digest:
-        raise Conflict(CHANGED_TARGETS_MESSAGE)
-    plan = parse_edit_plan(
-        {
-            "intent": "edit_plan",
-            "summary_for_user": pending.outcome.summary,
-            "ops": pending.outcome.ops if agreement.operations is None else agreement.operations,
-        }
-    )
-    _require_structure(plan, pending.allows_structure)
-    applied = apply_operations(stored.draft, plan.ops, resources.clock.now_iso())
-    held_members = {"pending_plan_id": None, "expires_at": None, "destructive_reasons": (), "approval_id": None}
-    changed = {"status": "applied", "outcomes": applied.outcomes, "ops": tuple(plan.list_wire_operations())}
-    outcome = pending.outcome.model_copy(update={**changed, **held_members})
-    change = _build_change("plan", outcome, applied, make_apply_effect_key(plan_id), pending.turn)
-    return replace(change, extra_writes=(build_pending_delete(resources, location, plan_id), *closing))
-
-
-def apply_submitted_operations(
-    resources: Resources, location: DraftLocation, operations: Any, effect_key: str
-) -> PlanOutcome:
-    """Apply operations that a client sends itself, without a plan and its gate.
-
-    Args:
-        resources: Of the process.
-        location: The draft.
-        operations: A list of operations, as JSON.
-        effect_key: The same for every repetition of the request.
-
-    Raises:
-        InvalidPlan: They do not match the schema, or cannot be applied.
-        PayloadTooLarge, ServiceUnavailable: As `change_draft`.
-    """
-    plan = parse_edit_plan({"intent": "edit_plan", "summary_for_user": "Applied operations.", "ops": operations})
-
-    def decide(stored: StoredDraft) -> DraftChange:
-        applied = apply_operations(stored.draft, plan.ops, resources.clock.now_iso())
-        outcome = PlanOutcome(**describe_plan(plan, "applied"), outcomes=applied.outcomes)
-        return _build_change("ops", outcome, applied, effect_key, "")
-
-    return _to_outcome(change_draft(resources, location, effect_key, decide))

@@ -6,7 +6,7 @@ from fermata.agents.definitions.definition_store import read_agent_list
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
-from fermata.conversations.conversation_store import (
+from fermata.conversations.conversation_rows import (
     BIN_SHARD_COUNT,
     USER_INDEX,
     bin_shard_partition,

@@ -14,12 +14,12 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.domain.events import ApprovalOutcome
+from fermata.plans.apply_plan import PlanAgreement, apply_pending_plan
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.multi_step_request import build_chain_drop
 from fermata.plans.drafts.pending_plan import PendingPlan, discard_pending_plan
 from fermata.plans.edit_plan import InvalidPlan
 from fermata.plans.plan_outcome import PlanOutcome
-from fermata.plans.submit_plan import PlanAgreement, apply_pending_plan
 from fermata.turns.approvals.approval_answer import CLOSED_MESSAGES, ApprovalAnswer, ApprovalClosed, require_approver
 from fermata.turns.approvals.approval_record import (
     ApprovalRecord,

@@ -11,6 +11,7 @@ from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
+from fermata.conversations.conversation_rows import conversation_from_item
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect, ToolNameVariant
@@ -128,7 +129,7 @@ def _load_conversation(resources: Resources, undone_turn: Turn) -> Conversation:
     item = resources.tables.get_item(resources.settings.conversations_table, pk, "meta")
     if item is None or "deleted_at" in item:
         raise NotFound(conversation_store.CONVERSATION_NOT_FOUND)
-    return conversation_store.conversation_from_item(item)
+    return conversation_from_item(item)
 
 
 def _check_undoable(resources: Resources, undone_turn: Turn, through: str) -> None:
