@@ -152,7 +152,13 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
             together(drop_condition("conversations", PENDING_KEY), drop_condition("bridges", "a#")),
         ),
         "a draft changes whatever its version is": (0, drop_condition("conversations", "d#head")),
-        "a plan is applied to whatever is there": (4, replace(f"{SUBMIT}.digest_targets", lambda *_: "")),
+        "a plan is applied to whatever is there": (
+            4,
+            together(
+                replace(f"{SUBMIT}.digest_targets", lambda *_: ""),
+                replace("fermata.plans.apply_plan.digest_targets", lambda *_: ""),
+            ),
+        ),
         "a plan waits for ever": (
             1,
             together(
