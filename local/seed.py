@@ -21,6 +21,7 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.hosts import registry
 from fermata.pricing.catalogue_refresh import CatalogueUnavailable, refresh_catalogue
 from fermata.wire.auth import tenant_store
@@ -56,7 +57,7 @@ WIDE_LIMITS = TenantLimits(
 """For tenants whose one user is a program that measures or tests (docs/limits.md)."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class LocalResources(Resources):
     """Resources on the local cloud at `endpoint`; the environment of this process is ignored."""
 

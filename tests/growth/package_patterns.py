@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import importlib
 import re
 from collections.abc import Iterator, Mapping
@@ -99,9 +100,16 @@ def _iter_patterns(value: Any, seen: set[int]) -> Iterator["re.Pattern[Any]"]:
     elif isinstance(value, list | tuple | set | frozenset):
         members = value
     elif dataclasses.is_dataclass(value):
-        members = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+        members = [getattr(value, name, None) for name in _list_members(type(value))]
     for member in members:
         yield from _iter_patterns(member, seen)
+
+
+def _list_members(cls: type) -> list[str]:
+    """List the fields of a dataclass, and its patterns that are compiled on first use."""
+    late = [name for name, member in vars(cls).items() if isinstance(member, functools.cached_property)]
+    patterns = [name for name in late if vars(cls)[name].func.__annotations__.get("return") == re.Pattern[str]]
+    return [field.name for field in dataclasses.fields(cls)] + patterns
 
 
 def _iter_called(module: ModuleType, tree: ast.AST) -> Iterator[FoundPattern]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from tests.template.iam import Role
 from tests.unit.turns.stage import FakeWorkflow
 
@@ -65,7 +66,7 @@ class PermissionGuard:
             raise AssertionError(f"{self.role.name} does not allow {need}")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class GuardedResources(Resources):
     """Resources whose clients check every call."""
 

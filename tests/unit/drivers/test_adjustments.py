@@ -11,7 +11,7 @@ import pytest
 from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import TextDelta
-from fermata.drivers.adjustments import make_adjustment
+from fermata.drivers.adjustments import Adjustment
 from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.http_connection import HttpConnection
@@ -224,7 +224,7 @@ def test_adjustments_are_remembered_by_the_connection_that_learned_them(running:
 
 def test_only_the_field_that_an_adjustment_names_is_dropped() -> None:
     """The name of an adjustment says nothing about fields."""
-    adjustment = make_adjustment("model", r"refused", drops="stream")
+    adjustment = Adjustment("model", r"refused", drops="stream")
     assert (adjustment.name, adjustment.drops) == ("model", "stream")
     provider = replace(get_provider("ollama"), adjustments=(adjustment,))
     body = json.loads(provider._encode_body(model_request(user_message("a")), frozenset({"model"})))

@@ -1,7 +1,6 @@
 """Define an agent: the record that says which tools, prompt, situation and settings a turn works with."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +10,7 @@ from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
 from fermata.domain.run_settings import DEFAULT_RUN_SETTINGS, RunSettings
 from fermata.domain.untrusted_text import FRAMES_RULE, escape_frames_in_text
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool import Tool, compute_definition_digest
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset, merge_toolsets
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fermata.agents.agent_space import AgentSpace
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class Agent:
     """What makes one assistant different from another. Its definition never changes: a changed one has another version.
 

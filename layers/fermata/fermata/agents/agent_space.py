@@ -1,14 +1,15 @@
 """Hold what an agent is told of the content space that its turn works in."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.read_document import ModelState
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AgentSpace:
     """A space at the start of a turn, or that none is chosen.
 

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
@@ -14,6 +14,7 @@ from pydantic import Field
 
 from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.base import DomainModel
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool import Access, Approval, Risk, Tool
 from fermata.tools.toolset import list_tool_names
 
@@ -77,7 +78,7 @@ class PolicyRule(DomainModel):
         return frozenset(map(fold_tool_name, self.tools))
 
 
-class ApprovalPolicy(DomainModel):
+class ApprovalPolicy(DomainModel, defer_build=False):
     """Which calls need a person. The first rule that matches counts; without one, the tool itself says so.
 
     Attributes:
@@ -100,7 +101,7 @@ class ApprovalPolicy(DomainModel):
 NO_POLICY = ApprovalPolicy()
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class CallFacts:
     """What is known about a call and its turn when it is judged.
 
@@ -117,7 +118,7 @@ class CallFacts:
     cost_since_approval: Decimal = Decimal(0)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Verdict:
     """What becomes of a call, and why a person has to be asked."""
 

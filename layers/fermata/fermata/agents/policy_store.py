@@ -1,7 +1,6 @@
 """Store a tenant's policy of approvals: which calls need a person, whatever agent makes them."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.approval_policy import NO_POLICY, ApprovalPolicy
@@ -10,6 +9,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import PayloadTooLarge, ServiceUnavailable
+from fermata.domain.value_dataclass import value_dataclass
 
 MAX_SET_POLICY_ATTEMPTS = 5
 MAX_POLICY_BYTES = 64_000
@@ -20,7 +20,7 @@ TOO_LONG_MESSAGE = (
 )
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StoredPolicy:
     """A tenant's policy with who has set it, and when. Version 0 was never stored."""
 

@@ -4,11 +4,13 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+from fermata.domain.value_dataclass import value_dataclass
 
 Item = dict[str, Any]
 
@@ -46,7 +48,7 @@ ReadItem = Callable[[ItemKey], Item | None]
 """Returns an item as it is stored now, or as it was read together with others a moment ago."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Put:
     """Store a whole item.
 
@@ -62,7 +64,7 @@ class Put:
     names: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Update:
     """Change attributes of an item, which must exist unless `condition` says otherwise."""
 
@@ -75,7 +77,7 @@ class Update:
     condition: str = "attribute_exists(pk)"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Delete:
     table: str
     pk: str
@@ -85,7 +87,7 @@ class Delete:
     names: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ConditionCheck:
     table: str
     pk: str
@@ -131,7 +133,7 @@ class ConditionFailed(Exception):
         self.item = item
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CancellationReason:
     """The outcome of one write of a canceled transaction. `item` is the stored item if its condition failed."""
 

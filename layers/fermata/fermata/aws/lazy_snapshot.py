@@ -4,10 +4,10 @@ A repeated request needs none, and its upload may have expired (decision 0151).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fermata.aws.blob_store import CompressedJson
+from fermata.domain.value_dataclass import value_dataclass
 
 
 class SnapshotContent(NamedTuple):
@@ -22,7 +22,7 @@ class SnapshotContent(NamedTuple):
         return self.compressed or self.value
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class LazySnapshot:
     """A snapshot in the body of a request, or uploaded before."""
 

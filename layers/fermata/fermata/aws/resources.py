@@ -3,7 +3,6 @@
 import gc
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,6 +21,7 @@ from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
 from fermata.aws.vector_bucket import VectorBucket
 from fermata.aws.workflow import TurnWorkflow
+from fermata.domain.value_dataclass import value_dataclass
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -47,7 +47,7 @@ _client_creation_lock = threading.Lock()
 """boto3's session must not create clients in two threads at once, as the first requests of a process would let it."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Resources:
     """Settings, clock and clients of one process. A Lambda handler pays only for the clients it uses."""
 

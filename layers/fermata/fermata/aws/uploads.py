@@ -9,12 +9,12 @@ URLs are logged.
 import base64
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
+from fermata.domain.value_dataclass import value_dataclass
 
 UploadKind = Literal["snapshot", "image", "audio", "agentFiles", "media"]
 MAX_UPLOAD_BYTES: dict[UploadKind, int] = {
@@ -41,7 +41,7 @@ UPLOAD_CONTENT_TYPES: dict[UploadKind, str] = {
 _REF_PATTERN = re.compile(rf"({'|'.join(get_args(UploadKind))})-([1-9][0-9]{{0,8}})-([0-9a-f]{{64}})-([0-9]{{10,11}})")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Upload:
     """An announced upload: `size` bytes with the hex digest `sha256`, usable until `expires_at` (epoch seconds)."""
 

@@ -3,7 +3,6 @@
 billing   receiver   address, sealed secret, when it was set (settings table)
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import new_id
@@ -18,6 +17,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.security_events import log_refused_address
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.errors import Conflict, NotFound
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signature import make_signing_secret
 
@@ -25,7 +25,7 @@ _OPERATOR = "billing"
 """In the context of the seal it stands for a tenant: the receiver is of the deployment, and no tenant has this id."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BillingReceiver:
     """Where usage is reported.
 

@@ -9,13 +9,14 @@ What is used is counted in rows of months (`limits/month_counts.py`). A report t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanMeter
 from fermata.limits.delivered_traffic import TRAFFIC_PREFIX, reports_partition
 from fermata.limits.month_counts import DELIVERED_BYTES, MEDIA_BYTE_HOURS, MONTH_ROW_SECONDS
@@ -82,7 +83,7 @@ class UsageReport(StoredModel):
         return {"tenant": tenant, "at": iso_from_epoch(self.at), **self.to_payload(tenant)["data"], **state}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class WorkspaceReports:
     """What is in reports of a workspace, and the reports that are open.
 

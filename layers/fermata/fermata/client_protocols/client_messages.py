@@ -1,7 +1,7 @@
 """Read the messages of chat clients: prompts as blocks, and what was answered about calls."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from fermata.client_protocols.message_files import (
@@ -15,6 +15,7 @@ from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 from fermata.domain.lenient_json import UnreadableJson
 from fermata.domain.run_settings import FileDownloadLimits
 from fermata.domain.tools import ClientTool
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.file_download import DownloadedFile, download_file
 from fermata.wire.bodies.chat_clients import ClientToolBody
@@ -24,7 +25,7 @@ MAX_CLIENT_TOOLS_CHARS = 100_000
 """Of the JSON of all tools that a client declares, which are part of the turn's row."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ClientPrompt:
     """A prompt: its blocks, and for each image where it is in the message.
 
@@ -38,7 +39,7 @@ class ClientPrompt:
     download: "Callable[[FileDownloadLimits], ClientPrompt] | None" = None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ClientAnswer:
     """What a client has sent about a call: a result, or a decision about it.
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fermata.aws.clock import is_valid_id
 from fermata.aws.dynamodb_items_and_writes import Write
@@ -18,6 +18,7 @@ from fermata.domain.events import ErrorEvent
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import FileDownloadLimits, OutputFormat
 from fermata.domain.tools import ClientTool, DirectCall
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.start.commit_start import StartedTurn
 from fermata.turns.start.idempotency import find_started_turn
 from fermata.turns.start.start_turn import start_turn
@@ -34,7 +35,7 @@ MAX_REPEATED_STARTS = 20
 BUDGET_EXHAUSTED_CODE = "budget_exhausted"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ClientRequest:
     """What a client asks for, whatever its protocol.
 

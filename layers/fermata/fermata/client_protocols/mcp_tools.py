@@ -1,7 +1,6 @@
 """List what an MCP client may call: the tools of the editors, and the agents of the workspace (decision 0378)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.definitions.definition_store import may_ask, read_agent_list
@@ -11,6 +10,7 @@ from fermata.content.space_access import may_read_content
 from fermata.domain.agent_ids import make_agent_scope
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import NEWEST_GENERATION, EditorGeneration
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool import Access, Execution, Tool
 from fermata.tools.tool_names import get_prefixed_name
 from fermata.turns.direct_tools import DirectTool, list_direct_tools
@@ -27,7 +27,7 @@ AGENT_TOOL_SCHEMA = {
 }
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class EditorTool:
     """A tool of an editor, and the scope that it belongs to."""
 

@@ -7,7 +7,6 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -18,6 +17,7 @@ from fermata.domain.blocks import AudioBlock, ImageBlock
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.image_header import IMAGE_MIME_TYPES, read_image_header
 from fermata.domain.run_settings import FileDownloadLimits
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.file_download import DownloadedFile, FileDownloadError
 from fermata.wire.bodies.turn_requests import ImagePart
 
@@ -31,7 +31,7 @@ DownloadFile: TypeAlias = Callable[[str, FileDownloadLimits], DownloadedFile]
 MessageContent: TypeAlias = str | ImageBlock | AudioBlock
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class MessageFile:
     """A file of a message, with the name and type that it is said to have."""
 

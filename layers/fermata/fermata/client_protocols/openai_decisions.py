@@ -5,12 +5,12 @@ of its function `decide_approval`, or, where it has declared none, sends lines o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.client_protocols.client_messages import ClientAnswer, parse_tool_content
 from fermata.client_protocols.openai_transcript import TranscriptMessage
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.approvals.approval_record import parse_approval_id
 from fermata.wire.renderers.turn_steps import FoldedCall
 
@@ -18,7 +18,7 @@ MAX_WRITTEN_REASON_CHARS = 500
 _VERBS = {"approve": True, "deny": False}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class WrittenDecision:
     """A decision that a user has written as a line of a message."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 
 from fermata.aws.clock import new_id
@@ -22,6 +21,7 @@ from fermata.conversations.discard_unused import discarded_if_refused
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.run_settings import OutputFormat
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.turn import Turn, find_turn_for_caller
 from fermata.turns.turn_log import LogEntry
 from fermata.wire.bodies.openai_requests import OpenAIRequestBody
@@ -42,7 +42,7 @@ UNKNOWN_RESULTS = "The results at the end are not those of the calls that an ans
 LATE_FORMAT = "The form of an answer is set when it begins, and not with the results of calls."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AskedAnswer:
     """What a request asks for, whichever of both kinds it is.
 
@@ -59,7 +59,7 @@ class AskedAnswer:
     previous_response: str = ""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AnswerPlace:
     """Which of the answers of a turn one is.
 
@@ -77,7 +77,7 @@ class AnswerPlace:
         return f".{self.call_count}{'d' if self.follows_decisions else ''}" if self.call_count else ""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Exchange:
     """A request, and the turn that answers it.
 

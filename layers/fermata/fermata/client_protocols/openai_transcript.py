@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
 from fermata.client_protocols.client_messages import ClientPrompt, defer_downloads, read_agui_prompt
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.wire.bodies.chat_clients import ClientToolBody
 from fermata.wire.bodies.openai_requests import OpenAIItem
 from fermata.wire.renderers.openai_answer import DECISION_TOOL
@@ -21,7 +22,7 @@ _DECISION_PREFIX = "mcpr_"
 FILE_NOTE = "[Here was a file that is not part of this conversation.]"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TranscriptCall:
     """A call that the client was shown."""
 
@@ -30,7 +31,7 @@ class TranscriptCall:
     arguments: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TranscriptMessage:
     """A message as the client has it. `parts` are those of a user's message besides text."""
 
@@ -64,7 +65,7 @@ class TranscriptMessage:
         return defer_downloads(read_agui_prompt, message)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Transcript:
     """A client's messages. `instructions` are those of its application."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.aws.clock import new_id
@@ -19,6 +19,7 @@ from fermata.domain.blocks import TextBlock
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.plan_refusals import check_plan_model
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import ALL_MODELS
 from fermata.limits.count_use import UseCounter
 from fermata.limits.monthly_messages import MonthlyMessages
@@ -35,7 +36,7 @@ STUDIO_SCOPE = "studio"
 NO_CONVERSATION = "There is no such conversation in this project."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StudioMessage:
     """A message to the studio's agent.
 

@@ -1,14 +1,13 @@
 """Read what an API key may do in a space now, so that one that is revoked or changed within a turn counts at once."""
 
-from dataclasses import dataclass
-
 from fermata.aws.api_key_rows import read_api_key_id, read_live_api_key
 from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey
 from fermata.domain.conversation_key import ConversationKeyRules
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AskingKey:
     """A key that asks for something in a space.
 

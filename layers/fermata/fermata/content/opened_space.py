@@ -1,7 +1,6 @@
 """Hold what somebody who works in a space needs for each read and write: the space, who it is, and under which key."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from fermata.aws.resources import Resources
@@ -12,9 +11,10 @@ from fermata.content.documents.document_rows import effect_sort_key
 from fermata.content.search.search_index import TextEmbedder
 from fermata.content.sent_image import SentImage
 from fermata.content.working_documents import WorkingDocuments
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class OpenedSpace:
     """A space, opened for an author.
 

@@ -9,7 +9,6 @@ a row may do nothing, and a row never permits more than the rights of its member
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fermata.aws.dynamodb_items_and_writes import (
@@ -29,6 +28,7 @@ from fermata.content.content_space import SpaceKey, list_spaces, read_space
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import ApiError, Conflict, Forbidden, InvalidRequest, NotFound, TooManyRequests
 from fermata.domain.plan_refusals import check_plan_quota
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanFeature, PlanQuota
 
 MemberRole = Literal["viewer", "reviewer", "editor"]
@@ -39,7 +39,7 @@ MAX_USER_BYTES = 200
 _CHANGED_MEANWHILE = "Somebody else has just changed this member. Try again."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SpaceMember:
     """A member of a space.
 
@@ -66,7 +66,7 @@ class SpaceMember:
         return {"user": self.user, "role": self.role, **lists}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Membership:
     """What the list of a space says about a user.
 

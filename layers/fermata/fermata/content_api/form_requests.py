@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -34,6 +33,7 @@ from fermata.domain.errors import (
 )
 from fermata.domain.plan_refusals import PlanLimitReached
 from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanFeature, PlanMeter, Subscription
 from fermata.limits.count_visitor import count_visitor
 from fermata.limits.metered_uses import MeteredUse, is_use_reserved, reserve_metered_use
@@ -49,7 +49,7 @@ _FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
 _NO_FORM = "There is no such form."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _OpenedForm:
     """A form that visitors may send."""
 

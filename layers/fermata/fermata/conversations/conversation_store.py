@@ -7,7 +7,6 @@ Deleting moves a conversation from the index of its user into the bin, from wher
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, ReadItem, Update
@@ -27,6 +26,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import Forbidden, NotFound, ServiceUnavailable
 from fermata.domain.page_cursor import decode_page_cursor, encode_page_cursor
+from fermata.domain.value_dataclass import value_dataclass
 
 MAX_TITLE_CHARS = 60
 MAX_UPDATE_ATTEMPTS = 5
@@ -34,7 +34,7 @@ CONVERSATION_NOT_FOUND = "Conversation not found"
 _CURSOR_PATTERN = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([A-Za-z0-9_-]{1,64})", re.ASCII)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ConversationPage:
     """One page of a list. `next_cursor` is None on the last page."""
 

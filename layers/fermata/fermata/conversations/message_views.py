@@ -5,7 +5,6 @@ Decision 0067 explains the pages.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 from urllib.parse import quote
 
@@ -27,6 +26,7 @@ from fermata.domain.dialect import Dialect
 from fermata.domain.errors import NotFound
 from fermata.domain.messages import Message, UsageSoFar
 from fermata.domain.usd_rounding import round_usd
+from fermata.domain.value_dataclass import value_dataclass
 
 MessageLine = dict[str, Any]
 ToolCallKey = tuple[str, int, str | None]
@@ -40,7 +40,7 @@ _MESSAGE_OVERHEAD_BYTES = 400
 _IMAGE_NOT_FOUND = "Conversation image not found"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class MessagePage:
     """Lines in order. `before` is the position that the page of older lines ends before; None when there is none."""
 
@@ -162,7 +162,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _MessageRenderer:
     """Render messages for one client.
 

@@ -16,7 +16,9 @@ def _to_bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-class Credential(StoredModel, alias_generator=StoredNames({"sealed_key": "sealed", "kms_key_id": "key_id"})):
+class Credential(
+    StoredModel, alias_generator=StoredNames({"sealed_key": "sealed", "kms_key_id": "key_id"}), defer_build=False
+):
     """One credential; its API key is encrypted.
 
     Attributes:

@@ -26,7 +26,7 @@ MAX_LISTED_CAPABILITIES_BYTES = 350_000
 """Compressed. An item of DynamoDB holds 400 KB; OpenRouter's list takes about 10."""
 
 
-class KnownCapabilities(DomainModel):
+class KnownCapabilities(DomainModel, defer_build=False):
     """What is known of one model. None means unknown: then the provider decides.
 
     Attributes:

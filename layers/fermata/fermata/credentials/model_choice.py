@@ -8,7 +8,7 @@ from fermata.domain.base import DomainModel
 from fermata.domain.errors import InvalidRequest, NotFound
 
 
-class ModelChoice(DomainModel):
+class ModelChoice(DomainModel, defer_build=False):
     """What the turn row pins; `version` is the credential's, for `credential_store.open_credential`."""
 
     credential_id: str

@@ -1,4 +1,8 @@
-"""Define the base classes of immutable models: of values with a JSON form, of values that a row stores, and of both."""
+"""Define the base classes of immutable models: of values with a JSON form, of values that a row stores, and of both.
+
+A model is built when it is first used. One that a usual turn uses says `defer_build=False`, so that it is built while
+its function is imported (decision 0608).
+"""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -11,7 +15,9 @@ from fermata.domain.wire_names import to_wire_name
 class DomainModel(BaseModel):
     """An immutable value. `to_wire` and `from_wire` convert it to and from the JSON of the API."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_wire_name, populate_by_name=True, extra="ignore")
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, alias_generator=to_wire_name, populate_by_name=True, extra="ignore"
+    )
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form: camelCase names; members that are None are left out."""
@@ -77,7 +83,9 @@ class StoredModel(BaseModel):
     Members that a newer version has added are kept, and written again with the row (decision 0253).
     """
 
-    model_config = ConfigDict(frozen=True, alias_generator=StoredNames({}), populate_by_name=True, extra="allow")
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, alias_generator=StoredNames({}), populate_by_name=True, extra="allow"
+    )
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

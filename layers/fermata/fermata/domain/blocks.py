@@ -7,7 +7,7 @@ from pydantic import Field
 from fermata.domain.base import DomainModel
 
 
-class TextBlock(DomainModel):
+class TextBlock(DomainModel, defer_build=False):
     kind: Literal["text"] = "text"
     text: str
 
@@ -41,7 +41,7 @@ class AudioBlock(DomainModel):
     """The bytes of the recording, once it is stored."""
 
 
-class ToolCallBlock(DomainModel):
+class ToolCallBlock(DomainModel, defer_build=False):
     """A tool call of the model. `input` is stored as the model sent it, before validation."""
 
     kind: Literal["toolCall"] = "toolCall"
@@ -54,7 +54,7 @@ class ToolCallBlock(DomainModel):
     """What is wrong with malformed arguments, for the model to read: the place and the text (decision 0197)."""
 
 
-class ToolResultBlock(DomainModel):
+class ToolResultBlock(DomainModel, defer_build=False):
     """The result of a tool call. The model reads `data` or `error`."""
 
     kind: Literal["toolResult"] = "toolResult"

@@ -23,7 +23,7 @@ class Capability(StrEnum):
     CONTENT = "ai.content.manage"
 
 
-class Caller(DomainModel):
+class Caller(DomainModel, defer_build=False):
     """The user a request acts for. Capabilities are open strings: editors add their own, such as `site.read`."""
 
     tenant: str

@@ -28,7 +28,7 @@ def get_child_turn(conversation: str) -> str:
     return conversation.partition(_CHILD_SEPARATOR)[2]
 
 
-class Conversation(DomainModel):
+class Conversation(DomainModel, defer_build=False):
     """The metadata and totals of a conversation.
 
     `claim` is the turn that may write messages now; `next_position` is the position of its next message. Totals count

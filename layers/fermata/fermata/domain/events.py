@@ -7,7 +7,7 @@ document describes it, and each renderer writes it for the dialects in `visible_
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import InitErrorDetails
 
 from fermata.domain.base import DomainModel
@@ -20,8 +20,6 @@ EVENT_CLASSES: dict[str, type["Event"]] = {}
 
 class Event(DomainModel):
     """Base class of all events. The class of an event that does not occur is never built (decision 0169)."""
-
-    model_config = ConfigDict(defer_build=True)
 
     visible_to: ClassVar[Sequence[Dialect]] = get_args(Dialect)
     """Dialects whose clients receive the event. An event that is visible to none never leaves the log."""

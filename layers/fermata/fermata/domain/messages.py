@@ -9,7 +9,7 @@ from fermata.domain.blocks import Block
 Role = Literal["user", "assistant", "tool"]
 
 
-class UsageSoFar(DomainModel):
+class UsageSoFar(DomainModel, defer_build=False):
     """What a turn had used when a message was stored, that of its earlier rounds included."""
 
     prompt_tokens: int
@@ -17,7 +17,7 @@ class UsageSoFar(DomainModel):
     cost_usd: Decimal
 
 
-class Message(DomainModel):
+class Message(DomainModel, defer_build=False):
     """One message, stored as one row. Positions increase and may have gaps."""
 
     position: int

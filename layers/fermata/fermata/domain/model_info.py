@@ -9,7 +9,7 @@ from fermata.domain.base import DomainModel
 ModelTier = Literal["smartest", "smart", "balanced", "fast", "cheap"]
 
 
-class ModelCapabilities(DomainModel, defer_build=True):
+class ModelCapabilities(DomainModel):
     """The features of a model that requests depend on."""
 
     tool_calling: bool
@@ -19,14 +19,14 @@ class ModelCapabilities(DomainModel, defer_build=True):
     streaming: bool = True
 
 
-class ListPrice(DomainModel, defer_build=True):
+class ListPrice(DomainModel):
     """USD per million tokens, for display. Billed amounts are computed with exact decimals (pricing/)."""
 
     input_per_mtok: float = Field(alias="inputPerMTok")
     output_per_mtok: float = Field(alias="outputPerMTok")
 
 
-class ModelInfo(DomainModel, defer_build=True):
+class ModelInfo(DomainModel):
     """A model as the API lists it. `fallback` models are common ones that were not fetched from the provider."""
 
     id: str

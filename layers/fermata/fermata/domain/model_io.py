@@ -15,7 +15,7 @@ from fermata.domain.run_settings import OutputFormat, ToolChoice
 from fermata.domain.tools import ToolSpec
 
 
-class SamplingSettings(DomainModel):
+class SamplingSettings(DomainModel, defer_build=False):
     """How a model chooses its words. What is None or empty is left to the provider."""
 
     temperature: float | None = None
@@ -35,7 +35,7 @@ class SamplingSettings(DomainModel):
 DEFAULT_SAMPLING = SamplingSettings()
 
 
-class ModelRequest(DomainModel):
+class ModelRequest(DomainModel, defer_build=False):
     """One provider request.
 
     `system` is the stable part of the prompt. `volatile` changes with every turn and is sent last, so that the prefix
@@ -95,7 +95,7 @@ class FinishReason(StrEnum):
     """The provider expects the same request again, extended by this response (Anthropic's `pause_turn`)."""
 
 
-class TokenUsage(DomainModel):
+class TokenUsage(DomainModel, defer_build=False):
     """The tokens one provider request used, as its provider counts them."""
 
     prompt: int = 0
@@ -133,7 +133,7 @@ class ReasoningDelta:
     text: str
 
 
-class ModelResponse(DomainModel):
+class ModelResponse(DomainModel, defer_build=False):
     """The complete response to one provider request. A driver yields it last."""
 
     blocks: tuple[Block, ...]

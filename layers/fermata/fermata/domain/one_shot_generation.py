@@ -1,7 +1,7 @@
 """Define a request to a model without a conversation: for a text, an object or decisions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.domain.blocks import ImageBlock
@@ -9,13 +9,14 @@ from fermata.domain.messages import Role
 from fermata.domain.model_decisions import DecisionQuestion
 from fermata.domain.model_io import DEFAULT_SAMPLING, SamplingSettings
 from fermata.domain.run_settings import OutputFormat
+from fermata.domain.value_dataclass import value_dataclass
 
 DEFAULT_GENERATE_RETRIES = 2
 DEFAULT_MODEL_SCOPE = "content"
 """The scope whose default model answers a request that names none."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class GenerateRequest:
     """What is asked.
 

@@ -3,14 +3,13 @@
 One table for every verb that needs a part of a plan, and for the test that each part is asked for somewhere.
 """
 
-from dataclasses import dataclass
-
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import WORKSPACE_PLANS, PlanFeature, PlanMeter, PlanQuota
 
 PlanPartName = PlanMeter | PlanQuota | PlanFeature
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PlanPart:
     """A part of a plan.
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from fermata.domain.base import DomainModel
 
@@ -24,9 +24,7 @@ def _list_stops(value: Any) -> Any:
 
 
 class _SettingsModel(DomainModel):
-    """The base of these models. Few functions validate one, so that each is built on first use (decision 0358)."""
-
-    model_config = ConfigDict(defer_build=True)
+    """The base of these models. Few functions validate one, so that most are built on first use (decision 0358)."""
 
 
 _Name = Annotated[str, StringConstraints(min_length=1)]
@@ -45,7 +43,7 @@ class NamedToolChoice(_SettingsModel):
 ToolChoice = Literal["auto", "required", "none"] | NamedToolChoice
 
 
-class RunTimeLimits(_SettingsModel):
+class RunTimeLimits(_SettingsModel, defer_build=False):
     """How long a turn, a step and the wait for the next part of a response may take, in milliseconds."""
 
     total_ms: _Count | None = None

@@ -36,7 +36,7 @@ AWAITED_CODE = "awaited"
 """The code of a call whose tool sends its result later. No client sees it."""
 
 
-class ToolOutput(DomainModel):
+class ToolOutput(DomainModel, defer_build=False):
     """The outcome of a tool call: `data`, or an `error` for the model to read. No exception is raised for a failure.
 
     `conflict` means that nothing was done, because the document has changed since the call was planned (decision 0115).
@@ -104,7 +104,7 @@ def read_sub_agent_text(data: Any) -> str | None:
     return str(data["text"])
 
 
-class ToolSpec(DomainModel):
+class ToolSpec(DomainModel, defer_build=False):
     """The description of a tool that the model receives."""
 
     name: str

@@ -6,6 +6,8 @@ that all of this is data (decision 0255).
 """
 
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import Literal
 
 FrameTag = Literal["context", "result"]
@@ -32,14 +34,7 @@ def _spell_tag(name: str) -> str:
     return f"[{_INVISIBLE}]{{0,4}}+".join(letters)
 
 
-_TAG_START = re.compile(
-    rf"[{_BRACKETS}](?=[\W_]{{0,32}}+(?:{_spell_tag('context')}|{_spell_tag('result')}))", re.IGNORECASE
-)
-"""The start of a tag that reads like one of a frame, also with spaces, invisible characters, look-alikes of its letters
-or another bracket.
-
-The lookahead is bounded, so that the search is linear.
-"""
+_BRACKET = re.compile(f"[{_BRACKETS}]")
 FRAMES_RULE = """
 
 What others wrote
@@ -65,7 +60,7 @@ def frame_context(situation: str, instruction: str = "") -> str:
 
 def escape_frames_in_text(text: str) -> str:
     """Escape what could start a tag of a frame in plain text."""
-    return _TAG_START.sub(lambda match: "&lt;" if match[0] == "<" else f"&#{ord(match[0])};", text)
+    return _replace_tag_starts(text, lambda match: "&lt;" if match[0] == "<" else f"&#{ord(match[0])};")
 
 
 def escape_frames_in_json(text: str) -> str:
@@ -73,4 +68,20 @@ def escape_frames_in_json(text: str) -> str:
 
     These characters occur in strings only.
     """
-    return _TAG_START.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _replace_tag_starts(text, lambda match: f"\\u{ord(match[0]):04x}")
+
+
+def _replace_tag_starts(text: str, replace: Callable[[re.Match[str]], str]) -> str:
+    return _get_tag_start().sub(replace, text) if _BRACKET.search(text) else text
+
+
+@cache
+def _get_tag_start() -> re.Pattern[str]:
+    """Return a pattern of the start of a tag that reads like one of a frame; the first text with a bracket needs it.
+
+    It knows such tags also with spaces, invisible characters, look-alikes of their letters or another bracket. The
+    lookahead is bounded, so that the search is linear.
+    """
+    return re.compile(
+        rf"[{_BRACKETS}](?=[\W_]{{0,32}}+(?:{_spell_tag('context')}|{_spell_tag('result')}))", re.IGNORECASE
+    )

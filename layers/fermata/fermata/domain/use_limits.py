@@ -1,14 +1,15 @@
 """Define how much one user, or all users of a tenant together, may use (docs/limits.md)."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 
 from pydantic import Field, ValidationError
 
 from fermata.domain.base import RecordModel
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class UseLimits:
     """The limits of one user, of a tenant, or of a part of a tenant's limits."""
 
@@ -28,7 +29,7 @@ DEFAULT_TENANT_LIMITS = UseLimits(
 )
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CallerLimits:
     """What limits a caller: its own limits, and those of its tenant."""
 

@@ -4,13 +4,14 @@ A workspace is a tenant; its projects are content spaces (decision 0480).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from fermata.domain.base import RecordModel
+from fermata.domain.value_dataclass import value_dataclass
 
 SubscriptionState = Literal["active", "trial", "grace", "cancelled"]
 UNLIMITED_PLAN = "community"
@@ -54,7 +55,7 @@ PlanLimits = Mapping[PlanMeter | PlanQuota, int]
 ALL_MODELS = ("*",)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class WorkspacePlan:
     """A plan. What its limits do not name is unlimited.
 

@@ -5,9 +5,10 @@ without, or can write in another way, the provider repeats the request with that
 """
 
 import re
-from dataclasses import dataclass
+from functools import cached_property
 
 from fermata.domain.errors import ProviderError
+from fermata.domain.value_dataclass import value_dataclass
 
 ADJUSTABLE_STATUSES = (400, 404, 422, 500)
 """Some servers answer 500 when a model's chat template refuses the messages."""
@@ -21,37 +22,35 @@ AppliedAdjustments = frozenset[str]
 NO_ADJUSTMENTS: AppliedAdjustments = frozenset()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Adjustment:
     """One way to change a request that a server refuses.
 
     Attributes:
         name: Identifies the adjustment; the provider's `build_body` may ask whether it is applied.
-        refusal_pattern: Matches the words of a refusal that this adjustment answers.
+        refusal_words: A pattern of the words of a refusal that this adjustment answers.
         drops: The member of the request body that is left out, if the change is no more than that.
         is_lasting: True if the refusal is about the server, its model or the account, so that later requests need
             the adjustment too; False if it is about the conversation.
     """
 
     name: str
-    refusal_pattern: re.Pattern[str]
+    refusal_words: str
     drops: str | None = None
     is_lasting: bool = True
 
-
-def make_adjustment(
-    name: str, refusal_pattern: str, *, drops: str | None = None, is_lasting: bool = True
-) -> Adjustment:
-    """Compile `refusal_pattern`; it ignores case and may span lines."""
-    return Adjustment(name, re.compile(refusal_pattern, re.I | re.S), drops, is_lasting)
+    @cached_property
+    def refusal_pattern(self) -> re.Pattern[str]:
+        """`refusal_words`, compiled when a server refuses something; it ignores case and may span lines."""
+        return re.compile(self.refusal_words, re.I | re.S)
 
 
-def drop_field(field_name: str, refusal_pattern: str) -> Adjustment:
+def drop_field(field_name: str, refusal_words: str) -> Adjustment:
     """Make the adjustment that leaves one member of the request body out."""
-    return make_adjustment(f"drop {field_name}", refusal_pattern, drops=field_name)
+    return Adjustment(f"drop {field_name}", refusal_words, drops=field_name)
 
 
-NINE_CHARACTER_CALL_IDS = make_adjustment("nine-character call ids", r"tool call id.{0,120}length of 9")
+NINE_CHARACTER_CALL_IDS = Adjustment("nine-character call ids", r"tool call id.{0,120}length of 9")
 """For Mistral, which any gateway may stand in front of; the mappers of all protocols know it."""
 OMIT_THINKING_BLOCKS = "omit thinking blocks"
 """For a server that cannot verify Anthropic's signatures: those of another account or another gateway."""
@@ -90,8 +89,8 @@ _WORDLESS_REFUSAL = (
 )
 """Matches a refusal that says no more than that it is one, as gateways do (decision 0344)."""
 _REFUSED_HISTORY = f"{_HISTORY_REFUSAL}|{_TEMPLATE_REFUSAL}|{_WORDLESS_REFUSAL}"
-FLATTEN_EARLIER_TURNS = make_adjustment("flatten earlier turns", _REFUSED_HISTORY, is_lasting=False)
-FLATTEN_HISTORY = make_adjustment("flatten the history", _REFUSED_HISTORY, is_lasting=False)
+FLATTEN_EARLIER_TURNS = Adjustment("flatten earlier turns", _REFUSED_HISTORY, is_lasting=False)
+FLATTEN_HISTORY = Adjustment("flatten the history", _REFUSED_HISTORY, is_lasting=False)
 HISTORY_REPAIRS = (FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY)
 """The last adjustments of every provider: calls, results and reasoning become plain text (decision 0198)."""
 
@@ -111,7 +110,7 @@ def is_template_refusal(error: ProviderError) -> bool:
     return re.search(_TEMPLATE_REFUSAL, error.detail, re.IGNORECASE) is not None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RefusingServer:
     """What lasting adjustments are remembered for.
 

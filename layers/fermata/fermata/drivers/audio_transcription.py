@@ -9,13 +9,13 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import TokenUsage
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.model_listing import ModelListClient
 from fermata.drivers.provider import Provider
 from fermata.drivers.retry_policy import Failure
@@ -37,7 +37,7 @@ _INSTRUCTION = (
 _FORMAT = {"type": "OBJECT", "properties": {"transcript": {"type": "STRING"}}, "required": ["transcript"]}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AudioFile:
     """A recording of one of the known types."""
 

@@ -2,12 +2,12 @@
 
 import itertools
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
 from fermata.domain.model_info import ModelInfo
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.model_labels import label_unnamed_models
 from fermata.drivers.provider import Provider
@@ -20,7 +20,7 @@ MAX_LISTING_BYTES = 8 * 1024 * 1024
 MAX_LISTED_MODELS = 2_000
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ModelListClient:
     """Read JSON from one provider's server; what a provider's `list_models` works with."""
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 
 from fermata.domain.errors import ProviderError
-from fermata.drivers.adjustments import RefusingServer, make_adjustment
+from fermata.drivers.adjustments import Adjustment, RefusingServer
 
-USE_FALLBACK = make_adjustment("use the fallback protocol", r"$^")
+USE_FALLBACK = Adjustment("use the fallback protocol", r"$^")
 """Remembered for a server that answers only to the fallback protocol. No refusal matches it by words alone."""
 _NO_SUCH_PATH_STATUSES = (404, 405, 501)
 _MISSING_MODEL = re.compile(r"model\b.{0,300}(?:not found|not exist)|\bpull", re.IGNORECASE | re.DOTALL)

@@ -5,13 +5,14 @@ A provider is one module in `drivers/providers/` with a `PROVIDER` record, and o
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.adjustments import (
     HISTORY_REPAIRS,
     Adjustment,
@@ -64,7 +65,7 @@ def _get_chat_sampling(_request: ModelRequest) -> SamplingFields:
     return CHAT_SAMPLING
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ModelTraits:
     """What is known of a provider's models without asking its server (decision 0044).
 
@@ -100,7 +101,7 @@ class ModelTraits:
         return self.capabilities_by_model.get(model, self.capabilities)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Provider:
     """One provider: where it is, how it is spoken to, and what its models can do.
 

@@ -12,12 +12,12 @@ A turn has three ways to go on after a failure. `RetryPolicy` decides all of the
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import ModelRequest, StreamPart
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def is_retryable_response(status: int, headers: Mapping[str, str], failure: Fail
     return failure is Failure.NO_ANSWER or (failure is not Failure.QUOTA_SPENT and is_retryable_status(status))
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RetryPolicy:
     """How often and when a failed request is repeated.
 

@@ -1,16 +1,17 @@
 """Write what an agent sets of sampling into a request, as far as its protocol has a member for it (decision 0365)."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.domain.model_io import ModelRequest, SamplingSettings
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.adjustments import Adjustment, drop_field
 
 _ALL = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SamplingFields:
     """Where the body of a request has each setting of sampling.
 

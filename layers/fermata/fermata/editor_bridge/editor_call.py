@@ -1,7 +1,6 @@
 """Send a call to an open editor, and take its answer once: from the request of an assistant to that of a browser."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.blob_store import BLOB_THRESHOLD_BYTES
@@ -10,6 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, NotFound
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.editor_bridge.open_editors import (
     ROW_SECONDS,
     OpenEditor,
@@ -30,7 +30,7 @@ class EditorCallGone(NotFound):
         super().__init__(CALL_GONE_MESSAGE, reason="no_open_request")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class EditorCall:
     """A call that an editor carries out.
 

@@ -7,7 +7,6 @@ An editor renews its row while its stream lasts. A row that is not renewed count
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fermata.aws.blob_store import snapshots_folder
 from fermata.aws.clock import new_id
@@ -17,6 +16,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.dialect import EditorGeneration, ToolNameVariant
 from fermata.domain.errors import Forbidden
+from fermata.domain.value_dataclass import value_dataclass
 
 EDITOR_LEASE_SECONDS = 120
 EDITOR_RENEWAL_SECONDS = 30
@@ -27,7 +27,7 @@ EDITOR_ID_PREFIX = "editor-"
 """With which the bridge id of an open editor begins. That of a turn is shorter."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class OpenEditor:
     """An editor that carries out calls.
 

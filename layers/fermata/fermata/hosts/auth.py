@@ -1,13 +1,14 @@
 """Sign the token that states to a host which user a request acts for."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from fermata.domain.value_dataclass import value_dataclass
 
 HOST_AUDIENCE = "host"
 HOST_TOKEN_SECONDS = 60
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class HostCaller:
     """The user a host request acts for, and the turn it belongs to.
 

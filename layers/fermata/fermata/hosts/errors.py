@@ -1,9 +1,10 @@
 """Convert failed host requests to errors whose messages a model can act on and pass on to its user."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fermata.domain.errors import FermataError, ProviderError
 from fermata.domain.lenient_json import UnreadableJson, read_bounded_json
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.error_mapping import redact_secrets
 
 MAX_HOST_REASON_CHARS = 300
@@ -25,7 +26,7 @@ class HostError(FermataError):
         self.status = status
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class HostRequest:
     """A request as error messages describe it."""
 

@@ -1,10 +1,10 @@
 """Count what is used in a day in UTC, in `day`, `uploads` and `bytes`. They are added in any order."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from fermata.aws.dynamodb_items_and_writes import Item
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.is_count import is_count
 
@@ -13,7 +13,7 @@ _DAY = "day"
 _COUNTS = (UPLOADS, STORED_BYTES)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DayCounts:
     """The counts of a day of a row as it was read."""
 

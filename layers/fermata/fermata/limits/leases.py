@@ -10,10 +10,10 @@ when leases have expired, or in a row with a `version`, which earlier versions o
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.count_row_update import CountRowUpdate
 
 LEASE_PREFIX = "x#"
@@ -26,7 +26,7 @@ _MAX_REMOVED = 100
 """Dead leases that one write removes, so that its expression is not too long."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Leases:
     """The leases of a row as it was read.
 

@@ -7,7 +7,6 @@ Under the same id a use is reserved once, however often its request is sent.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_client import draw_pause
@@ -22,6 +21,7 @@ from fermata.aws.dynamodb_items_and_writes import (
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.plan_refusals import build_month_refusal, check_plan_is_open, to_month
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.month_counts import (
     MonthUse,
@@ -37,7 +37,7 @@ _ROW_SECONDS = 40 * 86_400
 _MAX_ATTEMPTS = 20
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class MeteredUse:
     """A use of the plan.
 
@@ -54,7 +54,7 @@ class MeteredUse:
     own_limit: int | None = None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class UseReservation:
     """A use that is reserved, in a month.
 
@@ -137,7 +137,7 @@ def build_use_counts(
     return counting.build_counts()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class UseCounting:
     """One attempt to count a use, with its rows as they are now. Its writes may stand beside others."""
 

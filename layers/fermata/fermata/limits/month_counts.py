@@ -7,11 +7,11 @@ A row has a number for each meter, and how many came from where. A use counts in
 condition that each has room for it, so that any number at once stay within the limit.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanMeter
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.is_count import is_count
@@ -51,7 +51,7 @@ def read_month_count(item: Item | None, name: str) -> int:
     return count if is_count(count) else 0
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class MonthUse:
     """One use that a month's row counts.
 

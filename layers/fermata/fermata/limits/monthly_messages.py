@@ -5,12 +5,12 @@ as there is room for. A turn that does not start counts nothing, and a repeated 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.aws.resources import Resources
 from fermata.domain.plan_refusals import to_month
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanMeter, Subscription
 from fermata.limits.metered_uses import MeteredUse, build_use_counts
 from fermata.limits.month_counts import build_months_key, read_month_count
@@ -19,7 +19,7 @@ MessageSource = Literal["studio", "api"]
 """Where a message comes from: the studio's chat, or the Conversation API."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class MonthlyMessages:
     """The messages that a workspace, and one user or key of it, may send in a month in UTC.
 

@@ -9,10 +9,10 @@ is that the base is the one that was read or computed, and that not more is used
 (decision 0288). `free_at` is the sum of both, as earlier versions of this service stored it.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fermata.aws.dynamodb_items_and_writes import Item
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.is_count import is_count
 
@@ -29,7 +29,7 @@ class PromptRate(NamedTuple):
     reset_seconds: int
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PromptBucket:
     """The prompts of a row as it was read."""
 

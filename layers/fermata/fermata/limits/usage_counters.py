@@ -10,11 +10,11 @@ limits do not disturb each other. An attribute that this package cannot have wri
 write replaces it (decisions 0239 and 0288).
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from fermata.aws.dynamodb_items_and_writes import Delete, Item, ItemKey, Update
 from fermata.domain.use_limits import UseLimits
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.day_counts import STORED_BYTES, UPLOADS, DayCounts
 from fermata.limits.leases import READER_LEASE_SECONDS, ROW_TTL_SECONDS, Leases
@@ -33,7 +33,7 @@ _COUNTED = ("leases", "base_us", "day", "version")
 LimitReason = Literal["prompts", "turns", "readers", "uploads", "stored_bytes"]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Use:
     """What a request uses."""
 
@@ -50,7 +50,7 @@ class Use:
     """The id of a use that goes along with no other write, which would refuse its late copy."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class LimitReached:
     """A limit that a request exceeds, and the seconds until it may succeed; None where nobody can know them."""
 
@@ -59,7 +59,7 @@ class LimitReached:
     free_in: float | None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class UsageCounters:
     """The counts of a row as it was read, and the limits that they are held against."""
 
@@ -126,7 +126,7 @@ class UsageCounters:
         return DayCounts(self.item, self.now)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ReaderCounters(UsageCounters):
     """The same of a row that counts readers."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -10,6 +10,7 @@ from fermata.agents.definitions.agent_definition import McpSource
 from fermata.agents.definitions.tenant_secrets import resolve_secrets
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.secret_veil import SecretVeil
 from fermata.signed_requests.signed_post import RESERVED_HEADERS
 
@@ -20,7 +21,7 @@ _MCP_HEADERS = frozenset({"accept", "mcp-session-id", "mcp-protocol-version", "l
 MAX_LABEL_CHARS = 60
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class McpServer:
     """A server, and how it is reached.
 

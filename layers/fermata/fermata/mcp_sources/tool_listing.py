@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fermata.agents.approval_policy import fold_tool_name
@@ -12,6 +11,7 @@ from fermata.agents.tool_sources.mcp_tools import McpPin, PinnedMcpSource, Pinne
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError
 from fermata.domain.surrogates_and_infinities import to_storable_json
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.mcp_sources.mcp_server import McpServer, make_source_label, open_mcp_server
 from fermata.remote_tools.provider_alias import make_provider_alias
 from fermata.tools.schema.check_manifest_schema import find_schema_problem
@@ -31,7 +31,7 @@ MAX_WARNINGS = 20
 MAX_SOURCES_AT_ONCE = 16
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ListedSources:
     """The tools that a turn gets, and what its user should know about those that it does not get."""
 
@@ -66,7 +66,7 @@ def list_sources(
     return ListedSources(McpPin(sources=tuple(sources)), tuple(warnings[:MAX_WARNINGS]))
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _Listing:
     source: PinnedMcpSource
     listed: Sequence[Any] = ()

@@ -8,7 +8,6 @@ A start is good for a minute, a run for fifteen. Rows expire with the run.
 import base64
 import json
 import zlib
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fermata.aws.clock import is_valid_id, new_id
@@ -16,6 +15,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, Up
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import PayloadTooLarge, TooManyRequests
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.turn import load_turn
 from fermata.turns.turn_log import read_end_type
 
@@ -29,7 +29,7 @@ TOO_MANY_CHATS = "Too many pending streams for this session"
 ChatState = Literal["pending", "active", "answered", "cancelled"]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ChatRun:
     """A chat that was started. `turn` is there once it runs, `answer` if it needed none."""
 

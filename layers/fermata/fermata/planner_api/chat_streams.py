@@ -1,13 +1,13 @@
 """Run the chat of a stream, once, and say what its reader gets: the frames of a turn, or those of an answer."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Forbidden, Gone, InvalidRequest, LogRewound
 from fermata.domain.events import CancelledEvent
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.planner_api.chat_store import ChatRun, is_chat_over, load_chat, settle_chat
 from fermata.planner_api.route_chat import ChatAnswer, answer_chat, build_prompt
 from fermata.plans.drafts.draft_rows import DraftLocation
@@ -29,7 +29,7 @@ ANSWER_SEQ = FRAMES_PER_EVENT
 """`_seq` of the only frame of an answer."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class OpenedStream:
     """What a reader gets: the log of a turn, or the bytes of an answer."""
 

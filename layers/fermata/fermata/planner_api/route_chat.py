@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.blocks import TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.planner_api.sessions import PLANNER_SCOPE, read_object
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
@@ -27,7 +27,7 @@ from fermata.wire.renderers.planner_result import build_result
 WAITING_STEP = "The plan of the last step waits. Apply it or discard it first."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ChatAnswer:
     """What a chat is answered without a turn: an HTTP status, and the result."""
 

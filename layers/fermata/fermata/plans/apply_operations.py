@@ -1,10 +1,10 @@
 """Apply the operations of a plan to a draft: all of them, or none (decision 0336)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.base import DomainModel
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.block_operations import apply_block_operation
 from fermata.plans.edit_plan import InvalidPlan, PlanViolation
 from fermata.plans.operations import (
@@ -43,7 +43,7 @@ class OperationOutcome(DomainModel):
     updated_slug: str | None = None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AppliedOperations:
     """The draft after all operations, and what became of each."""
 

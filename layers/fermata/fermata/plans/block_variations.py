@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.page_model import PageBlock
 
 DEFAULT_VARIATIONS = 3
@@ -22,7 +22,7 @@ _SYSTEM = (
 )
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BlockVariation:
     """A variation: what it is called, in a sentence what is different, and the props that it changes."""
 

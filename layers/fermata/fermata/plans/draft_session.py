@@ -1,9 +1,10 @@
 """Open the draft of a turn's conversation for its tools."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.draft_store import load_draft
 from fermata.plans.drafts.multi_step_request import find_chain_after
@@ -14,7 +15,7 @@ from fermata.plans.plan_submission import PlanSubmission
 from fermata.plans.submit_plan import submit_plan
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DraftSession:
     """The draft that the tools of one turn read and change.
 

@@ -1,12 +1,12 @@
 """Define an edit plan, validate a candidate for one, and tell a model what of it to correct."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from fermata.domain.base import DomainModel
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.operations import PLAN_OPERATIONS, PlanOperation
 
 MAX_OPERATIONS = 200
@@ -44,7 +44,7 @@ class EditPlan(DomainModel):
         return [operation.to_wire() for operation in self.ops]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PlanViolation:
     """A place of a plan that is wrong, such as `ops[1].blockId`, and what is wrong with it."""
 

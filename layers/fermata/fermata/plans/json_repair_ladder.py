@@ -7,10 +7,10 @@ undone as a whole: what a repair has left out is missing in sight. A tool call's
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fermata.domain.lenient_json import UnreadableJson, read_plain_json
+from fermata.domain.value_dataclass import value_dataclass
 
 RepairStrategy = Literal["none", "basic_repair", "bare_minus", "close_brackets", "truncate_at_boundary"]
 MAX_BOUNDARIES = 10
@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<open>[{{\[])|(?P<close>[}}\]])|(?P<comma>,)", re.S)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RepairedJson:
     """A value, and which repair has read it."""
 

@@ -1,10 +1,11 @@
 """Take a submitted plan: normalize and validate it, and apply it at once or hold it for its user (decision 0338)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.apply_operations import AppliedOperations, PlanFailed, apply_operations
 from fermata.plans.apply_plan import apply_pending_plan
 from fermata.plans.destructive_gate import DestructiveReason, find_destructive_reasons
@@ -30,7 +31,7 @@ from fermata.plans.plan_submission import PlanSubmission
 from fermata.plans.user_intent import asks_to_plan_first
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PreparedPlan:
     """A valid plan, the draft as it would be, and why it is held; no reasons for one that is applied at once."""
 

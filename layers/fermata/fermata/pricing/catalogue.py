@@ -67,7 +67,7 @@ _priced_models: TypeAdapter[dict[str, PricedModel]] = TypeAdapter(dict[str, Pric
 _openrouter_models: TypeAdapter[dict[str, CatalogueModel]] = TypeAdapter(dict[str, CatalogueModel])
 
 
-class PriceCatalogue(DomainModel):
+class PriceCatalogue(DomainModel, defer_build=False):
     """One version of the catalogue.
 
     Attributes:

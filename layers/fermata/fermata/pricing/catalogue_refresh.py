@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import httpx
 
@@ -10,6 +9,7 @@ from fermata.aws import observability
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CATALOGUE_CACHE_SECONDS, InvalidCatalogue
 
@@ -25,7 +25,7 @@ class CatalogueUnavailable(RuntimeError):
     """The catalogue could not be fetched; the stored one stays."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RefreshResult:
     """`outcome`: fetched | fresh (young enough) | underway (another process fetches it now)."""
 

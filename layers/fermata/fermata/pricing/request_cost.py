@@ -14,7 +14,7 @@ MIN_USD_STEP = Decimal("1e-24")
 """DynamoDB holds numbers of 38 digits at most."""
 
 
-class RequestCost(DomainModel):
+class RequestCost(DomainModel, defer_build=False):
     """The cost of one request.
 
     Attributes:

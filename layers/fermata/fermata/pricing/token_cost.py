@@ -6,7 +6,7 @@ from fermata.domain.base import StoredModel
 from fermata.domain.model_io import TokenUsage
 
 
-class Price(StoredModel):
+class Price(StoredModel, defer_build=False):
     """Exact USD per million tokens. Without a cache rate, cached tokens cost the input rate."""
 
     input_per_mtok: Decimal

@@ -7,13 +7,14 @@ out. A missing file is a warning.
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ApiError, InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.remote_tools.registration_checks import check_static_headers
 from fermata.remote_tools.tool_definition import RegisteredTool, ToolDefinition, ToolSecrets
@@ -24,7 +25,7 @@ MAX_DEPLOYMENT_TOOLS = 64
 _ID_CHARS = 20
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DeploymentTool:
     """One tool of the file."""
 

@@ -6,13 +6,14 @@ without a body has the members of the input in its query, and the agent in a hea
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from fermata.agents.definitions.agent_definition import EndpointDefinition
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import UnreadableJson
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderResponse
@@ -36,7 +37,7 @@ _MARKERS = frozenset({"~k", "~r", "~l"})
 MAX_WIRE_MESSAGE_CHARS = 1000
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CallingAgent:
     """What an endpoint is told about the agent that calls it. No model can set it."""
 
@@ -49,7 +50,7 @@ class CallingAgent:
         return {"id": self.id, "conversationId": self.conversation, "userId": self.user}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class EndpointCall:
     """One call of an endpoint. `attempt` sends it; every attempt has the same key.
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from fermata.domain.tools import ToolExecution, ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name
 from fermata.tools.schema.validate_manifest_value import find_schema_violation
 
@@ -60,12 +61,12 @@ class AttemptFailed(Exception):
         self.is_unanswered = is_unanswered
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ResultComesLater:
     """What an attempt returns whose tool will send its result later."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ManifestTool:
     """A tool that can be executed: its manifest, and the function that makes one attempt with valid arguments.
 
@@ -76,7 +77,7 @@ class ManifestTool:
     attempt: Callable[[Mapping[str, Any]], Any]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ConsentPolicy:
     """Which calls run without being asked for."""
 
@@ -89,7 +90,7 @@ APPROVED = ConsentPolicy(requires_approval_for_write=False)
 """The policy of a call that has passed the gate in front of all runners."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ExecutionClock:
     """The time of an execution. `sleep` may raise AttemptFailed when the turn has ended meanwhile."""
 

@@ -1,12 +1,12 @@
 """Define a request of a tool that its provider charges for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fermata.domain.model_io import TokenUsage
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PaidRequest:
     """What a provider has reported of a request that it charges for.
 

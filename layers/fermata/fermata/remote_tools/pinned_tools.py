@@ -1,12 +1,12 @@
 """Choose the remote tools that a turn is offered when it starts, and build their records in its rounds."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.built_in.host_names import may_reach_any_host
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_deployment_tools, list_deployment_lines
@@ -103,7 +103,7 @@ def add_remote_tools(toolset: Toolset, definitions: Mapping[str, ToolDefinition]
     return Toolset(toolset.name, (*toolset.tools, *remote_tools))
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RemoteToolHandler:
     """Calls one version of a remote tool through the turn that runs it."""
 

@@ -1,11 +1,12 @@
 """Make one attempt of a remote tool: a signed POST to its endpoint, and what its response means."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import UnreadableJson
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderConnection
@@ -35,7 +36,7 @@ def is_refused_status(status: int) -> bool:
     return status in _REFUSED_STATUSES
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RemoteCallContext:
     """What a remote tool is told about the call.
 
@@ -61,7 +62,7 @@ class RemoteCallContext:
         }
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RemoteEndpoint:
     """Where a remote tool is reached, with its opened secrets."""
 
@@ -70,7 +71,7 @@ class RemoteEndpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RemoteCall:
     """One call of a remote tool. `attempt` sends it; every attempt has the same id."""
 

@@ -83,7 +83,7 @@ class RegisteredTool(StoredModel):
     updated_at: str
 
 
-class RegisteredTools(StoredModel):
+class RegisteredTools(StoredModel, defer_build=False):
     """The tools of a tenant, by `normalize_tool_name`, and the versions that running turns may still use."""
 
     tools: dict[str, RegisteredTool] = Field(default_factory=dict)

@@ -3,11 +3,11 @@
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fermata.aws.security_events import log_refused_address
 from fermata.domain.errors import ProviderError
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.signed_requests.signature import SIGNATURE_HEADERS, sign_request
@@ -26,7 +26,7 @@ RESERVED_HEADERS = SIGNATURE_HEADERS | {
 """Headers that a tenant cannot set: the service sends them, or they belong to the connection."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SignedMessage:
     """A message and how it is sent.
 
@@ -47,7 +47,7 @@ class SignedMessage:
         return json.dumps(self.payload, separators=(",", ":"), ensure_ascii=True).encode()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SignedPostResponse:
     """The response. `body` is cut at one byte more than MAX_RESPONSE_BYTES."""
 

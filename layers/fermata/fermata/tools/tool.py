@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
@@ -20,6 +20,7 @@ from pydantic import ConfigDict
 from fermata.domain.base import DomainModel
 from fermata.domain.caller import Capability
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.schema.json_schema import build_json_schema
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class TransientToolFailure(ToolFailure):
     """A failure that the next attempt may not meet (network, overload). Idempotent tools are retried after it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class ToolRetryPolicy:
     """How often a tool is tried, and how long.
 
@@ -130,7 +131,7 @@ class ToolRetryPolicy:
     within_seconds: float = math.inf
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class ResultPolicy:
     """How much of a tool's result the model sees, and for how long."""
 
@@ -145,7 +146,7 @@ class ResultPolicy:
     """Show clients all of the data, of which the model reads `max_chars`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class ToolEffects:
     """What a successful call changes, for clients that refresh it."""
 
@@ -182,7 +183,7 @@ def refuse_remote_call(_definition: str, _arguments: Mapping[str, Any], _effect_
     return ToolOutput.failure("Remote tools cannot be called here.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """What a handler knows about its caller, turn and editor.
 
@@ -222,7 +223,7 @@ class ToolHandler(Protocol[ToolInputT]):
     def __call__(self, tool_input: ToolInputT, context: ToolContext, /) -> object: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class Tool:
     """One tool. `name` is the canonical name; `tool_names.py` derives the prefixed one.
 

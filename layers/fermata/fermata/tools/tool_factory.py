@@ -1,10 +1,10 @@
 """Create the tools of one toolset: each method sets the fields that all tools of its kind share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.host_timeouts import HOST_RETRY_POLICY, HOST_TIMEOUT_SECONDS
 from fermata.tools.tool import (
     Access,
@@ -26,7 +26,7 @@ SNAPSHOT_EFFECTS = ToolEffects(snapshot=True)
 DEFAULT_RESULT_POLICY = ResultPolicy()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DeferredHandler:
     """A handler that is imported at its first call, so that defining a tool does not load what running it needs.
 
@@ -50,7 +50,7 @@ def never(_snapshot: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SnapshotCheck:
     """Whether a snapshot has what a tool needs; imported at its first call, as a `DeferredHandler` is.
 
@@ -64,7 +64,7 @@ class SnapshotCheck:
         return bool(resolve_name(self.path)(snapshot))
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ToolFactory:
     """Creates the tools of one toolset. They belong to the scope of the same name."""
 

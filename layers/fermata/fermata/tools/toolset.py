@@ -1,17 +1,18 @@
 """Group tools into a named, ordered toolset, list the ones a caller may use, and find one by its name."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from typing import Any
 
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper
 from fermata.domain.tools import ToolSpec
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool import Execution, Tool
 from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name, iter_name_keys, make_name_key
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Toolset:
     """The tools of one scope, in the form that the oldest generation of editors knows.
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.domain.events import Event, ToolRequestEvent, ToolResultEvent
 from fermata.domain.json_shortening import shorten_value
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.pipeline import add_ignored_members
 from fermata.turns.approvals.settle_call import add_approver_note
 from fermata.turns.pause import Pause, build_request_id
@@ -24,7 +25,7 @@ MAX_INPUT_SUMMARY_CHARS = 160
 """Characters of an edit's input that the journal shows."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Transition:
     """The new pause, the events that announce the change, and the outputs that become message rows."""
 

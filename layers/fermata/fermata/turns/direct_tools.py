@@ -1,18 +1,18 @@
 """List the tools that a turn calls without asking a model: those that only rounds can carry out (decision 0444)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from fermata.agents.registry import get_toolset
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import NEWEST_GENERATION
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.hosts.host_record import build_host_key, is_registered_host
 from fermata.remote_tools.pinned_tools import add_remote_tools, list_tools_of_scope, load_definitions
 from fermata.tools.tool import Execution, Tool
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DirectTool:
     """A tool, and the scope of the turn that calls it. `is_remote`: the workspace has registered it."""
 

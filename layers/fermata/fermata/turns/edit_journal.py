@@ -6,7 +6,7 @@ that undos have left on it. The key of an edit is the place of its call, `<round
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -15,6 +15,7 @@ from fermata.aws import blob_store
 from fermata.aws.dynamodb_items_and_writes import Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.edit_results import InverseStep
 from fermata.turns.turn import Turn, TurnPartition, build_turn_pk
 
@@ -130,7 +131,7 @@ class EditMark(StoredModel, alias_generator=_STORED_MARK_NAMES):
         return self.model_copy(update={"steps": tuple(sorted(steps, key=lambda step: step.step))})
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class JournalEntry:
     """An edit with its mark."""
 

@@ -1,13 +1,13 @@
 """Tell the next invocation where the log ends, as far as this writer knows (decisions 0004, 0178 and 0185)."""
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any, Self
 
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.turn_state_from_log import TurnState
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class InvocationHint:
     """What the workflow hands on. It decides nothing: what is read shows whether it holds, or an append at `next`."""
 

@@ -64,7 +64,7 @@ class UndoTarget(StoredModel, alias_generator=_STORED_TARGET_NAMES):
         return InverseCallKey(turn=self.turn, edit_key=self.edit_key, step=self.first_step + call_index)
 
 
-class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
+class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES, defer_build=False):
     """The tool calls of one round.
 
     `last_entry_number`, `next_number` and `turn_state_item` (the stored form of the turn's state) belong to the log

@@ -4,7 +4,7 @@ import base64
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from fermata.agents.definitions.agent_definition import AgentDefinition, ConnectionDefinition
@@ -27,6 +27,7 @@ from fermata.aws.security_events import log_refused_address
 from fermata.credentials.base_urls import make_url_guard
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.registry import PROVIDER_MODULES
 from fermata.drivers.transport.url_guard import UnknownHost, UrlGuard
 from fermata.turns.agent_model_connection import find_credential_by_name
@@ -50,7 +51,7 @@ class InvalidAgents(InvalidRequest):
         self.details = {"problems": [problem.to_wire() for problem in problems[:MAX_SHOWN_PROBLEMS]]}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AgentPush:
     """What is pushed.
 

@@ -34,7 +34,7 @@ class CallApproval(StoredModel):
     """The input that the approver has put in the place of the model's, which the model is told."""
 
 
-class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES):
+class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES, defer_build=False):
     """One tool call of a round, with its validated input."""
 
     tool_call_id: str

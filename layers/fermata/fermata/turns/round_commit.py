@@ -4,7 +4,7 @@ The log entry, the message rows, the pause and the ledger rows of a commit becom
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
 from fermata.aws.resources import Resources
@@ -13,6 +13,7 @@ from fermata.domain.blocks import Block, ImageBlock, ToolResultBlock
 from fermata.domain.events import Event
 from fermata.domain.messages import Message, Role
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.accounting import add_usage
 from fermata.turns.call_transitions import Transition
 from fermata.turns.pause import Pause, UndoTarget, build_pause_put
@@ -35,7 +36,7 @@ def keep_state(state: TurnState) -> TurnState:
     return state
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RoundCommit:
     """The content of one transaction. Its events are `first_events`, then the transition's, then `last_events`."""
 
@@ -102,7 +103,7 @@ class RoundCommit:
         return (*self.first_events, *(self.transition.events if self.transition else ()), *self.last_events)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CommitResult:
     """The stored entry, pause and messages of a commit."""
 

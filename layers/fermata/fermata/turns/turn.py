@@ -5,7 +5,6 @@ A round reads no setting of the tenant or the conversation, only this row.
 
 import json
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
@@ -22,6 +21,7 @@ from fermata.domain.errors import NotFound
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ClientTool, DirectCall
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.next_invocation_hint import InvocationHint
 
 OPEN_SHARDS = 4
@@ -31,7 +31,7 @@ UNDO_MARGIN_SECONDS = 3600
 TURN_NOT_FOUND_MESSAGE = "There is no such turn, or it has expired."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TurnPartition:
     """The partition of a turn's rows. `expires` is their TTL in epoch seconds."""
 
@@ -76,7 +76,7 @@ class TurnParent(StoredModel):
         return int(self.effect_key.rsplit("/", 2)[1])
 
 
-class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
+class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES, defer_build=False):
     """One turn. `id` is also the bridge id; `execution_number` is of the workflow execution that runs the turn now."""
 
     id: str

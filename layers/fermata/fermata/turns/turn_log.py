@@ -8,7 +8,7 @@ answer, for example) the append is built again behind it.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fermata.aws import blob_store, observability
 from fermata.aws.clock import new_id
@@ -23,6 +23,7 @@ from fermata.aws.dynamodb_items_and_writes import (
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import Event, RoundStartedEvent, parse_events
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.hooks.hook_points import has_hook_points
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_state_from_log import TurnState
@@ -48,7 +49,7 @@ class StaleState(LostRace):
     """The turn is no longer in the state in which this step began: read it again."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class LogEntry:
     """One item of the log: `event_count` events from number `first_number` on, and the turn's state after them."""
 

@@ -1,7 +1,7 @@
 """Compute the state of a turn: the fold of all events of its log, stored with every entry (decision 0001)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from fermata.domain.events import (
     WarningEvent,
 )
 from fermata.domain.messages import UsageSoFar
+from fermata.domain.value_dataclass import value_dataclass
 
 TurnPhase = Literal["started", "asking", "calls", "ready", "ended"]
 """started: nothing done yet · asking: a model request is (or was) under way · calls: the round's tool calls are being
@@ -70,7 +71,7 @@ _STORED_NAMES = {
 }
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TurnState:
     round: int = 0
     phase: TurnPhase = "started"

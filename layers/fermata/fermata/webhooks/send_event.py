@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import UnreadableJson
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.signed_requests.signed_post import SignedMessage, open_guarded_connection, send_signed_post
 
@@ -19,7 +19,7 @@ _FIRST_WAIT_SECONDS = 5.0
 MAX_ERROR_CHARS = 200
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SendOutcome:
     """The outcome of one attempt. `response` is what the receiver answered, if that is a JSON object."""
 

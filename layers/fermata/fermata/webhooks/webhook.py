@@ -64,7 +64,7 @@ def digest_owner(webhook_id: str, person: str) -> str:
     return hashlib.sha256(f"{webhook_id}/{person}".encode()).hexdigest()
 
 
-class RegisteredWebhooks(StoredModel):
+class RegisteredWebhooks(StoredModel, defer_build=False):
     """The webhooks of a tenant, the oldest first, and their sealed secrets by id."""
 
     webhooks: tuple[Webhook, ...] = ()

@@ -1,14 +1,14 @@
 """Read who may ask which agents, from the rules `auth.agents` of the files."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from fermata.agents.definitions.agent_definition import AgentAccess
 from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.source_models import AgentRules, AuthSource
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AccessRules:
     """The rules of all files together."""
 

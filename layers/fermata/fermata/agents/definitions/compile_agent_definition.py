@@ -1,7 +1,6 @@
 """Compile one agent: check it by itself and against the connections and endpoints, and normalize its short forms."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.definitions.agent_definition import (
@@ -31,6 +30,7 @@ from fermata.agents.definitions.definition_problems import Place, ProblemList
 from fermata.agents.definitions.resolve_operators import iter_operators
 from fermata.agents.definitions.source_models import AgentSource, McpServerSource, SubAgentSource, ToolSource
 from fermata.domain.run_settings import RunHooks
+from fermata.domain.value_dataclass import value_dataclass
 
 DEFAULT_SUB_AGENT_SCHEMA = {
     "type": "object",
@@ -41,7 +41,7 @@ FindBundle = Callable[[str], str]
 """Returns the key of the stored files of a folder, given its `basePath`; raises ValueError where there is none."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CompileScope:
     """What an agent can refer to. Items that are broken themselves are in `broken` and are not reported again."""
 

@@ -5,7 +5,6 @@ hides none of another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fermata.agents.definitions.agent_access import AccessRules
@@ -21,6 +20,7 @@ from fermata.agents.definitions.definition_problems import (
 )
 from fermata.agents.definitions.source_models import AgentTestSource, DefinitionFile
 from fermata.agents.definitions.sub_agents import SubAgentChecker
+from fermata.domain.value_dataclass import value_dataclass
 
 ItemT = TypeVar("ItemT", ConnectionDefinition, EndpointDefinition)
 MAX_ITEMS = 500
@@ -28,7 +28,7 @@ MAX_ITEMS = 500
 TOP_LEVEL_NAMES = tuple(DefinitionFile.model_fields)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CompiledFiles:
     """The agents of some files, without those that have mistakes, and what was found.
 

@@ -1,7 +1,6 @@
 """Make an agent of a definition that a tenant has pushed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +8,7 @@ from fermata.agents.agent import Agent
 from fermata.agents.definitions.agent_definition import AgentDefinition, AgentProperties
 from fermata.agents.tool_sources.built_in_tools import build_shared_toolset, list_toolset_agents
 from fermata.domain.untrusted_text import FRAMES_RULE
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fermata.agents.agent_space import AgentSpace
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class ConfiguredAgent(Agent):
     """An agent that a tenant has defined. Its tools come from the sources that its definition names.
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from fermata.domain.value_dataclass import value_dataclass
+
 ItemPath = tuple[str | int, ...]
 MAX_SUGGESTED_FROM = 100
 MAX_NAME_SUGGESTIONS = 100
@@ -14,7 +16,7 @@ MAX_SUGGESTED_CHARS = 100
 _FORM_MISTAKES = ("string_type", "literal_error", "dict_type", "model_type")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SourceDocument:
     """A file that defines agents, as its parser has read it.
 
@@ -47,7 +49,7 @@ class Place(NamedTuple):
         return Place(self.document, (*self.path, *names))
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DefinitionProblem:
     """A mistake in a file. A warning does not keep the agents from being pushed."""
 

@@ -8,7 +8,7 @@ same files make the same objects, and a bundle that is stored again stores nothi
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -17,6 +17,7 @@ from fermata.agents.files.file_tools import OpenedBundle
 from fermata.aws.blob_store import build_blob_key, encode_json
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 
 PACK_BYTES = 1_000_000
 """A pack is closed when it has so many bytes. A larger file is a pack by itself."""
@@ -30,7 +31,7 @@ _STORED_AT_ONCE = 8
 _BAD_NAMES = frozenset({"", ".", ".."})
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PushedFile:
     """A file that becomes part of a bundle."""
 
@@ -153,7 +154,7 @@ def _plan_packs(files: Sequence[PushedFile]) -> tuple[list[list[Any]], list[list
     return index, packs
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PackReader:
     """Reads files from packs. What a search has read is not kept, because it may be more than a function may hold."""
 

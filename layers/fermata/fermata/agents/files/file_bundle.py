@@ -2,14 +2,15 @@
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
+
+from fermata.domain.value_dataclass import value_dataclass
 
 EntryType = Literal["file", "directory"]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BundleFile:
     """A file of a bundle. Its times are in epoch milliseconds.
 
@@ -26,7 +27,7 @@ class BundleFile:
     offset: int = 0
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BundleEntry:
     """A file or folder, as it is listed. A folder has the size 0 and the times of its newest and oldest file."""
 
@@ -52,7 +53,7 @@ class BundleReader(Protocol):
         """Yield files with their contents in the given order, without holding them all at once."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class FileBundle:
     """The files of an agent in the order of their paths."""
 

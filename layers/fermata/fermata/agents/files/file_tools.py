@@ -2,7 +2,6 @@
 
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,6 +11,7 @@ from fermata.agents.files.file_text import decode_text
 from fermata.agents.files.glob_pattern import GlobPattern, InvalidGlob
 from fermata.agents.files.resolve_path import PathOutsideBase, resolve_bundle_path
 from fermata.aws.clock import iso_from_epoch
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool import ToolFailure, ToolInput
 
 MAX_READ_BYTES = 524_288
@@ -41,7 +41,7 @@ class StatAgentFileInput(ToolInput):
     path: Annotated[str, _PATH]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class OpenedBundle:
     """A bundle with what reads its files. Each method answers one tool, or raises `ToolFailure`."""
 

@@ -4,9 +4,10 @@ A regular expression made of a glob with several stars tries every way to share 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
+
+from fermata.domain.value_dataclass import value_dataclass
 
 MAX_ALTERNATIVES = 64
 """How many patterns the braces of a glob may stand for."""
@@ -20,7 +21,7 @@ class InvalidGlob(ValueError):
     """The pattern cannot be read."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class GlobPattern:
     """A glob. `matches` takes paths with `/` between their segments; a hidden name needs no dot in the pattern."""
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fermata.domain.plain_letters import remove_marks
+from fermata.domain.value_dataclass import value_dataclass
 
 IntentCategory = Literal[
     "content_operation", "model_operation", "branch_operation", "project_operation", "query", "out_of_scope"
@@ -56,7 +56,7 @@ _SHORT_MESSAGE_CHARS = 20
 _UI_NAMES = {"activeModelId": "modelId", "activeLocale": "locale", "activeEntryId": "entryId"}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Intent:
     """What a message is about, how sure that is, and what the user has open (`modelId`, `locale`, `entryId`)."""
 

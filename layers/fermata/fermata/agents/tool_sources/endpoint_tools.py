@@ -1,10 +1,10 @@
 """Offer the HTTP endpoints of a tenant that an agent's model may call (decision 0368)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fermata.agents.definitions.agent_definition import AgentDefinition, EndpointDefinition, EndpointToolReference
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool import Access, Approval, Execution, JsonInput, Risk, Tool, ToolContext
 
 ENDPOINT_TOOLSET = "endpoints"
@@ -15,7 +15,7 @@ EXTRA_SECONDS = 10.0
 """What a tool may take longer than all attempts of its endpoint."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class EndpointToolHandler:
     """Calls an endpoint through the turn that runs it."""
 

@@ -4,7 +4,6 @@ What a server says of its tools is content from outside: it is framed, shortened
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from fermata.domain.base import DomainModel
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.tools import ToolOutput
 from fermata.domain.untrusted_text import escape_frames_in_text, frame_text
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.tool import Access, Approval, Execution, JsonInput, Risk, Tool, ToolContext
 
 MCP_TOOLSET = "mcp"
@@ -71,7 +71,7 @@ class McpPin(DomainModel):
     sources: tuple[PinnedMcpSource, ...] = ()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class McpToolHandler:
     """Calls a tool of an MCP server through the turn that runs it."""
 

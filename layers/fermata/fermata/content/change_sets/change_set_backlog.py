@@ -1,11 +1,11 @@
 """Judge how many change sets wait: many are a warning, too many keep new ones from being made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
 from fermata.content.change_sets.branch_names import read_branch_seconds
 from fermata.domain.errors import TooManyRequests
+from fermata.domain.value_dataclass import value_dataclass
 
 HealthStatus = Literal["ok", "warning", "blocked"]
 KEEP_MERGED_DAYS = 30
@@ -14,7 +14,7 @@ MAX_BRANCH_LIMIT = 1_000
 _DAY_SECONDS = 24 * 60 * 60
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class HealthThresholds:
     """From how many waiting change sets a project is warned, and from how many it is blocked."""
 

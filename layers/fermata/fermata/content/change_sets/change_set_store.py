@@ -1,7 +1,5 @@
 """Begin, fill, read and discard change sets. Readers of the space see nothing of them."""
 
-from dataclasses import dataclass
-
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionFailed,
@@ -31,6 +29,7 @@ from fermata.content.documents.document import ContentAuthor
 from fermata.content.documents.document_commit import MAX_WRITES
 from fermata.content.documents.read_document import PROJECT_KEY, read_newest_version
 from fermata.domain.errors import Conflict, NotFound
+from fermata.domain.value_dataclass import value_dataclass
 
 MAX_CLOSING_DELETES = 30
 """Of the documents of a change set, together with the row that closes it. More are deleted behind it."""
@@ -45,7 +44,7 @@ class ChangeSetClosed(Conflict):
     """A change set was merged or discarded, so that it takes no more changes."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ChangeSetContents:
     """A change set with its documents."""
 

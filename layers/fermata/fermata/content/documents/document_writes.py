@@ -6,7 +6,7 @@ Whoever carries them out knows of each what it means if its condition does not h
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from fermata.aws.dynamodb_items_and_writes import Delete, Item, Put, Update, Write
@@ -24,6 +24,7 @@ from fermata.content.documents.document_rows import (
 from fermata.content.documents.read_document import WriteBasis
 from fermata.content.documents.unique_claims import UniqueClaim, list_claims, name_owner
 from fermata.domain.errors import Conflict
+from fermata.domain.value_dataclass import value_dataclass
 
 
 class ValueTaken(Conflict):
@@ -36,7 +37,7 @@ class ValueTaken(Conflict):
         self.details = {"field": claim.field, "owner": owner}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DocumentStep:
     """A document's newest version before a write, which may be the mark of a deletion, and the one that is new."""
 
@@ -49,7 +50,7 @@ class DocumentStep:
         return int(not self.after.is_deleted) - int(self.before is not None and not self.before.is_deleted)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PlannedWrite:
     """A write of the transaction, and what it means if its condition does not hold.
 

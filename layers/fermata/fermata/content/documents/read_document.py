@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
@@ -34,6 +34,7 @@ from fermata.content.documents.review_workflow import (
 from fermata.content.documents.staged_rows import show_items, show_row
 from fermata.content.documents.unique_claims import UniqueClaim, claim_slug, key_of_owner
 from fermata.domain.errors import NotFound
+from fermata.domain.value_dataclass import value_dataclass
 
 MAX_BATCH_KEYS = 100
 PROJECT_KEY = DocumentKey(PROJECT_MODEL_ID, PROJECT_DOCUMENT_ID)
@@ -205,7 +206,7 @@ def _read_rows(resources: Resources, space: SpaceKey, keys: Sequence[ItemKey]) -
     return show_items(resources, space, items)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ModelState:
     """A model as it is stored: its definition, the version of it, and how many documents it has."""
 
@@ -214,7 +215,7 @@ class ModelState:
     documents: int
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class WriteBasis:
     """What a write has to know besides the document itself.
 

@@ -1,7 +1,7 @@
 """Define a project: what a space holds, apart from its history; and write it as files."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
@@ -18,6 +18,7 @@ from fermata.content.files.file_layout import (
 )
 from fermata.content.files.front_matter import format_document_file
 from fermata.content.files.model_files import format_model_file
+from fermata.domain.value_dataclass import value_dataclass
 
 FileTree = dict[str, str]
 """The texts of files by their paths from the root of a repository."""
@@ -25,7 +26,7 @@ VOCABULARY_VERSION = 1
 _ONE_RECORD_KINDS = (ModelKind.SINGLETON, ModelKind.DICTIONARY)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ContentProject:
     """A project.
 

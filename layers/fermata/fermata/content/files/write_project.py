@@ -6,7 +6,6 @@ the same moment is read again. Repeating an import writes what is still missing,
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fermata.aws.resources import Resources
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL, ContentModel
@@ -45,11 +44,12 @@ from fermata.content.space_locales import change_space_locales
 from fermata.content.validation.content_problem import ContentProblem, limit_problems
 from fermata.content.validation.validate_document import ContentRefused
 from fermata.domain.errors import Conflict, InvalidRequest, ServiceUnavailable, VersionMismatch
+from fermata.domain.value_dataclass import value_dataclass
 
 MAX_IMPORT_ATTEMPTS = 5
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ImportSummary:
     """What an import has changed: the numbers of documents and of models."""
 

@@ -1,6 +1,5 @@
 """Compare a space with its repository, and change neither."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
@@ -17,9 +16,10 @@ from fermata.content.git.sync_repository import (
     merge_with_repository,
     open_git_client,
 )
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RepositoryStatus:
     """What a pull and a push would do.
 

@@ -4,7 +4,6 @@ import io
 import stat
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dulwich.errors import (
@@ -24,6 +23,7 @@ from dulwich.pack import pack_objects_to_data
 from fermata.content.git.git_errors import GitHeadMoved, GitRejected, GitUnavailable
 from fermata.content.git.git_http_client import GuardedGitClient
 from fermata.content.git.pack_size import MAX_UNPACKED_BYTES, PackTooLarge, check_pack_size
+from fermata.domain.value_dataclass import value_dataclass
 
 _FILE_MODE = 0o100644
 _SHA256_DIGITS = 64
@@ -51,7 +51,7 @@ class CommitAuthor(NamedTuple):
         return f"{name.strip()} <{self.email}>".encode()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class FetchedBranch:
     """A branch as it was read.
 

@@ -6,7 +6,6 @@ be repeated at any moment: what has arrived already is no change.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
@@ -30,6 +29,7 @@ from fermata.content.git.git_http_client import GitCredentials, GuardedGitClient
 from fermata.content.git.git_remote import GitRemote, open_git_password, read_git_remote, record_sync
 from fermata.content.git.merge_projects import MergedProject, merge_projects
 from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
 
@@ -52,7 +52,7 @@ class SyncConflict(Conflict):
         self.details = {"conflicts": list_conflict_views(conflicts)}
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SyncSummary:
     """What has happened.
 
@@ -78,7 +78,7 @@ class SyncSummary:
         }
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RepositoryState:
     """The project of a repository, and its files as they are there."""
 

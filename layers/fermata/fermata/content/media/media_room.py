@@ -8,7 +8,6 @@ room seems to be used up, the assets that are there are counted anew.
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.dynamodb_client import draw_pause
@@ -31,6 +30,7 @@ from fermata.content.documents.read_document import read_versions_at_once
 from fermata.content.documents.staged_rows import show_rows
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.plan_refusals import check_plan_quota
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanQuota, Subscription
 
 FILES_FIELD = "files"
@@ -40,7 +40,7 @@ RECOUNT_SECONDS = 60
 _MAX_ADDITIONS = 20
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class MediaRoom:
     """What a workspace may store of media. Of a plan without a limit nothing is counted."""
 

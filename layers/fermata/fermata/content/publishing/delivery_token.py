@@ -10,7 +10,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fermata.aws.clock import iso_from_epoch
@@ -19,6 +18,7 @@ from fermata.aws.resources import Resources
 from fermata.content.content_space import SpaceKey, check_space_names, read_space
 from fermata.content.documents.document import DocumentKey
 from fermata.domain.errors import InvalidRequest, NotFound, TooManyRequests
+from fermata.domain.value_dataclass import value_dataclass
 
 DeliveryMode = Literal["published", "preview"]
 MAX_PREVIEW_SECONDS = 7 * 86_400
@@ -30,7 +30,7 @@ _REVOKED_SECONDS = 86_400
 _TOKEN = re.compile(r"fmd\.([A-Za-z0-9_-]{1,64})\.([a-z0-9-]{1,64})\.([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{32})")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DeliveryGrant:
     """What a token shows: what is published in a space, or also drafts; of all documents, or of one.
 

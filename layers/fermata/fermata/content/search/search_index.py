@@ -6,7 +6,7 @@ Whoever has read the entries until a moment reads only newer ones (decision 0461
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
@@ -21,6 +21,7 @@ from fermata.content.search.row_vectors import RowVectors
 from fermata.content.search.searchable_text import build_searchable_text, get_search_type
 from fermata.content.search.vector_store import EmbeddedVersion, PlacedVector, VectorStore
 from fermata.domain.errors import Conflict
+from fermata.domain.value_dataclass import value_dataclass
 
 _SETTINGS_SORT_KEY = "search-model"
 _GONE_SECONDS = 86_400
@@ -30,7 +31,7 @@ EmbedTexts = Callable[[Sequence[str]], list[Vector]]
 """Turns texts into vectors, all of the same model."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TextEmbedder:
     """A model that turns texts into vectors. `name` says which: vectors of different models are never compared.
 
@@ -42,7 +43,7 @@ class TextEmbedder:
     revision: int = 0
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class IndexSettings:
     """With which model a space is indexed: a credential and a model of the tenant; the lexical one without them.
 

@@ -1,7 +1,7 @@
 """Say what a store of vectors does, whichever it is: rows beside the index, or a vector bucket (decision 0520)."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from fermata.content.content_space import SpaceKey
@@ -9,6 +9,7 @@ from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.search.lexical_embedding import Vector
 from fermata.content.search.search_entry import SearchEntry
 from fermata.content.search.searchable_text import SearchType
+from fermata.domain.value_dataclass import value_dataclass
 
 NEAREST_DOCUMENTS = 100
 """Documents that a search compares by their meaning."""
@@ -21,7 +22,7 @@ class EmbeddedVersion(NamedTuple):
     vector: Vector
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PlacedVector:
     """What the rows of a document in the index say of its vector: the entry, and the pointer to it.
 

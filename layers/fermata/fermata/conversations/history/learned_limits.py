@@ -6,17 +6,17 @@ model (decision 0343).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fermata.domain.blocks import Block, ReasoningBlock
 from fermata.domain.messages import Message
+from fermata.domain.value_dataclass import value_dataclass
 
 _MARK_TYPE = "fermata.limits"
 LEARNED_LIMITS_SECONDS = 24 * 60 * 60
 """Then it is asked again: servers are started anew with a larger window, and names come to mean other models."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ModelKey:
     """What limits are remembered for."""
 
@@ -25,7 +25,7 @@ class ModelKey:
     credential: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class LearnedLimits:
     """What refusals have said of a model.
 

@@ -1,9 +1,9 @@
 """Profile of the model that reads a history: what it accepts, and what the tools of its turn keep."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fermata.domain.messages import Message
+from fermata.domain.value_dataclass import value_dataclass
 
 
 def _never(_tool_name: str) -> bool:
@@ -14,7 +14,7 @@ def _keep_all(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ModelProfile:
     """Limits and abilities that decide what a history contains.
 

@@ -12,7 +12,7 @@ that does not change.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from fermata.conversations.history.model_profile import ModelProfile
@@ -27,6 +27,7 @@ from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.blocks import TextBlock
 from fermata.domain.json_shortening import share_room
 from fermata.domain.messages import Message
+from fermata.domain.value_dataclass import value_dataclass
 
 FetchBlocks = Callable[[Sequence[Message]], Sequence[Message]]
 """Fetches the blocks of messages that are in S3."""
@@ -65,7 +66,7 @@ def fit_history(messages: Sequence[Message], profile: ModelProfile, fetch: Fetch
     return [*turn.prompts, *older, *reply, *_cut_results(turn.newest, newest_shares, fetch)]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _Turn:
     """The parts of a turn, in order: its prompts, its older rounds, its last reply, and the unread results of that."""
 

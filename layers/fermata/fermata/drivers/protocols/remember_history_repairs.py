@@ -9,13 +9,13 @@ mark is about all messages from then on (decision 0205).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 
 from fermata.domain.blocks import Block, ReasoningBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import NO_ADJUSTMENTS, OMIT_REASONING_NAMES, AppliedAdjustments
 from fermata.drivers.protocols.flattened_history import flatten_messages
@@ -26,7 +26,7 @@ _SEALED_TYPES = ("thinking", "redacted_thinking", "reasoning")
 """Reasoning that its provider verifies."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RepairMark:
     """What has helped against a refusal.
 

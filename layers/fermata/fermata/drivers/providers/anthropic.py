@@ -8,9 +8,9 @@ from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import (
     NINE_CHARACTER_CALL_IDS,
     OMIT_THINKING_BLOCKS,
+    Adjustment,
     AppliedAdjustments,
     drop_field,
-    make_adjustment,
 )
 from fermata.drivers.model_list_parsing import build_model_info, get_short_text, iter_model_entries
 from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
@@ -104,15 +104,13 @@ PROVIDER = Provider(
         NINE_CHARACTER_CALL_IDS,
         drop_field("output_config", r"output_config|output_format|json_schema"),
         drop_field("tool_choice", r"tool_choice"),
-        make_adjustment(
+        Adjustment(
             OMIT_THINKING_BLOCKS,
             r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match|"
             r"(?:final|first) block.{0,60}thinking|expected .{0,5}thinking|thinking block must contain",
             is_lasting=False,
         ),
-        make_adjustment(
-            NO_THINKING_ADJUSTMENT, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"
-        ),
+        Adjustment(NO_THINKING_ADJUSTMENT, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),
     ),
     models=_MODELS,
 )

@@ -12,9 +12,9 @@ from fermata.drivers.adjustments import (
     MERGE_SYSTEM_INTO_PROMPT,
     NINE_CHARACTER_CALL_IDS,
     OMIT_THINKING_BLOCKS,
+    Adjustment,
     AppliedAdjustments,
     drop_field,
-    make_adjustment,
 )
 from fermata.drivers.model_list_parsing import build_model_info, get_short_text, get_texts, iter_model_entries
 from fermata.drivers.protocols.gemini_generate.accumulator import GeminiAccumulator
@@ -105,19 +105,19 @@ PROVIDER = Provider(
     adjustments=(
         drop_field("toolConfig", r"tool_?config|function_?calling_?config"),
         NINE_CHARACTER_CALL_IDS,
-        make_adjustment(ADD_PLACEHOLDER_SIGNATURES, r"missing an? `?thought_?signature"),
-        make_adjustment(OMIT_THINKING_BLOCKS, r"thought_?signature|thought signature", is_lasting=False),
-        make_adjustment(
+        Adjustment(ADD_PLACEHOLDER_SIGNATURES, r"missing an? `?thought_?signature"),
+        Adjustment(OMIT_THINKING_BLOCKS, r"thought_?signature|thought signature", is_lasting=False),
+        Adjustment(
             MERGE_SYSTEM_INTO_PROMPT,
             r"(?:developer|system).?instruction.{0,40}(?:not (?:enabled|supported)|cannot find field)",
         ),
-        make_adjustment(REDUCE_SCHEMAS, r"parameters_?json_?schema"),
-        make_adjustment(
+        Adjustment(REDUCE_SCHEMAS, r"parameters_?json_?schema"),
+        Adjustment(
             IMAGES_BESIDE_RESULTS, r"(?:parts|inline_?data)\W{1,3}at .{0,60}function_?response|multimodal function"
         ),
-        make_adjustment(OMIT_CALL_IDS, r"unknown name .{0,3}id.{0,3} at"),
-        make_adjustment(OMIT_THINKING_CONFIG, r"thinking.?(?:config|budget|level)|thinking is not|thinking_?config"),
-        make_adjustment(OMIT_OUTPUT_LIMIT, r"max_?output_?tokens"),
+        Adjustment(OMIT_CALL_IDS, r"unknown name .{0,3}id.{0,3} at"),
+        Adjustment(OMIT_THINKING_CONFIG, r"thinking.?(?:config|budget|level)|thinking is not|thinking_?config"),
+        Adjustment(OMIT_OUTPUT_LIMIT, r"max_?output_?tokens"),
     ),
     models=_MODELS,
 )

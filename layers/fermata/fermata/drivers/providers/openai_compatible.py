@@ -10,9 +10,9 @@ from fermata.drivers.adjustments import (
     MERGE_SYSTEM_INTO_PROMPT,
     NINE_CHARACTER_CALL_IDS,
     OUTPUT_LIMIT_REFUSAL,
+    Adjustment,
     AppliedAdjustments,
     drop_field,
-    make_adjustment,
 )
 from fermata.drivers.model_list_parsing import (
     build_model_info,
@@ -97,22 +97,20 @@ def _declares_vision(entry: Mapping[str, Any]) -> bool:
 
 CHAT_ADJUSTMENTS = (
     NINE_CHARACTER_CALL_IDS,
-    make_adjustment(ANSWER_RESULTS, r"unexpected role .?user.? after role .?tool|roles must alternate"),
-    make_adjustment(
-        SPLIT_PARALLEL_CALLS, r"single tool.?calls? at once|(?:multiple|parallel) tool.?calls? (?:is|are) not"
-    ),
-    make_adjustment(
+    Adjustment(ANSWER_RESULTS, r"unexpected role .?user.? after role .?tool|roles must alternate"),
+    Adjustment(SPLIT_PARALLEL_CALLS, r"single tool.?calls? at once|(?:multiple|parallel) tool.?calls? (?:is|are) not"),
+    Adjustment(
         MERGE_SYSTEM_INTO_PROMPT,
         r"(?:system|developer)['\" ]*(?:role|message|prompt|instruction)s?['\" ]*(?:is |are )?not|"
         r"role['\" ]*does not support ['\"]system|only user and assistant roles",
     ),
-    make_adjustment(NAME_RESULTS, r"function_?response\.?name|(?:tool|function) message.{0,40}\bname\b"),
-    make_adjustment(ADD_PLACEHOLDER_SIGNATURES, r"thought_?signature"),
-    make_adjustment(
+    Adjustment(NAME_RESULTS, r"function_?response\.?name|(?:tool|function) message.{0,40}\bname\b"),
+    Adjustment(ADD_PLACEHOLDER_SIGNATURES, r"thought_?signature"),
+    Adjustment(
         ADD_EMPTY_REASONING,
         r"reasoning_content.{0,80}(?:passed back|required|missing)|missing.{0,20}reasoning_content",
     ),
-    make_adjustment(
+    Adjustment(
         OMIT_REASONING_FIELDS,
         r"^(?!.*(?:passed back|missing|required)).*reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)|"
         r"both content and thinking",

@@ -1,14 +1,15 @@
 """Hold where a provider is reached and with which key."""
 
 import re
-from dataclasses import dataclass
 
 from pydantic import SecretStr
+
+from fermata.domain.value_dataclass import value_dataclass
 
 _OTHER_VERSION = re.compile(r"/v(?!1$)\d++(?:[a-z]++\d*+)?(/|$)")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AuthenticatedEndpoint:
     """A base URL and an API key.
 

@@ -6,15 +6,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from fermata.domain.errors import ProviderError
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.adjustments import LearnedAdjustments
 from fermata.drivers.retry_policy import Failure
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ProviderResponse:
     """A response whose body arrives in chunks."""
 

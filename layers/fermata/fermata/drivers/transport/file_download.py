@@ -6,13 +6,13 @@ path or the query, because a signed address is a secret.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from fermata.domain.errors import AddressRefused, ProviderError
 from fermata.domain.run_settings import FileDownloadLimits
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.url_guard import UrlGuard
 
@@ -44,7 +44,7 @@ class FileDownloadError(Exception):
         self.status = status
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DownloadedFile:
     data: bytes
     media_type: str

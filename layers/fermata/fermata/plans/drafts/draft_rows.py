@@ -8,12 +8,13 @@ d#h#<version>               what a version has changed, and what its request was
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.conversations.message_store import conversation_partition
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.page_model import HOME_SLUG, Page, SiteConfig, SiteDraft
 
 MAX_UNDO_STEPS = 50
@@ -28,7 +29,7 @@ def count_nothing(_size: int) -> None:
     """Count nothing: a turn's own changes are limited by its rounds."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DraftLocation:
     """Whose draft it is: that of one conversation.
 
@@ -46,7 +47,7 @@ class DraftLocation:
         return conversation_partition(self.tenant, self.conversation)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StoredPage:
     """A page of a draft, or what is left of one that was removed.
 
@@ -97,7 +98,7 @@ class StoredPage:
         return cls(item["slug"], page, item["since"], tuple(undo), tuple(redo), pairs, tuple(kept), size)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StoredDraft:
     """A draft as it was read. Version 0 is a draft that was never changed."""
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import ApiError, PayloadTooLarge, ServiceUnavailable
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.drafts.draft_rows import (
     ABSENT,
     HEAD_KEY,
@@ -44,7 +45,7 @@ ChangeKind = Literal["plan", "ops", "undo", "redo", "restore", "bootstrap"]
 StackMove = Literal["undo", "redo"]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DraftChange:
     """What becomes of a draft, and why.
 
@@ -77,7 +78,7 @@ class HistoryEntry(DomainModel):
     turn: str | None = None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class MadeChange:
     """A change that is stored: by this request, or by an earlier one with the same effect."""
 

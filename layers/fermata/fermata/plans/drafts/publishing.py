@@ -8,12 +8,13 @@ t#<tenant>#site#<site>    p#log#<number>         what an edition has changed
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.drafts.draft_rows import DraftLocation, dump_page, load_page
 from fermata.plans.drafts.draft_store import MAX_DRAFT_ATTEMPTS, load_draft
 from fermata.plans.page_model import Page
@@ -25,7 +26,7 @@ _PAGES_PER_WRITE = 10
 NOTHING_TO_PUBLISH = "There are no pages to publish."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PublishedSite:
     """What is published of a site. Number 0 is a site of which nothing was published yet."""
 
@@ -37,7 +38,7 @@ class PublishedSite:
     """Editions whose pages are kept, the newest first: `number`, `edition`, `at` and `slugs`."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PublishDifference:
     """What publishing a draft would change, by slugs."""
 

@@ -6,10 +6,10 @@ Nothing is validated here: what has no plain meaning stays as it is, and the sch
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.base import DomainModel
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.edit_plan import MAX_OPERATIONS, MAX_SUGGESTIONS
 from fermata.plans.normalization import block_rules, item_rules, member_names, operation_names, page_rules
 from fermata.plans.normalization.plan_context import PlanContext, RawOperation
@@ -59,7 +59,7 @@ class NormalizedOperation(DomainModel):
     became: tuple[dict[str, Any], ...]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class NormalizedPlan:
     """A candidate in the form of the schema, and what was changed about its operations."""
 

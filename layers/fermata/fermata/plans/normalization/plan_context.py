@@ -1,9 +1,10 @@
 """Hold what a candidate is normalized against: the pages, the page that the user sees, and the user's words."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.page_model import Page, PageBlock
 from fermata.plans.slugs import list_mentioned_slugs
 from fermata.plans.user_intent import split_words
@@ -12,7 +13,7 @@ RawOperation = dict[str, Any]
 """An operation as JSON, on its way to a valid one."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PlanContext:
     """What a plan is about.
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.lenient_json import UnreadableJson
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.error_mapping import parse_retry_after, redact_secrets
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderConnection, ProviderResponse
@@ -46,7 +47,7 @@ def refuse_photo(_photo: FoundPhoto) -> Mapping[str, Any]:
     raise AttemptFailed("No site is chosen. Ask the user which site and environment to work on.")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BuiltInCall:
     """One call of a built-in tool.
 

@@ -1,10 +1,10 @@
 """List the built-in tools: the manifest of each, and the function that makes one attempt."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.remote_tools.tool_manifest import ToolManifest, parse_manifest
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _MODULES = "fermata.remote_tools.built_in"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BuiltInTool:
     """A built-in tool.
 

@@ -1,13 +1,13 @@
 """Read what an editor reports with a result: conflict, revision, changes and inverse (docs/revisions-and-undo.md)."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.base import DomainModel
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.pipeline import parse_tool_input, parse_tool_output
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.tools.tool import Access, Execution, Tool, ToolInput
@@ -45,7 +45,7 @@ class InverseStep(DomainModel):
     input: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class EditResult:
     """A posted result with what it says about the document. `inverse` is the raw value, or None."""
 

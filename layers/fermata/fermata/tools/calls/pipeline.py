@@ -10,7 +10,6 @@ Every failure is returned to the model as a failed `ToolOutput`; nothing is rais
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +19,7 @@ from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Capability
 from fermata.domain.json_shortening import shorten_data, shorten_text
 from fermata.domain.tools import ToolExecution, ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolInput
@@ -32,7 +32,7 @@ INVALID_INPUT_CODE = "invalid_tool_input"
 _DEFAULT_ERROR = "Tool call failed."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AdmittedCall:
     """A call that may run: `tool_input` is for a handler of ours, `arguments` for a browser or another service."""
 

@@ -1,10 +1,10 @@
 """Say in which phase a project is, and refuse calls that its phase does not allow, with what to do instead."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fermata.content.change_sets.branch_names import INIT_BRANCHES
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.studio.tool_rules import TOOL_RULES, ProjectPhase
 
 PhaseRefusalReason = Literal[
@@ -19,7 +19,7 @@ PhaseAdvice = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PhaseRefusal:
     """Why a call is refused in a phase, and what to do: as codes for programs and as sentences for models."""
 

@@ -1,11 +1,12 @@
 """Say what a member or an API key may do in a project: which tools, models and locales. The unknown is denied."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 from fermata.content.space_members import SpaceMember
 from fermata.domain.errors import Forbidden
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.studio.tool_rules import TOOL_RULES, ProjectRole
 
 WorkspaceRole = Literal["owner", "admin", "member"]
@@ -41,7 +42,7 @@ class CallerRefused(Forbidden):
         self.code = code
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ProjectPermissions:
     """What a caller may do in a project.
 

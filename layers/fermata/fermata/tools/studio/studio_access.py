@@ -1,7 +1,7 @@
 """Open the project of a turn for the caller of a tool: what it holds, what the caller may do, and its phase."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from fermata.content.space_members import read_membership
 from fermata.domain.caller import Capability
 from fermata.domain.conversation_key import ConversationKeyRules
 from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.studio.phase_guard import derive_project_phase
 from fermata.tools.studio.project_permissions import (
     CallerRefused,
@@ -83,7 +84,7 @@ def resolve_caller_permissions(capabilities: frozenset[str]) -> ProjectPermissio
     return found
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StudioAccess:
     """A project, opened for one call.
 

@@ -4,9 +4,10 @@ One table is read by the list that a model is offered, by the check when a call 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+from fermata.domain.value_dataclass import value_dataclass
 
 
 class ProjectPhase(StrEnum):
@@ -38,7 +39,7 @@ _REVIEWERS = frozenset[ProjectRole](("reviewer",))
 _ADMINS = frozenset[ProjectRole]()
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StudioToolRule:
     """What governs one tool.
 

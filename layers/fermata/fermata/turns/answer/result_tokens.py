@@ -10,7 +10,6 @@ import json
 import re
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from fermata.aws.api_key_rows import is_api_key_live
 from fermata.aws.clock import iso_from_epoch
@@ -18,6 +17,7 @@ from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Unauthorized
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.read.turn_status import read_open_turn_status
 from fermata.turns.turn import build_turn_pk, find_turn_for_caller
 
@@ -28,7 +28,7 @@ _TOKEN = re.compile(r"fmc\.([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{1,64})\.([A-Za-
 _CAPABILITIES = frozenset({Capability.CHAT, Capability.WRITE})
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CallbackToken:
     """A token that was issued. `text` cannot be read again."""
 
@@ -36,7 +36,7 @@ class CallbackToken:
     expires_at: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CallbackGrant:
     """What a valid token allows: to answer these requests of one turn, or any of it, with the rights of `caller`."""
 

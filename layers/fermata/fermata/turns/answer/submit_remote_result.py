@@ -1,13 +1,13 @@
 """Accept the result that a remote tool sends later, signed with the tool's secret (decision 0329)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict, ServiceUnavailable, Unauthorized, Unprocessable
 from fermata.domain.tools import ToolExecution, ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.remote_tools.manifest_tool_executor import MAX_MESSAGE_CHARS, ToolErrorCode, check_tool_data
 from fermata.remote_tools.pinned_tools import RemoteToolHandler, load_definitions, read_tool_secrets
 from fermata.remote_tools.tool_definition import ToolDefinition
@@ -42,7 +42,7 @@ class ResultUnfitting(Unprocessable):
         super().__init__(f"{violation} The model was told that the call failed, and it takes no other result.")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RemoteResult:
     """A result as a tool has sent it: `data`, or a failure."""
 

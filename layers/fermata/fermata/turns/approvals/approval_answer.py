@@ -1,6 +1,5 @@
 """Define what an approver sends, how a decision is refused, and who may decide."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.agent import Agent
@@ -8,6 +7,7 @@ from fermata.aws.api_key_rows import find_person
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, Forbidden
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.turn import Turn
 from fermata.webhooks.webhook import digest_owner, read_webhook_id, read_webhooks
 
@@ -25,7 +25,7 @@ class ApprovalClosed(Conflict):
     """The call waits for a decision no more, or it is not the call that the approver has seen."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ApprovalAnswer:
     """What an approver sends.
 

@@ -1,6 +1,5 @@
 """Decide about a tool call that waits for a person: once, and only about the call that was shown."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.agent import Agent
@@ -10,6 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound, ServiceUnavailable
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.pipeline import parse_tool_input, split_own_members
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.tools.tool import Tool
@@ -46,7 +46,7 @@ MAX_DECISION_ATTEMPTS = 30
 _ATTEMPT_WAIT_SECONDS = 0.05
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _StoredApproval:
     """The rows that a decision depends on, as they were read at once."""
 

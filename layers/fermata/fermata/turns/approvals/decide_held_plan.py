@@ -5,7 +5,6 @@ the approval and the trail are one transaction (decision 0388).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws import observability
@@ -14,6 +13,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.domain.events import ApprovalOutcome
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.apply_plan import PlanAgreement, apply_pending_plan
 from fermata.plans.drafts.draft_rows import DraftLocation
 from fermata.plans.drafts.multi_step_request import build_chain_drop
@@ -41,7 +41,7 @@ class _PlanStale(Exception):
     """The tool or the agent has changed since the plan was made."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _PlanDecision:
     """What is decided about a plan, and by whom. `build_closing` is asked again for each attempt to store it."""
 

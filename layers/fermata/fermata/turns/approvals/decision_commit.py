@@ -1,13 +1,13 @@
 """Build the transaction that stores decisions: calls that go on, events, the list of approvals, and the trail."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import Update, Write
 from fermata.aws.resources import Resources
 from fermata.domain.approval_reasons import ApprovalReason
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.approvals.approval_record import build_decision_update
 from fermata.turns.approvals.decision_trail import TrailHead, build_known_tools_key, build_trail_writes
 from fermata.turns.approvals.settle_call import Decision, build_decided_event, iter_closed_calls, settle_call
@@ -21,7 +21,7 @@ MAX_OUTPUTS_BESIDE_DECISIONS = 25
 _KNOWN_TOOL_PREFIX = "tool:"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CallDecision:
     """A decision and the call that it is about."""
 

@@ -7,12 +7,12 @@ removed beside the entry, and the chain still holds (decision 0315).
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Put
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 
 FIRST_HASH = "0" * 64
 """What the first entry has in place of the hash of the one before."""
@@ -42,7 +42,7 @@ def build_known_tools_key(resources: Resources, tenant: str) -> ItemKey:
     return ItemKey(resources.settings.bridges_table, trail_partition(tenant), KNOWN_TOOLS_SORT_KEY)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TrailHead:
     """The newest entry of a trail: its number and hash."""
 
@@ -115,7 +115,7 @@ def iter_trail(resources: Resources, tenant: str) -> Iterator[Item]:
     yield from resources.tables.query_items(table, trail_partition(tenant), min_sk="d#", max_sk="d#~")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TrailReport:
     """What the check of a trail has found.
 

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fermata.aws.dynamodb_items_and_writes import Put, Update, Write
 from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalRequestedEvent, EditPlanEvent, Event
 from fermata.domain.json_shortening import shorten_value
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.plans.drafts.pending_plan import PendingPlan, make_pending_plan_id
 from fermata.plans.plan_outcome import PlanOutcome
 from fermata.tools.planner.toolset import SUBMIT_PLAN_TOOL
@@ -31,7 +31,7 @@ def make_plan_approval_id(effect_key: str) -> str:
     return f"{effect_key.replace('/', '.')}.{make_pending_plan_id(effect_key)}"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class HeldPlanListing:
     """Lists the plan that a call submits, if it is held.
 

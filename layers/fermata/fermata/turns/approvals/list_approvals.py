@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
@@ -12,6 +11,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import NotFound
 from fermata.domain.page_cursor import decode_page_cursor, encode_page_cursor
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.pipeline import split_own_members
 from fermata.turns.approvals.approval_answer import APPROVAL_NOT_FOUND_MESSAGE
 from fermata.turns.approvals.approval_record import (
@@ -30,7 +30,7 @@ MAX_APPROVALS_PER_PAGE = 100
 _CURSOR_PATTERN = re.compile(r"([0-9TZ:.\-]{1,40}) ([\w-]{1,60}) (a#\d{6}#\d{4})", re.ASCII)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ApprovalPage:
     """A page of waiting approvals, the oldest first. `next_cursor` is empty on the last one."""
 

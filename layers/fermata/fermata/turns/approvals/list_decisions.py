@@ -2,13 +2,13 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.page_cursor import decode_page_cursor, encode_page_cursor
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.approvals.decision_trail import build_entry_sort_key, trail_partition
 
 MAX_DECISIONS_PER_PAGE = 100
@@ -17,7 +17,7 @@ _FACTS = ("number", "at", "kind", "tool", "agent", "outcome", "reasons", "inputH
 _PERSONAL = ("askedFor", "decidedBy", "reason")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DecisionPage:
     """A page of decisions as the API shows them. `next_cursor` is empty on the last one."""
 

@@ -5,7 +5,6 @@ was misspelled would never do anything.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, NamedTuple
 
@@ -20,6 +19,7 @@ from fermata.agents.tool_sources.page_state import PAGE_TOOLSET, UPDATE_PAGE_STA
 from fermata.agents.tool_sources.sub_agents import SUB_AGENT_TOOLSET, list_sub_agent_tools
 from fermata.aws.resources import Resources
 from fermata.domain.agent_ids import SCOPES, make_agent_scope
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.deployment_tools import list_deployment_lines
 from fermata.remote_tools.pinned_tools import REMOTE_TOOLSET
@@ -37,7 +37,7 @@ _OTHER_TOOLSETS = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _KnownNames:
     """What rules of a workspace can be about. The names of tools are as `fold_tool_name` returns them."""
 

@@ -13,6 +13,7 @@ from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalRequestedEvent
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.pipeline import AdmittedCall, split_own_members
 from fermata.turns.approvals.call_input_hash import hash_call_input
 from fermata.turns.approvals.confirmations import ConfirmationCheck
@@ -140,7 +141,7 @@ def runs_unasked(turn: Turn) -> bool:
     return turn.runs_confirmed_tools and bool(read_agent_id(turn.scope))
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ApprovalRequests:
     """The approvals that a round asks for: what clients are told, and the rows that list them."""
 

@@ -1,12 +1,12 @@
 """Compute what a decision makes of a call that waits for it. Pure: it changes the pause and announces the change."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.approval_reasons import ApprovalReason
 from fermata.domain.events import ApprovalDecidedEvent, ApprovalOutcome
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.pause import Pause
 from fermata.turns.round_call import RoundCall
 
@@ -20,7 +20,7 @@ _CALL_AGAIN = " Call it again if it is still needed."
 _TURN_DENIED_TEXT = "This turn was not allowed to go on, because of its cost, so nothing was done."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Decision:
     """What a person, or the passing of time, has decided about a call.
 

@@ -5,7 +5,6 @@ conversation's totals, and the release of its claim.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fermata.aws import observability
@@ -17,6 +16,7 @@ from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.events import DoneEvent, ErrorEvent, Event, TerminalEvent, TextEvent, UsageEvent
 from fermata.domain.messages import Message
 from fermata.domain.usd_rounding import round_usd
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.turn_count_removals import build_turn_removals
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
 from fermata.turns.call_transitions import Transition, close_calls
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fermata.turns.undo.undo_report import UndoOutcome
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class FinalRound:
     """What the round that ends a turn adds to END."""
 

@@ -3,7 +3,6 @@
 The request has a ledger row and a budget hold of its own, as the only request of a turn that is stored nowhere.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.resources import Resources
@@ -16,6 +15,7 @@ from fermata.domain.events import DoneEvent, ErrorEvent, TerminalEvent
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse, TokenUsage
 from fermata.domain.one_shot_generation import GenerateRequest
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
 from fermata.drivers.transport.connection_interface import ProviderConnection
@@ -37,7 +37,7 @@ from fermata.turns.turn import Turn
 from fermata.usage.ledger.ledger_store import RequestUsage
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class GeneratedAnswer:
     """The answer. `value` is that of a request with a schema."""
 

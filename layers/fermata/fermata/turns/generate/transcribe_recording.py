@@ -5,7 +5,7 @@ The row is that of a turn which is stored nowhere, because what a recording cost
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from fermata.domain.audio_header import MIN_AUDIO_BYTES_PER_SECOND
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import TokenUsage
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.audio_transcription import (
     MAX_TRANSCRIPT_TOKENS,
     AudioFile,
@@ -41,7 +42,7 @@ _USUAL_BYTES_PER_SECOND = 4000
 """32 kbit/s, for the estimate of a recording whose length nobody has reported."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Transcriber:
     """The model for recordings.
 

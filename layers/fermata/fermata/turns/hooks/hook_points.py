@@ -1,7 +1,6 @@
 """Find the points of a turn at which endpoints are called, in the entries of its log."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.events import (
@@ -13,6 +12,7 @@ from fermata.domain.events import (
     ToolResultEvent,
 )
 from fermata.domain.run_settings import RunHooks
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.turn_state_from_log import TurnState
 
 HOOK_FLAGS = {
@@ -26,7 +26,7 @@ HOOK_FLAGS = {
 """By the names of `RunHooks`: the letter with which the state of a turn says that endpoints are called there."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class HookPoint:
     """A point of a turn.
 

@@ -5,13 +5,13 @@ This follows from the stored messages of the turn, so every invocation decides t
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from fermata.conversations.call_input_digests import describe_inputs
 from fermata.conversations.history.stale_results import is_success
 from fermata.domain.events import WarningEvent
 from fermata.domain.messages import Message
+from fermata.domain.value_dataclass import value_dataclass
 
 ForcedAnswerReason = Literal["roundLimit", "repeatedCall", "repeatedFailures", "turnCost"]
 
@@ -21,7 +21,7 @@ _INSTRUCTION = (
 _ADVICE = "What it did is kept. Tell it what to do differently, or choose another model."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ForcedAnswer:
     """Why a round is asked without tools.
 

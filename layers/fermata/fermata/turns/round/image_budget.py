@@ -1,7 +1,6 @@
 """Hold what images may cost in the budget of the turn that asks for them (decisions 0438, 0516)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +8,7 @@ from fermata.aws.dynamodb_items_and_writes import ConditionFailed, TransactionCa
 from fermata.aws.resources import Resources
 from fermata.domain.errors import PaymentRequired, ServiceUnavailable
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.pricing.image_cost import IMAGE_PRICES
 from fermata.pricing.request_cost import find_price_of_unpriced_models
 from fermata.pricing.token_cost import compute_cost
@@ -21,7 +21,7 @@ from fermata.usage.ledger.ledger_store import RequestUsage, get_tool_hold_attemp
 _ADVICE = "Go on without the image."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ImageRequest:
     """An image that is to be made.
 

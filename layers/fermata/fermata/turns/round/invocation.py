@@ -1,15 +1,15 @@
 """Parse the workflow's payload: which turn a function works on, with which token, and for how long."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.clock import new_id
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Invocation:
     """One attempt of one state of one workflow execution."""
 

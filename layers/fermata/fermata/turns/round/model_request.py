@@ -1,7 +1,7 @@
 """Send a round's model request, with its silent retries, and stream its text into the turn log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
@@ -16,6 +16,7 @@ from fermata.domain.events import (
     TextEvent,
 )
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import Failure, stream_with_retries
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
@@ -52,7 +53,7 @@ _CODES_OF_OTHER_MODELS = frozenset(failure.code for failure in Failure) - {
 NO_RESPONSE_MESSAGE = "The provider ended its stream without completing the answer."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ModelRequestOutcome:
     """The response of a request, or the error that it ended with, and the usage to account for.
 

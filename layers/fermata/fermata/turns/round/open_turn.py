@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fermata.aws.background_call import BackgroundCall
 from fermata.aws.dynamodb_items_and_writes import Item
@@ -11,6 +10,7 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.conversations.history.conversation_history import read_first_batch
 from fermata.conversations.message_store import count_positions
 from fermata.domain.messages import Message
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.next_invocation_hint import InvocationHint
 from fermata.turns.pause import build_pause_key, pause_from_item
 from fermata.turns.round.early_round_start import EarlyRoundStart
@@ -52,7 +52,7 @@ def open_turn_context(resources: Resources, invocation: Invocation) -> TurnConte
         return context
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _Rows:
     """The rows at the places that a hint names. Each is None if there is none."""
 

@@ -1,14 +1,15 @@
 """Compute the settings of one step: those of the agent, with what its first matching rule changes (decision 0364)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from fermata.domain.run_settings import NamedToolChoice, RunSettings, StepRule, ToolChoice
 from fermata.domain.tools import ToolSpec
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StepSettings:
     """What a round is asked with.
 

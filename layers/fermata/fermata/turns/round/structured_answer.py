@@ -1,7 +1,6 @@
 """Check the answer of an agent whose answers have a schema, and ask once more for one that has not (decision 0364)."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.domain.blocks import TextBlock, ToolCallBlock
@@ -10,6 +9,7 @@ from fermata.domain.lenient_json import UnreadableJson
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse
 from fermata.domain.run_settings import OutputFormat
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 
 INVALID_OUTPUT_CODE = "invalid_output"
@@ -20,7 +20,7 @@ _INSTRUCTION = (
 _PROBLEM_CHARS = 300
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StructuredAnswer:
     """The value of an answer, or what is wrong with it."""
 

@@ -19,6 +19,7 @@ from fermata.domain.events import DataPartEvent, Event, WarningEvent
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse, TokenUsage
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.connection_interface import ProviderConnection
@@ -45,7 +46,7 @@ _INSTRUCTIONS = (
 _FAILED = "The conversation got no title of its own."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TitleOutcome:
     """What the round adds to its commit."""
 

@@ -1,6 +1,5 @@
 """Build the turn of a prompt: everything that it keeps from its start until its end."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fermata.agents.agent import Agent
@@ -13,6 +12,7 @@ from fermata.domain.errors import InvalidRequest
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.page_context import AgentContext
 from fermata.domain.untrusted_text import escape_frames_in_text
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key, is_registered_host
 from fermata.remote_tools.caller_authorization import seal_caller_authorization
@@ -42,7 +42,7 @@ MAX_SITUATION_CHARS = 24_000
 """The situation is part of the turn's row and of every request. The model reads more of the editor's state by tools."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TurnBuilder:
     """Builds the turn of one prompt. Rows come from `rows`, which has read them together."""
 

@@ -1,7 +1,6 @@
 """Write START: the one transaction in which a turn begins. Then start its workflow execution."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fermata.aws import observability
 from fermata.aws.clock import new_id
@@ -10,6 +9,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.errors import Conflict
 from fermata.domain.events import BridgeReadyEvent
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.count_use import UsageCountersChanged
 from fermata.limits.prompt_bucket import PromptRate
 from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE, ConversationBusy
@@ -23,7 +23,7 @@ class PositionTaken(Conflict):
     """The position of the turn's message is taken, though the conversation's row calls it free."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StartedTurn:
     """A turn and its first log entry, which holds `bridgeReady`."""
 

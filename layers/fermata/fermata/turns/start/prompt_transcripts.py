@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from fermata.aws import uploads
 from fermata.aws.clock import new_id
@@ -22,6 +21,7 @@ from fermata.domain.blocks import AudioBlock, Block, TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, PayloadTooLarge, Unprocessable
 from fermata.domain.use_limits import CallerLimits
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.audio_transcription import AudioFile
 from fermata.limits.count_use import count_upload
 from fermata.turns.generate.transcribe_recording import TRANSCRIPTION_SECONDS, Transcriber, transcribe_recording
@@ -33,7 +33,7 @@ _CLAIM_SECONDS = int(TRANSCRIPTION_SECONDS) + 30
 NO_SPEECH_MESSAGE = "No speech was recognized in the recording. Record it again, or write what you want."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PromptTranscripts:
     """Transcribes the recordings of one prompt.
 

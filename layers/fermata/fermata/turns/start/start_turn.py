@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from fermata.agents.agent import Agent
@@ -20,6 +20,7 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.messages import Message
 from fermata.domain.run_settings import RunSettings
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.count_use import UseCounter
 from fermata.turns.accounting import commit_with_budget_hold, estimate_prompt_tokens
 from fermata.turns.hooks.hook_points import build_hook_flags
@@ -83,7 +84,7 @@ def _store_snapshot(resources: Resources, caller: Caller, prompt: TurnPrompt, tu
     return "" if storable is None else resources.blobs.put_compressed_json(folder, storable)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _TurnStart:
     """One attempt to start the turn of a prompt."""
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
 from fermata.domain.run_settings import OutputFormat
 from fermata.domain.tools import ClientTool, DirectCall
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.usage_counters import Use
 from fermata.turns.start.normalize_prompt_images import compute_block_identity
 
@@ -33,7 +34,7 @@ def compute_content_identity(content: Sequence[Block]) -> list[Any]:
     return [compute_block_identity(block) for block in content]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TurnPrompt:
     """A prompt as a client sent it, with the state of its editor."""
 

@@ -1,7 +1,6 @@
 """Build the turn of a sub-agent, and the writes by which it starts within the commit of the turn that asks it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from fermata.domain.events import BridgeReadyEvent
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.messages import Message
 from fermata.domain.page_context import NO_AGENT_CONTEXT, AgentContext
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.registry import get_model_traits
 from fermata.hosts.host_record import build_host_key, is_registered_host
 from fermata.remote_tools.pinned_tools import pin_remote_tools
@@ -45,7 +45,7 @@ class SubAgentRefused(Exception):
     """The sub-agent cannot be asked. The message is for the model."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ChildStart:
     """The turn of a sub-agent that is about to start."""
 
@@ -53,7 +53,7 @@ class ChildStart:
     writes: tuple[Write, ...]
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class _ChildAgent:
     agent: Agent
     context: AgentContext

@@ -1,12 +1,13 @@
 """Start the sub-agents that a round asks: all that come next, at the same time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fermata.aws.dynamodb_items_and_writes import Write
 from fermata.domain.events import SubAgentStartedEvent, WarningEvent
 from fermata.domain.tools import ToolOutput
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.call_transitions import Transition
 from fermata.turns.pause import Pause
 from fermata.turns.round.tool_calls import admit_stored_call
@@ -27,7 +28,7 @@ MAX_STARTS_PER_COMMIT = 10
 MAX_STARTS_AT_ONCE = 8
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StartedChildren:
     """A transition with the sub-agents that it starts."""
 

@@ -5,10 +5,10 @@ changes about one edit it therefore also changes about the edit behind it, up to
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.edit_results import InverseStep
 from fermata.turns.edit_journal import (
     EditMark,
@@ -33,7 +33,7 @@ class PlacedMark(NamedTuple):
     mark: EditMark
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class UndoStep:
     """One answered call of an undo: call `step` of the inverse of `target_entry`."""
 

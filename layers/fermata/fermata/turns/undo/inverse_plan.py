@@ -5,10 +5,10 @@ by the inverses of the edits that redid it, because these fit the document as it
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fermata.agents.registry import get_editor_toolset
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.edit_results import is_tool_permitted
 from fermata.turns.edit_journal import JournalEntry, StepMark, find_journal_entry
 from fermata.turns.pause import InverseCallKey
@@ -32,7 +32,7 @@ class _NoWayBack(Exception):
     """The editor gave no usable inverse for an edit that would have to be undone."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PlannedCall:
     """Call `step` of the inverse of `entry`, as the result of that edit gave it."""
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from fermata.aws import observability
@@ -17,6 +16,7 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.use_limits import DEFAULT_CALLER_LIMITS, CallerLimits
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.count_use import UseCounter
 from fermata.limits.usage_counters import Use
 from fermata.turns.edit_journal import (
@@ -47,7 +47,7 @@ ALREADY_REDONE_MESSAGE = (
 )
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class UndoRequest:
     """Which edits to undo, as a client asked for it."""
 

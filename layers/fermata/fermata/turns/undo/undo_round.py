@@ -1,9 +1,8 @@
 """Run the rounds of an undo: each requests the inverse of one edit, newest first; then the undo ends."""
 
-from dataclasses import dataclass
-
 from fermata.agents.registry import get_editor_toolset
 from fermata.domain.events import DoneEvent, ErrorEvent, RoundStartedEvent, ToolCallEvent
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.calls.edit_results import InverseStep, find_edit_tool
 from fermata.tools.calls.pipeline import build_effect_key, get_timeout_seconds
 from fermata.tools.tool_names import get_wire_name
@@ -23,7 +22,7 @@ OUTDATED_UNDO_ERROR = ErrorEvent(
 )
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class NextInverse:
     """The edit to undo now, and the revision that the document is expected to have."""
 

@@ -1,12 +1,13 @@
 """Deliver the events of a change of content to the webhooks of its tenant (decision 0491)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.webhooks.content_event import build_content_payload, list_content_events
 from fermata.turns.webhooks.content_subject import ContentFacts, ContentSubject, read_content_facts
 from fermata.turns.webhooks.delivery_slots import hold_delivery_slot
@@ -18,7 +19,7 @@ from fermata.webhooks.webhook import Webhook, open_webhook_secret, read_webhooks
 from fermata.webhooks.webhook_event import WebhookEvent
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class QueuedContentEvent:
     """A message of the queue: a change of content, or one event of it for one webhook.
 

@@ -1,8 +1,10 @@
 """Define the messages of the queue of webhooks: a whole log entry, or one call that it asks for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from fermata.domain.value_dataclass import value_dataclass
 
 
 def describe_attempt(attempt: int, *, is_repeated: bool) -> dict[str, Any]:
@@ -10,7 +12,7 @@ def describe_attempt(attempt: int, *, is_repeated: bool) -> dict[str, Any]:
     return ({"attempt": attempt} if attempt else {}) | ({"repeated": True} if is_repeated else {})
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class QueuedEntry:
     """A message of the queue: all that a log entry asks for, or one call of it.
 

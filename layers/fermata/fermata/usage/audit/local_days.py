@@ -1,12 +1,12 @@
 """Compute the days of a time zone, in quarters of an hour."""
 
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.usage.quarter_hours import QUARTER_SECONDS, quarter_start
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class LocalDay:
     """Quarters of a local day, from `first_quarter` up to but not including `end_quarter`: 23, 24, 24.5 or 25 hours."""
 

@@ -8,10 +8,11 @@ left, some of what is spent is moved from one item to others.
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 
 from fermata.aws.dynamodb_items_and_writes import Item, Update
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.usage.budgets.budget_accounts import (
     AccountState,
     BudgetAccount,
@@ -29,7 +30,7 @@ _CAP_STEP = Decimal("1e-6")
 _UNLIMITED = Decimal(10) ** 18
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ShardedAccount:
     """An account as it was read.
 

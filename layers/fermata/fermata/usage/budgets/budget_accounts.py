@@ -11,19 +11,20 @@ idempotent: `held - (the hold, or 0 when it is gone)`. Decision 0055 explains wh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Item, Update
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.usage.usage_totals import ZERO_USD
 
 ACCOUNT_RETENTION_SECONDS = 62 * 86400
 """How long an account's item outlives its month."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BudgetDate:
     """Month (`2026-11`) and day of the month (`28`) in UTC."""
 
@@ -53,7 +54,7 @@ class BudgetDate:
         return (self._midnight.replace(day=1) + timedelta(days=31)).replace(day=1)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BudgetAccount:
     """Account of a tenant, or of one of its users, with its limits in USD.
 
@@ -92,7 +93,7 @@ class BudgetAccount:
         return replace(self, daily_limit=daily, monthly_limit=monthly, limits_since=since)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BudgetPeriod:
     """Limit of an account in one day or month, and what is spent and held there, in USD."""
 
@@ -118,7 +119,7 @@ class BudgetPeriod:
         return self.remaining is None or (self.remaining >= amount if amount else self.remaining > 0)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AccountState:
     """Account as it was read for one month, or one of the items of an account (decision 0242)."""
 

@@ -36,7 +36,7 @@ class BudgetLimits(StoredModel):
         return self.daily_usd is not None or self.monthly_usd is not None
 
 
-class Budgets(StoredModel, alias_generator=StoredNames({"lifted_month_by_owner": "lifted"})):
+class Budgets(StoredModel, alias_generator=StoredNames({"lifted_month_by_owner": "lifted"}), defer_build=False):
     """All limits of a tenant.
 
     Attributes:

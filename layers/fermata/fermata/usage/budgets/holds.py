@@ -9,13 +9,13 @@ ledger row from being written. A hold that is not settled expires, and the next 
 import contextlib
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
 
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put, TransactionCanceled, Update, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import ServiceUnavailable
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.pricing.request_cost import find_price_of_unpriced_models
 from fermata.pricing.token_cost import compute_cost
 from fermata.usage.budgets.account_shards import ShardedAccount, list_account_keys
@@ -44,7 +44,7 @@ HOLD_ROW_TTL_SECONDS = 7 * 86400
 MAX_RESERVE_ATTEMPTS = 60
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class BudgetedRequest:
     """Provider request that is about to be made."""
 

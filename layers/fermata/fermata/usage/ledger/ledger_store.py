@@ -46,7 +46,7 @@ _STORED_OUTCOME_NAMES = StoredNames(
 )
 
 
-class RequestUsage(StoredModel, alias_generator=_STORED_REQUEST_NAMES):
+class RequestUsage(StoredModel, alias_generator=_STORED_REQUEST_NAMES, defer_build=False):
     """Usage and cost of one provider request.
 
     Attributes:
@@ -96,7 +96,7 @@ def get_tool_hold_attempt(request_number: int) -> int:
     return FIRST_TOOL_HOLD_ATTEMPT + request_number if 0 < request_number < FIRST_TOOL_HOLD_ATTEMPT else 0
 
 
-class TurnOutcome(StoredModel, alias_generator=_STORED_OUTCOME_NAMES):
+class TurnOutcome(StoredModel, alias_generator=_STORED_OUTCOME_NAMES, defer_build=False):
     """How a turn ended. `is_billable` is False when it ended in an error of ours or of the provider (decision 0053)."""
 
     tenant: str

@@ -5,19 +5,20 @@ nothing, and of two simultaneous rebuilds only the later one continues.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
+from fermata.domain.value_dataclass import value_dataclass
 
 RollupLevel = Literal["day", "quarter"]
 _Reading = TypeVar("_Reading")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RollupEdition:
     """Complete set of a tenant's rollups. A rebuild creates the next one (decision 0054)."""
 
@@ -42,7 +43,7 @@ class RollupEdition:
         return f"{self.partition_prefix}#counted#{key}"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class EditionRow:
     """The stored numbers of a tenant's editions.
 

@@ -5,12 +5,12 @@ A row is logged only after it is counted, and a row that was counted before is n
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import is_transient_error
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.usage.ledger.ledger_parsing import UnreadableRow, load_ledger_records
 from fermata.usage.ledger.ledger_store import ledger_row_key
 from fermata.usage.ledger.log_lines import USAGE_LOG_EVENT, log_line_from_row
@@ -19,7 +19,7 @@ from fermata.usage.rollups import rollup_store
 from fermata.usage.rollups.rollup_store import RollupContention
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class LedgerStreamRecord:
     """New ledger row in the stream, with the sequence number of its stream record."""
 

@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fermata.aws.clock import new_id
 from fermata.domain.errors import InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
 
 EVENT_STREAM = "text/event-stream"
 EVENT_STREAM_HEARTBEAT = b": keep-alive\n\n"
@@ -15,7 +16,7 @@ EVENT_STREAM_HEARTBEAT = b": keep-alive\n\n"
 _SAFE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:=+/-]{1,128}")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class HttpRequest:
     """A request. Names in `headers` are lower case; `path_parameters` is filled in when a route is found."""
 
@@ -35,7 +36,7 @@ class HttpRequest:
         return self.headers.get("origin", "")
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Response:
     """A response with one of three bodies, or with none.
 

@@ -1,7 +1,6 @@
 """Bind handlers to operations, and find the routes of a path."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TypeAlias, TypeVar
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.use_limits import CallerLimits
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.wire.auth.tenant import Tenant
 from fermata.wire.http.json_body import parse_body
 from fermata.wire.http.messages import HttpRequest, Response
@@ -18,7 +18,7 @@ from fermata.wire.operations.operation import BaseOperation, FunctionName, Opera
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RequestContext:
     """A request whose caller is authenticated and has one of the operation's capabilities."""
 
@@ -57,7 +57,7 @@ Precondition: TypeAlias = Callable[[HttpRequest], None]
 """A check of the request before its caller is authenticated. It raises the error to respond with."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class Route:
     """An operation and its handler."""
 
@@ -66,7 +66,7 @@ class Route:
     precondition: Precondition | None = None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class PublicRoute:
     """A public operation and its handler."""
 

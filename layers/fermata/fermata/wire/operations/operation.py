@@ -2,10 +2,12 @@
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from pydantic import BaseModel
+
+from fermata.domain.value_dataclass import value_dataclass
 
 JSON_MEDIA_TYPE = "application/json"
 
@@ -13,7 +15,7 @@ FunctionName = Literal["api", "credentials", "redraw_images", "stream_turns", "t
 """Lambda functions that serve HTTP requests, by their folder in `functions/`."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class SuccessResponse:
     """A successful response.
 
@@ -29,7 +31,7 @@ class SuccessResponse:
     """The media type of the response to a client that asks for a stream; empty if nobody can."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RequestParameter:
     """A parameter of the query string, a header, or the path. `schema` is JSON Schema."""
 
@@ -40,7 +42,7 @@ class RequestParameter:
     location: Literal["query", "header", "path"] = "query"
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class BaseOperation:
     """One method on one path.
 
@@ -79,14 +81,14 @@ class BaseOperation:
         return tuple(self.route_path.split("/"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class Operation(BaseOperation):
     """An operation for callers who have at least one of the capabilities."""
 
     capabilities: tuple[str, ...] = field()
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class PublicOperation(BaseOperation):
     """An operation that needs no token.
 

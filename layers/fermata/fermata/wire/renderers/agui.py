@@ -6,10 +6,10 @@ next run of the thread goes on behind it. Optional members are absent, never nul
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fermata.domain.events import CancelledEvent, ErrorEvent, Event
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.wire.http.messages import EVENT_STREAM
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
@@ -46,7 +46,7 @@ APPROVAL_RESPONSE_SCHEMA = {
 }
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class AguiRun:
     """What a client has named of a run. `state` is the shared state that it has sent; None for none."""
 

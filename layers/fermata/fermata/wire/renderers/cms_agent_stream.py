@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from fermata.domain.events import ApprovalRequestedEvent, CancelledEvent, ErrorEvent, Event, UsageEvent
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
@@ -28,7 +29,7 @@ _RETRACTED_WORDS = "The text of this step is void, because the model is asked ag
 _MAX_STEPS = "max-steps"
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CmsAnswerHead:
     """What is known of an answer before it begins. `prompt` is empty for a stream that is read again.
 

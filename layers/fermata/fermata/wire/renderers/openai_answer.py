@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from fermata.domain.base import DomainModel
 from fermata.domain.events import ApprovalRequestedEvent, CancelledEvent, ErrorEvent, Event
 from fermata.domain.json_shortening import shorten_text
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
@@ -38,7 +39,7 @@ ApprovalForm = Literal["words", "call", "item"]
 """How a client is asked: in words of the answer, by a call of its function, or by an item of the Responses API."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class OpenAICall:
     """A call that the client carries out. `arguments` is JSON."""
 
@@ -47,7 +48,7 @@ class OpenAICall:
     arguments: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class OpenAIApproval:
     """A call that a person has to decide about. `arguments` is JSON."""
 
@@ -56,7 +57,7 @@ class OpenAIApproval:
     arguments: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ClientCallPlace:
     """What an id that a client names is about: a call's place among all of its turn, or the approval of that call."""
 
@@ -65,7 +66,7 @@ class ClientCallPlace:
     is_approval: bool
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class OpenAIFailure:
     """Why there is no answer. `is_final`: the same request would fail again."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fermata.domain.events import CancelledEvent, ErrorEvent, Event, UsageEvent
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.wire.renderers.turn_steps import (
     CallAnswered,
     CallShown,
@@ -28,7 +29,7 @@ STUDIO_CANCELLED_WORDS = "The turn was cancelled."
 _HELD_WORDS = "A person has to decide about a call, until {until}. The answer goes on then."
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class StudioCall:
     """A call that was answered: what clients are told of it, and what it has changed."""
 

@@ -31,35 +31,36 @@ from fermata.domain.events import (
     UsageEvent,
     WarningEvent,
 )
+from fermata.domain.value_dataclass import value_dataclass
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class RoundBegun:
     """The model is asked for the next step of its answer."""
 
     round: int
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TextPiece:
     """A piece of the answer's text."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ReasoningPiece:
     """A piece of the model's reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TextRetracted:
     """The text and reasoning of the round are void."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CallShown:
     """A call of the model. It is shown again when a person has let the client run it, or has changed its input."""
 
@@ -71,7 +72,7 @@ class CallShown:
     """Whether its result is known already, because the log is read again."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ApprovalShown:
     """A person has to decide about a call that was shown."""
 
@@ -79,7 +80,7 @@ class ApprovalShown:
     request: ApprovalRequestedEvent
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class CallAnswered:
     """The outcome of a call. `is_from_client`: the client has sent it."""
 
@@ -94,7 +95,7 @@ class CallAnswered:
     """What the person who has denied it says."""
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class NoticeShown:
     """A warning."""
 
@@ -102,28 +103,28 @@ class NoticeShown:
     code: str | None = None
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class DataPartShown:
     """A part that an endpoint of the agent, or the service, has written."""
 
     part: DataPartEvent
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class UsageShown:
     """What the turn has used."""
 
     usage: UsageEvent
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class HoldShown:
     """Nothing comes until somebody outside acts, whom the client does not speak for."""
 
     until: str
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class TurnOver:
     """The turn has ended."""
 

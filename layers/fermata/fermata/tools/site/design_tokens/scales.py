@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
 
+from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.lenient_models import FiniteNumber, LenientModel
 from fermata.tools.site.design_tokens.css_numbers import format_css_number, round_like_editor
 from fermata.tools.tool import ToolFailure
@@ -63,7 +63,7 @@ class ScaleSettings(LenientModel):
     is_disabled: bool = False
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ScaleFamily:
     """The defaults of the groups of one family."""
 
@@ -84,7 +84,7 @@ TYPE_SCALE = ScaleFamily("typography", "text", "xs,s,m,l,xl,2xl,3xl,4xl", 2, 16,
 SPACING_SCALE = ScaleFamily("spacing", "space", "4xs,3xs,2xs,xs,s,m,l,xl,2xl,3xl,4xl", 5, 16, 1.25, 28, 1.414)
 
 
-@dataclass(frozen=True)
+@value_dataclass(frozen=True)
 class ScaleStep:
     label: str
     variable: str

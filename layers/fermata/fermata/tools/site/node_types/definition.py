@@ -1,14 +1,16 @@
 """Define a node type: what the editor calls a module."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from fermata.domain.value_dataclass import value_dataclass
 
 PropControl = tuple[Any, ...]
 """The control of one prop: (type, label, default) or, for a select, (type, label, default, {value: label})."""
 DISABLED_CONTROL: PropControl = ("toggle", "Disabled", False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@value_dataclass(frozen=True, kw_only=True)
 class NodeType:
     """One type of node, with its props and their defaults."""
 
